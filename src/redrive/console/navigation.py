@@ -27,4 +27,5 @@ ROOMS: Final = (
     Room("topics", "Topics", "t"),
     Room("messages", "Find a message", "f"),
     Room("schedules", "Schedules", "s", anywhere=True),
+    Room("functions", "Functions", "u"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from redrive.console import words
+from redrive.console import time_chart, words
 from redrive.model.durations import show_duration
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def _environment() -> "Environment":
     for name in ("number", "counted", "size", "span", "ago", "moment", "clock_time", "one_line"):
         environment.filters[name] = getattr(words, name)
     environment.filters["duration"] = show_duration
+    environment.filters["figure"] = time_chart.shown
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
-    for name in ("when", "attempts", "message_body", "pager", "shape"):
+    for name in ("when", "attempts", "message_body", "pager", "shape", "draw", "thing"):
         environment.globals[name] = getattr(parts, name)
     return environment

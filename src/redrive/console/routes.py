@@ -10,6 +10,8 @@ from urllib.parse import unquote
 from redrive.console.pages import (
     dead_letters,
     endpoints,
+    functions,
+    invoking,
     letters,
     login,
     messages,
@@ -60,6 +62,7 @@ _P: Final = "/{account}/{region}"
 _DEAD: Final = f"{_P}/dead-letters"
 _QUEUE: Final = f"{_P}/queues/{{queue}}"
 _TOPIC: Final = f"{_P}/topics/{{topic}}"
+_FUNCTION: Final = f"{_P}/functions/{{function}}"
 
 ROUTES: Final = (
     _get("/", overview.page),
@@ -97,6 +100,11 @@ ROUTES: Final = (
     _get(f"{_TOPIC}/publish", topics.publish_form),
     _post(f"{_TOPIC}/publish", topics.publish),
     _get(f"{_TOPIC}/{{subscription}}", topics.subscription),
+    _get(f"{_P}/functions", functions.listed),
+    _get(_FUNCTION, functions.one),
+    _post(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
+    _get(f"{_FUNCTION}/invoke", invoking.form),
+    _post(f"{_FUNCTION}/invoke", invoking.invoke),
 )
 
 

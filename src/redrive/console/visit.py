@@ -62,11 +62,13 @@ class Visit:
 
         Raises:
             AwsError: The service refuses.
-            Unusable: The place is an Azure subscription's, which has no such service.
+            Unusable: The place is an Azure subscription's, or the server is not set up for the service.
         """
         if not is_account(self.place.account):
             raise Unusable("That belongs to Event Grid, which its own clients call.")
         caller = account_root(self.place.account)
+        if not self.installation.services.offers(service):
+            raise Unusable(f"This server does not offer {service}.")
         return await self.installation.services.call(
             service, operation, dict(params), caller, self.place.region
         )

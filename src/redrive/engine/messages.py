@@ -84,6 +84,11 @@ class Messages:
         """The same of subscriptions' backlogs, by the numbers of these."""
         return await self._count_numbers([subscription.queue_id for subscription in subscriptions], at_most)
 
+    async def first_owed(self, subscriptions: Sequence[Subscription]) -> Mapping[int, Delivery]:
+        """The delivery that came first of what each subscription is still owed, by the numbers of their backlogs."""
+        numbers = [subscription.queue_id for subscription in subscriptions]
+        return await self._store.first_of_each(numbers) if numbers else {}
+
     async def _count_numbers(self, numbers: Sequence[int], at_most: int) -> Mapping[int, Counts]:
         return await self._store.count_each(numbers, self._clock.now(), at_most) if numbers else {}
 

@@ -33,6 +33,10 @@ class InnerCalls:
         self._facades = facades
         self._runtime = runtime
 
+    def offers(self, service: str) -> bool:
+        """True if this server offers a service, by botocore's name."""
+        return service in self._facades
+
     async def call(
         self,
         service: str,

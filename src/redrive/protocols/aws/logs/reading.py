@@ -24,7 +24,7 @@ LOOKED_AT_MAX: Final = 10_000  # by one FilterLogEvents, about 50 ms; its token 
 _EVENTS_PER_PAGE: Final = 100
 _TOKEN: Final = re.compile(r"([fb])/([0-9]{20})([0-9]{20})", re.ASCII)
 
-_Place = tuple[int, int]
+Place = tuple[int, int]
 
 
 class Reading:
@@ -52,7 +52,7 @@ class Reading:
             after=after,
             backwards=not forward,
         )
-        events, _ = await self._read(query, lambda _: True)
+        events, _ = await read_events(self._store, query, lambda _: True)
         events.sort(key=lambda event: event.place)
         nowhere = after or (0, 0)
         return {
@@ -80,8 +80,10 @@ class Reading:
             after=_read_token(token)[1] if token else None,
             backwards=params.get("startFromHead") is False,
         )
-        found, place = await self._read(
-            query, lambda event: event.stream_id in streams and pattern.matches(event.message)
+        found, place = await read_events(
+            self._store,
+            query,
+            lambda event: event.stream_id in streams and pattern.matches(event.message),
         )
         events = [
             {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_shown(event)}
@@ -89,26 +91,6 @@ class Reading:
         ]
         answer: Structure = {"events": events, "searchedLogStreams": []}
         return answer if place is None else answer | {"nextToken": _token("f", place)}
-
-    async def _read(
-        self, query: LogQuery, keeps: Callable[[LogEvent], bool]
-    ) -> tuple[list[LogEvent], _Place | None]:
-        """The events of a query that are to be kept, and where to go on; None where the end was reached."""
-        found: list[LogEvent] = []
-        place, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
-        while True:
-            page = await self._store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=place))
-            for event in page:
-                if keeps(event):
-                    room -= len(event.message.encode()) + EVENT_BYTES
-                    if room < 0 and found:
-                        return found, place
-                    found.append(event)
-                place, looked_at = event.place, looked_at + 1
-                if len(found) == query.limit or looked_at == LOOKED_AT_MAX:
-                    return found, place
-            if len(page) < _EVENTS_PER_PAGE:
-                return found, None
 
     async def _streams(self, group: LogGroup, params: Structure) -> dict[int, str]:
         """The names of the streams that are asked for, by their numbers."""
@@ -120,6 +102,37 @@ class Reading:
         else:
             streams = await self._places.streams(group, prefix or "")
         return {stream.id: stream.name for stream in streams}
+
+
+async def read_events(
+    store: TelemetryStore,
+    query: LogQuery,
+    keeps: Callable[[LogEvent], bool],
+    looked_at_max: int = LOOKED_AT_MAX,
+) -> tuple[list[LogEvent], Place | None]:
+    """The events of a query that are to be kept, and where to go on; None where the end was reached.
+
+    Args:
+        store: Where events are: asked once for each hundred that are looked at.
+        query: Which; its limit is of those that are kept.
+        keeps: True of an event that is wanted.
+        looked_at_max: How many are looked at, whether they are wanted or not.
+    """
+    found: list[LogEvent] = []
+    place, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
+    while True:
+        page = await store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=place))
+        for event in page:
+            if keeps(event):
+                room -= len(event.message.encode()) + EVENT_BYTES
+                if room < 0 and found:
+                    return found, place
+                found.append(event)
+            place, looked_at = event.place, looked_at + 1
+            if len(found) == query.limit or looked_at == looked_at_max:
+                return found, place
+        if len(page) < _EVENTS_PER_PAGE:
+            return found, None
 
 
 def _chooses_streams(params: Structure) -> bool:
@@ -138,11 +151,11 @@ def _event_id(event: LogEvent) -> str:
     return f"{event.at:020d}{event.seq:036d}"
 
 
-def _token(direction: str, place: _Place) -> str:
+def _token(direction: str, place: Place) -> str:
     return f"{direction}/{place[0]:020d}{place[1]:020d}"
 
 
-def _read_token(token: str) -> tuple[bool, _Place]:
+def _read_token(token: str) -> tuple[bool, Place]:
     """The direction that a token leads in, and its beginning.
 
     Raises:

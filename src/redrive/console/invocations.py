@@ -1,0 +1,61 @@
+"""Invocations as a function's log tells of them: when they ended, how long they took, and whether they failed."""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from redrive.model.log import LogEvent
+
+_REPORT: Final = re.compile(
+    r"REPORT RequestId: (?P<id>\S+)\s+Duration: (?P<duration>[\d.]+) ms\s+Billed Duration: \d+ ms\s+"
+    r"Memory Size: (?P<size>\d+) MB\s+Max Memory Used: (?P<used>\d+) MB(?:\s+Init Duration: (?P<init>[\d.]+) ms)?"
+)
+_START: Final = re.compile(r"START RequestId: (\S+)")
+_TROUBLE: Final = ("Task timed out", "[ERROR]", "Error:", "Traceback")
+
+
+class Invocation(NamedTuple):
+    """One invocation that has ended.
+
+    Attributes:
+        at: When it ended (ms).
+        id: Of its request.
+        duration_ms: How long it ran.
+        memory_mb: The most that it held.
+        init_ms: How long its environment took to start; None: it was there.
+        trouble: The line that tells of an error; empty: there is none.
+    """
+
+    at: int
+    id: str
+    duration_ms: float
+    memory_mb: int
+    init_ms: float | None
+    trouble: str
+
+
+def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
+    """The invocations among events of a function's group, which come latest first, as these are; `most` at most."""
+    found: dict[str, Invocation] = {}
+    running: dict[int, str] = {}  # by stream, since an environment runs one at a time
+    for event in events:
+        report = _REPORT.match(event.message)
+        if report is not None:
+            if len(found) == most:
+                break
+            init = report["init"]
+            found[report["id"]] = Invocation(
+                event.at,
+                report["id"],
+                float(report["duration"]),
+                int(report["used"]),
+                None if init is None else float(init),
+                "",
+            )
+            running[event.stream_id] = report["id"]
+        elif _START.match(event.message):
+            running.pop(event.stream_id, None)
+        elif any(mark in event.message for mark in _TROUBLE) and event.stream_id in running:
+            at = running[event.stream_id]
+            found[at] = found[at]._replace(trouble=event.message)
+    return list(found.values())

@@ -1,0 +1,67 @@
+"""Links from ARNs to the pages of the things that they name."""
+
+from typing import Final, NamedTuple
+
+from redrive.console.visit import Visit
+from redrive.model.names import ResourceName
+
+_ARN_PARTS: Final = 6
+
+
+class Target(NamedTuple):
+    """A thing that an ARN names.
+
+    Attributes:
+        arn: As it was given.
+        name: The last part of it, which people know it by.
+        service: `sqs`, `sns`, …; empty: the text is no ARN.
+        link: Its page; empty where there is none, or not for this visitor.
+    """
+
+    arn: str
+    name: str
+    service: str
+    link: str
+
+
+def target(visit: Visit, arn: str) -> Target:
+    """The thing that an ARN names, with a link where the console has a page for it."""
+    parts = arn.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS or parts[0] != "arn":
+        return Target(arn, arn, "", "")
+    _, _, service, region, account, resource = parts
+    room, name, query = _page(service, resource)
+    if not room or not account or not region or not visit.session.sees(account):
+        return Target(arn, name, service, "")
+    return Target(arn, name, service, visit.link_in(ResourceName(account, region, ""), *room, **query))
+
+
+def dead_letters(visit: Visit, arn: str) -> str:
+    """The workbench of the queue that an ARN names; empty: it names something else."""
+    found = target(visit, arn)
+    if found.service != "sqs" or not found.link:
+        return ""
+    _, _, _, region, account, name = arn.split(":", _ARN_PARTS - 1)
+    return visit.link_in(ResourceName(account, region, ""), "dead-letters", name)
+
+
+def _page(service: str, resource: str) -> tuple[tuple[str, ...], str, dict[str, str]]:
+    """The path below the place, the name, and the query of the page of a resource; no path: it has no page."""
+    kind, _, rest = resource.partition("/" if service in ("kms", "cloudformation") else ":")
+    match service, kind:
+        case "sqs", _:
+            return ("queues", resource), resource, {}
+        case "sns", _:
+            return ("topics", kind, *([rest] if rest else [])), resource, {}
+        case "lambda", "function":
+            return ("functions", rest.partition(":")[0]), rest, {}
+        case "logs", "log-group":
+            group = rest.removesuffix(":*").partition(":log-stream:")[0]
+            return ("logs", "group"), group, {"name": group}
+        case "cloudwatch", "alarm":
+            return ("alarms", "alarm"), rest, {"name": rest}
+        case "kms", "key":
+            return ("kms", rest), rest, {}
+        case "cloudformation", "stack":
+            return ("stacks", rest.partition("/")[0]), rest.partition("/")[0], {}
+    return (), rest or resource, {}

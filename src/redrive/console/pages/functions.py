@@ -1,0 +1,232 @@
+"""Functions: listed with their troubles of the last hour, and one with its log, its sources and where failures go."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.console import links
+from redrive.console.invocations import Invocation, invocations
+from redrive.console.time_chart import time_chart, with_zeros
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
+from redrive.model.log import LogQuery
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series
+from redrive.model.topic import Subscription
+from redrive.protocols.aws.lambda_.backlogs import DIALECT, INVOCATIONS, Target
+from redrive.protocols.aws.lambda_.metrics import NAMESPACE
+from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.reading import read_events
+from redrive.protocols.aws.wire.errors import AwsError
+
+COUNTED_MAX: Final = 10_000
+HOUR_MS: Final = 60 * MINUTE_MS
+INVOCATIONS_MAX: Final = 20
+_LOOKED_AT: Final = 100  # log events: one look
+_BACKLOGS_MAX: Final = 500  # of an account's region: one for each version or alias that got events
+_ENDS: Final[Mapping[str, str]] = {Target.ON_FAILURE: "on failure", Target.ON_SUCCESS: "on success"}
+_FIGURES: Final = ("Invocations", "Errors", "Throttles")
+
+
+async def listed(visit: Visit) -> Page:
+    """Functions by name: what failed or was throttled in the last hour, and which events wait how long."""
+    if not visit.installation.services.offers("lambda"):
+        return Page("functions_off.html")
+    asked = {"Marker": visit.asked("after")} if visit.asked("after") else {}
+    answer = await visit.call("lambda", "ListFunctions", {**asked, "MaxItems": PAGE_ROWS})
+    names = [function["FunctionName"] for function in answer["Functions"]]
+    figures = await _last_hour(visit, names)
+    waiting = await _waiting(visit, await _owed(visit, ""))
+    rows = [
+        {
+            "function": function,
+            "link": visit.link("functions", function["FunctionName"]),
+            "figures": figures[function["FunctionName"]],
+            "waiting": waiting.get(function["FunctionName"], (0, 0)),
+        }
+        for function in answer["Functions"]
+    ]
+    more = answer.get("NextMarker")
+    values = {
+        "rows": rows,
+        "at_most": COUNTED_MAX,
+        "next": visit.link("functions", after=more) if more else "",
+        "first": visit.link("functions") if visit.asked("after") else "",
+    }
+    return Page("functions.html", values, live_seconds=5)
+
+
+async def one(visit: Visit) -> Page:
+    """A function: its configuration, its invocations, its sources, and where its failures go."""
+    name = visit.args["function"]
+    found = await _function(visit, name)
+    configuration: Mapping[str, Any] = found["Configuration"]
+    mappings = await visit.call("lambda", "ListEventSourceMappings", {"FunctionName": name})
+    owed = await _owed(visit, name)
+    waiting = await _waiting(visit, owed)
+    group = configuration["LoggingConfig"]["LogGroup"]
+    chart, figures = await _chart(visit, name)
+    values = {
+        "function": configuration,
+        "reserved": found.get("Concurrency", {}).get("ReservedConcurrentExecutions"),
+        "tags": found.get("Tags", {}),
+        "variables": _variables(visit, configuration),
+        "figures": figures,
+        "chart": chart,
+        "at_most": COUNTED_MAX,
+        "waiting": waiting.get(name, (0, 0)),
+        "invocations": await _recent(visit, group),
+        "log": visit.link("logs", "group", name=group),
+        "log_name": group,
+        "mappings": [_mapping(visit, mapping) for mapping in mappings["EventSourceMappings"][:PAGE_ROWS]],
+        "ends": _ends(visit, configuration, owed),
+        "invoke": visit.link("functions", name, "invoke"),
+        "alarm": visit.link("alarms", "new", function=name),
+        "back": visit.link("functions"),
+    }
+    return Page("function.html", values, live_seconds=5)
+
+
+async def change_mapping(visit: Visit) -> Redirect:
+    """Switch an event source mapping on or off."""
+    enabled = visit.asked("do") == "enable"
+    params = {"UUID": visit.args["mapping"], "Enabled": enabled}
+    changed = await visit.call("lambda", "UpdateEventSourceMapping", params)
+    source = links.target(visit, changed["EventSourceArn"]).name
+    told = f"{source} is read from now on" if enabled else f"{source} is not read any more"
+    return Redirect(visit.link("functions", visit.args["function"], told=told))
+
+
+async def _function(visit: Visit, name: str) -> Mapping[str, Any]:
+    if not visit.installation.services.offers("lambda"):
+        raise Missing("This server runs no functions: start it with --functions on.")
+    try:
+        return await visit.call("lambda", "GetFunction", {"FunctionName": name})
+    except AwsError as error:
+        raise Missing(error.message) from None
+
+
+def _variables(visit: Visit, configuration: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """The variables of a function; their values None where bodies are hidden: they are as secret."""
+    variables = configuration.get("Environment", {}).get("Variables", {})
+    return [(name, value if visit.bodies_shown else None) for name, value in sorted(variables.items())]
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------
+
+
+async def _last_hour(visit: Visit, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    """The sums of each function in the last hour, in one read."""
+    await visit.installation.settle()
+    series = {(name, figure): _series(visit, name, figure) for name in names for figure in _FIGURES}
+    since = visit.now - HOUR_MS
+    query = PointQuery(list(series.values()), since - since % MINUTE_MS, visit.now + 1, 2 * HOUR_MS)
+    found = await visit.installation.telemetry.find_points_each(query) if names else {}
+    totals = {key: _total(found.get(each.id, ())) for key, each in series.items()}
+    return {name: {figure: totals[name, figure] for figure in _FIGURES} for name in names}
+
+
+async def _chart(visit: Visit, name: str) -> tuple[Any, dict[str, int]]:
+    """The last hour of a function, minute by minute, and its sums."""
+    await visit.installation.settle()
+    since = (visit.now - HOUR_MS) // MINUTE_MS * MINUTE_MS
+    series = {figure: _series(visit, name, figure) for figure in _FIGURES}
+    query = PointQuery(list(series.values()), since, visit.now + 1, MINUTE_MS)
+    found = await visit.installation.telemetry.find_points_each(query)
+    points = {
+        figure: with_zeros(
+            [(bucket.at, bucket.statistics.total) for bucket in found.get(each.id, ())],
+            since,
+            visit.now,
+            MINUTE_MS,
+        )
+        for figure, each in series.items()
+    }
+    sums = {figure: _total(found.get(each.id, ())) for figure, each in series.items()}
+    if not any(sums.values()):
+        return None, sums
+    shown = {figure: values for figure, values in points.items() if figure == "Invocations" or sums[figure]}
+    return time_chart(shown, since, max(visit.now, since + HOUR_MS), MINUTE_MS), sums
+
+
+def _series(visit: Visit, name: str, figure: str) -> Series:
+    place = visit.place
+    return Series(place.account, place.region, NAMESPACE, figure, (("FunctionName", name),))
+
+
+def _total(buckets: Sequence[Bucket]) -> int:
+    return int(sum(bucket.statistics.total for bucket in buckets))
+
+
+async def _owed(visit: Visit, name: str) -> list[Subscription]:
+    """The backlogs of a function, or of all functions of the place: of its events, and of the targets of their ends."""
+    place = visit.place
+    found = await visit.engine.resources.subscriptions.of_account(
+        place.account, f"{place.region}:{DIALECT}", limit=_BACKLOGS_MAX
+    )
+    return [backlog for backlog in found if name in ("", backlog.topic.name.partition(":")[0])]
+
+
+async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tuple[int, int]]:
+    """The number of events that wait for each function, and the age of the first of them (ms)."""
+    backlogs = [backlog for backlog in owed if backlog.id == INVOCATIONS]
+    counts = await visit.engine.messages.count_backlogs(backlogs, COUNTED_MAX)
+    first = await visit.engine.messages.first_owed(backlogs)
+    found: dict[str, tuple[int, int]] = {}
+    for backlog in backlogs:
+        function = backlog.topic.name.partition(":")[0]
+        number, age = found.get(function, (0, 0))
+        oldest = first.get(backlog.queue_id)
+        own = 0 if oldest is None else max(0, visit.now - oldest.sent_at)
+        found[function] = number + sum(counts[backlog.queue_id]), max(age, own)
+    return found
+
+
+# ---- what a function has ---------------------------------------------------------------------------------------
+
+
+async def _recent(visit: Visit, group: str) -> list[Invocation]:
+    """The invocations that the newest lines of a function's log tell of."""
+    places = Places(visit.engine.resources.documents)
+    try:
+        found = await places.group(visit.place._replace(name=group))
+    except AwsError:  # it has not run yet
+        return []
+    query = LogQuery(found.id, limit=_LOOKED_AT, backwards=True)
+    events, _ = await read_events(visit.installation.telemetry, query, lambda _: True, _LOOKED_AT)
+    recent = invocations(events, INVOCATIONS_MAX)
+    return (
+        recent
+        if visit.bodies_shown
+        else [each._replace(trouble=each.trouble and "hidden") for each in recent]
+    )
+
+
+def _mapping(visit: Visit, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    source = links.target(visit, mapping["EventSourceArn"])
+    return {
+        "mapping": mapping,
+        "source": source,
+        "enabled": mapping["State"] in ("Enabled", "Enabling", "Creating", "Updating"),
+        "function": mapping["FunctionArn"].rpartition(":function:")[2],
+        "change": visit.link("functions", visit.args["function"], "mappings", mapping["UUID"]),
+    }
+
+
+def _ends(
+    visit: Visit, configuration: Mapping[str, Any], owed: Sequence[Subscription]
+) -> list[dict[str, Any]]:
+    """The targets of events that end: the dead-letter target, and the destinations of each version and alias."""
+    letters = configuration.get("DeadLetterConfig", {}).get("TargetArn", "")
+    wanted = [("$LATEST", "dead letters", letters)] if letters else []
+    wanted += [
+        (backlog.topic.name.partition(":")[2], _ENDS[backlog.id], backlog.endpoint)
+        for backlog in owed
+        if backlog.id in _ENDS
+    ]
+    return [
+        {
+            "of": qualifier,
+            "kind": kind,
+            "target": links.target(visit, arn),
+            "workbench": links.dead_letters(visit, arn) if kind != _ENDS[Target.ON_SUCCESS] else "",
+        }
+        for qualifier, kind, arn in wanted
+    ]

@@ -1,0 +1,72 @@
+"""A test invocation: an event is given, and the answer shown with the end of the log."""
+
+import base64
+import binascii
+from typing import Any, Final
+
+from redrive.console import json_text
+from redrive.console.visit import Missing, Page, Unusable, Visit
+from redrive.protocols.aws.wire.errors import AwsError
+
+_KINDS: Final = {"wait": "RequestResponse", "event": "Event"}
+_REFUSED: Final = 400
+_NOT_FOUND: Final = "ResourceNotFoundException"
+
+
+async def form(visit: Visit) -> Page:
+    """A form for an event."""
+    return await _page(visit, {"payload": "{}"})
+
+
+async def invoke(visit: Visit) -> Page:
+    """Invoke the function by the service's own rules, waiting for it or not."""
+    payload = visit.asked("payload").replace("\r\n", "\n")
+    kind = _KINDS.get(visit.asked("kind", "wait"))
+    if kind is None:
+        raise Unusable("An invocation is waited for, or is an event.")
+    typed = {"payload": payload, "kind": visit.asked("kind", "wait")}
+    params: dict[str, Any] = {
+        "FunctionName": visit.args["function"],
+        "InvocationType": kind,
+        "Payload": payload.encode("utf-8", "backslashreplace"),
+    }
+    if kind == "RequestResponse":
+        params["LogType"] = "Tail"
+    try:
+        answer = await visit.call("lambda", "Invoke", params)
+    except AwsError as error:
+        return await _page(visit, {**typed, "told": error.message}, _REFUSED)
+    if kind == "Event":
+        return await _page(visit, {**typed, "accepted": True})
+    return await _page(visit, {**typed, "answer": _answer(visit, answer)})
+
+
+async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
+    name = visit.args["function"]
+    try:
+        await visit.call("lambda", "GetFunctionConfiguration", {"FunctionName": name})
+    except AwsError as error:
+        if error.code != _NOT_FOUND:
+            raise
+        raise Missing(error.message) from None
+    nothing = {"told": "", "kind": "wait", "accepted": False, "answer": None}
+    values = {**nothing, **typed, "name": name, "back": visit.link("functions", name)}
+    return Page("invoke.html", values, status)
+
+
+def _answer(visit: Visit, answer: Any) -> dict[str, Any]:
+    payload = bytes(answer.get("Payload") or b"").decode("utf-8", "replace")
+    shown = visit.bodies_shown
+    return {
+        "failed": answer.get("FunctionError", ""),
+        "version": answer.get("ExecutedVersion", ""),
+        "payload": (json_text.pretty(payload) or payload) if shown else None,
+        "log": _log(answer.get("LogResult", "")) if shown else None,
+    }
+
+
+def _log(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode("utf-8", "replace")
+    except binascii.Error:
+        return ""

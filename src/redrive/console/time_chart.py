@@ -1,0 +1,156 @@
+"""Charts over time: series as lines, in numbers that a template draws, with a table beside them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Final, NamedTuple
+
+WIDTH: Final = 600
+HEIGHT: Final = 160
+_LABELS: Final = 5  # along the axis of time
+_STEPS: Final = (1, 2, 5, 10)
+
+Point = tuple[int, float]
+
+
+class Line(NamedTuple):
+    """One series, drawn.
+
+    Attributes:
+        label: Its name.
+        paths: SVG's paths, one for each run of points without a gap.
+        dots: The same of points by themselves.
+    """
+
+    label: str
+    paths: Sequence[str]
+    dots: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChart:
+    """Series over the same time.
+
+    Attributes:
+        width: Of the picture.
+        height: Of the picture.
+        lines: In the order of their names.
+        top: The value at the upper edge; the lower one is 0, or the least value where that is below.
+        bottom: The value at the lower edge.
+        moments: Along the axis of time (ms), evenly.
+        threshold: A value that is marked; None: none.
+        threshold_y: Its place from the top.
+        rows: Each moment (ms) with the values of all lines, None where one has none; latest first.
+        summary: The chart in a sentence.
+    """
+
+    width: int
+    height: int
+    lines: Sequence[Line]
+    top: float
+    bottom: float
+    moments: Sequence[int]
+    threshold: float | None
+    threshold_y: float
+    rows: Sequence[tuple[int, Sequence[float | None]]]
+    summary: str
+
+
+def time_chart(
+    series: Mapping[str, Sequence[Point]],
+    since: int,
+    until: int,
+    period_ms: int,
+    threshold: float | None = None,
+) -> TimeChart:
+    """The chart of series by their labels.
+
+    Args:
+        series: The values of each by moment (ms), in order of time.
+        since: The left edge (ms).
+        until: The right edge (ms).
+        period_ms: Between two values that follow each other; where they are further apart the line has a gap.
+        threshold: A value to be marked.
+    """
+    values = [value for points in series.values() for _, value in points]
+    marked = [] if threshold is None else [threshold]
+    top = _round_up(max([*values, *marked, 0.0]))
+    bottom = -_round_up(-min([*values, *marked, 0.0])) if min([*values, *marked, 0.0]) < 0 else 0.0
+    span, height = max(1, until - since), top - bottom
+
+    def place(point: Point) -> str:
+        x = round((point[0] - since) / span * WIDTH, 1)
+        return f"{x:g} {_y(point[1], top, height):g}"
+
+    lines = [
+        _line(label, [[place(point) for point in run] for run in _runs(points, period_ms)])
+        for label, points in series.items()
+    ]
+    return TimeChart(
+        WIDTH,
+        HEIGHT,
+        lines,
+        top,
+        bottom,
+        [since + span * number // (_LABELS - 1) for number in range(_LABELS)],
+        threshold,
+        0.0 if threshold is None else _y(threshold, top, height),
+        _rows(series),
+        _summary(series, threshold),
+    )
+
+
+def with_zeros(points: Sequence[Point], since: int, until: int, period_ms: int) -> list[Point]:
+    """The sums of all periods from a moment to another: of one in which nothing was counted, 0."""
+    known = dict(points)
+    return [(moment, known.get(moment, 0.0)) for moment in range(since, until, period_ms)]
+
+
+def shown(value: float) -> str:
+    """A value as a person reads it: `12,000`, `0.25`."""
+    if value == floor(value) and abs(value) < 10**15:
+        return f"{int(value):,}"
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # noqa: PLR2004 - three digits are enough
+
+
+def _y(value: float, top: float, height: float) -> float:
+    return round((top - value) / height * HEIGHT, 1)
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 5, 10, 20, …, so that an axis ends with a number that people read; 1 for nothing."""
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** floor(log10(value))
+    return next((step * unit for step in _STEPS if step * unit >= value), 10 * unit)
+
+
+def _runs(points: Sequence[Point], period_ms: int) -> list[list[Point]]:
+    runs: list[list[Point]] = []
+    for point in points:
+        if runs and point[0] - runs[-1][-1][0] <= period_ms:
+            runs[-1].append(point)
+        else:
+            runs.append([point])
+    return runs
+
+
+def _line(label: str, runs: Sequence[Sequence[str]]) -> Line:
+    paths = ["M" + "L".join(run) for run in runs if len(run) > 1]
+    return Line(label, paths, [f"M{run[0]}h0" for run in runs if len(run) == 1])
+
+
+def _rows(series: Mapping[str, Sequence[Point]]) -> list[tuple[int, list[float | None]]]:
+    known = [dict(points) for points in series.values()]
+    moments = sorted({moment for points in known for moment in points}, reverse=True)
+    return [(moment, [points.get(moment) for points in known]) for moment in moments]
+
+
+def _summary(series: Mapping[str, Sequence[Point]], threshold: float | None) -> str:
+    parts = [
+        f"{label}: {shown(min(value for _, value in points))} to {shown(max(value for _, value in points))}"
+        if points
+        else f"{label}: nothing was measured"
+        for label, points in series.items()
+    ]
+    return "; ".join(parts) + ("" if threshold is None else f"; threshold {shown(threshold)}")

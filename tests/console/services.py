@@ -1,0 +1,103 @@
+"""Things of Amazon's services that the console has pages for, made by the services' own calls."""
+
+import io
+import zipfile
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.access.principals import account_root
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.wire.shapes import Structure
+from tests.console.world import PLACE, ROOM, Visitor
+
+GROUP: Final = "/aws/lambda/bill"
+REQUEST: Final = "0d2f8a94-4f6c-4f0c-9d53-0a3a8b5f7c11"
+NOW: Final = 1_700_000_000_000
+ECHO: Final = "def handler(event, context):\n    print('got', event)\n    return event\n"
+
+
+@dataclass(frozen=True)
+class Services:
+    """Calls services as the root of an account, as a client would."""
+
+    visitor: Visitor
+
+    async def call(self, service: str, operation: str, **params: Any) -> Structure:
+        server = self.visitor.server
+        services = {name: facade for part in server.extensions for name, facade in part.services.items()}
+        calls = InnerCalls(services, server.core.runtime)
+        return await calls.call(service, operation, params, account_root(PLACE.account), PLACE.region)
+
+    def log(self, *lines: str, group: str = GROUP) -> None:
+        """Write lines to a log group, as this server does."""
+        server = self.visitor.server
+        for line in lines:
+            at = server.core.runtime.clock.now()
+            server.core.telemetry.logs.write(PLACE._replace(name=group), "2026/11/22/[$LATEST]ab", at, line)
+
+
+def arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{PLACE.region}:{PLACE.account}:{resource}"
+
+
+def archive(source: str = ECHO) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as opened:
+        opened.writestr("app.py", source)
+    return packed.getvalue()
+
+
+async def make_function(services: Services, text: str = "text", name: str = "bill") -> None:
+    """Make a function with a source, ends, variables and a log; strangers' text wherever there may be one."""
+    for queue in ("work", "work-dead", "lost"):
+        attributes = {"VisibilityTimeout": "900"}
+        await services.call("sqs", "CreateQueue", QueueName=queue, Attributes=attributes)
+    await services.call(
+        "lambda",
+        "CreateFunction",
+        FunctionName=name,
+        Runtime="python3.11",
+        Role=f"arn:aws:iam::{PLACE.account}:role/bill",
+        Handler="app.handler",
+        Code={"ZipFile": archive()},
+        Description=text,
+        Environment={"Variables": {"SECRET": f"VARIABLE {text}"}},
+        DeadLetterConfig={"TargetArn": arn("sqs", "lost")},
+        Tags={"team": text},
+    )
+    await services.call(
+        "lambda",
+        "CreateEventSourceMapping",
+        FunctionName=name,
+        EventSourceArn=arn("sqs", "work"),
+        Enabled=False,
+    )
+    await services.call(
+        "lambda",
+        "PutFunctionEventInvokeConfig",
+        FunctionName=name,
+        DestinationConfig={"OnFailure": {"Destination": arn("sqs", "work-dead")}},
+    )
+    services.log(
+        f"START RequestId: {REQUEST} Version: $LATEST\n",
+        f"[ERROR] MARKED {text}\n",
+        f"END RequestId: {REQUEST}\n",
+        f"REPORT RequestId: {REQUEST}\tDuration: 12.50 ms\tBilled Duration: 13 ms\tMemory Size: 128 MB\t"
+        "Max Memory Used: 31 MB\tInit Duration: 88.10 ms\t\n",
+    )
+
+
+async def make_services(visitor: Visitor, text: str = "text") -> Services:
+    """Make something for each page."""
+    services = Services(visitor)
+    await make_function(services, text)
+    return services
+
+
+def service_pages() -> list[str]:
+    """Every page of services that only looks."""
+    return [
+        f"{ROOM}/functions",
+        f"{ROOM}/functions/bill",
+        f"{ROOM}/functions/bill/invoke",
+    ]

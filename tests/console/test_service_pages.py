@@ -1,0 +1,77 @@
+"""Rules of all pages of services: escaping, read-only, hidden bodies, few calls of the store, no way out."""
+
+import re
+
+import pytest
+
+from redrive.console.safety import POLICY
+from tests.console.services import make_services, service_pages
+from tests.console.test_costs import CALLS_MAX, ROWS_MAX, StoreCalls
+from tests.console.world import visiting
+
+EVIL = "<x-evil \"'&"
+_LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
+
+
+async def test_every_page_is_shown_and_strangers_texts_are_escaped() -> None:
+    async with visiting(functions="on") as visitor:
+        await make_services(visitor, EVIL)
+        for path in service_pages():
+            response = await visitor.get(f"{path}{'&' if '?' in path else '?'}told=%3Cx-evil%3E")
+            page = response.body.decode()
+            assert response.status == 200, (path, page)
+            assert response.headers["Content-Security-Policy"] == POLICY
+            assert page.count("<h1>") == 1, path
+            assert "style=" not in page, path
+            assert "<x-evil" not in page, path
+
+
+async def test_a_page_that_has_not_changed_is_not_sent_again() -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        await make_services(visitor)
+        for path in service_pages():
+            partial = {"hx-request-type": "partial"}
+            first = await visitor.get(path, **partial)
+            again = await visitor.get(path, **partial, **{"hx-ptag": first.headers["HX-PTag"]})
+            assert (again.status, again.body) == (304, b""), path
+
+
+async def test_a_read_only_console_shows_no_button_that_acts() -> None:
+    async with visiting(functions="on", console="read-only") as visitor:
+        await make_services(visitor)
+        for path in service_pages():
+            page = (await visitor.get(path)).body.decode()
+            if not path.endswith(("invoke",)):
+                assert 'method="post"' not in page, path
+
+
+async def test_hidden_bodies_hide_logs_and_variables_too() -> None:
+    async with visiting(functions="on", console_bodies="hidden") as visitor:
+        await make_services(visitor)
+        for path in service_pages():
+            page = (await visitor.get(path)).body
+            assert b"MARKED" not in page, path
+            assert b"VARIABLE" not in page, path
+
+
+async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
+    public = {"public_url": "https://ops.example.com/redrive", "allow_hosts": "ops.example.com"}
+    async with visiting(functions="on", **public) as visitor:
+        await make_services(visitor)
+        for path in service_pages():
+            page = (await visitor.get(path, host="ops.example.com")).body.decode()
+            for link in _LINK.findall(page):
+                assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
+
+
+async def test_a_page_asks_the_store_six_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        await make_services(visitor)
+        for path in service_pages():
+            await visitor.get(path)
+        store = StoreCalls(monkeypatch)
+        for path in service_pages():
+            store.clear()
+            await visitor.get(f"{path}{'&' if '?' in path else '?'}again")  # past the memo of a second
+            assert store.calls.total() <= CALLS_MAX, (path, store.calls)
+            assert store.rows <= ROWS_MAX, (path, store.rows)
