@@ -2,6 +2,7 @@
 
 import pytest
 
+from redrive.protocols.aws.wire import recognise as recognition
 from redrive.protocols.aws.wire.jsonrpc import JSON_1_0, JSON_1_1
 from redrive.protocols.aws.wire.query import QueryAsJsonCodec, QueryCodec
 from redrive.protocols.aws.wire.recognise import recognise, unrecognised
@@ -51,6 +52,18 @@ def test_the_json_version_is_the_client_s_or_the_service_s(
     recognised = recognise(request)
     assert recognised is not None
     assert recognised.codec is codec
+
+
+def test_no_more_targets_are_remembered_than_the_models_have_operations() -> None:
+    for target, content_type in (
+        ("AmazonSQS.SendMessage", "application/x-amz-json-1.0"),
+        ("AmazonSQS.Nonsense", "application/x-amz-json-1.0"),
+        ("AmazonSQS.SendMessage", "application/x-amz-json-1.0; charset=nonsense"),
+    ):
+        asked(x_amz_target=target, content_type=content_type)
+    remembered = recognition._KNOWN_TARGETS
+    assert ("AmazonSQS.SendMessage", "application/x-amz-json-1.0") in remembered
+    assert not any("nonsense" in f"{target} {content_type}".lower() for target, content_type in remembered)
 
 
 @pytest.mark.parametrize(
