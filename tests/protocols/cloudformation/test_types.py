@@ -145,11 +145,21 @@ async def _drift(at: Stage) -> dict[str, str]:
 
 async def test_properties_that_buckets_have_not_are_refused() -> None:
     async with stage() as at:
-        versions = {"VersioningConfiguration": {"Status": "Enabled"}}
-        stack = await at.create("shop", {"Resources": {"Bucket": _of("S3::Bucket", **versions)}})
+        tools = {
+            "VersioningConfiguration": {"Status": "Enabled"},
+            "BucketEncryption": {"ServerSideEncryptionConfiguration": []},
+            "LifecycleConfiguration": {
+                "Rules": [{"Status": "Enabled", "NoncurrentVersionExpiration": {"NoncurrentDays": 30}}]
+            },
+        }
+        stack = await at.create("tools", {"Resources": {"Bucket": _of("S3::Bucket", **tools)}})
+        assert stack["StackStatus"] == "CREATE_COMPLETE"
+        rules = {"Rules": [{"Status": "Enabled", "ExpirationInDays": 3}]}
+        others = {"LifecycleConfiguration": rules, "WebsiteConfiguration": {"IndexDocument": "a"}}
+        stack = await at.create("shop", {"Resources": {"Bucket": _of("S3::Bucket", **others)}})
         assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
         reasons = await at.reasons("shop", "CREATE_FAILED")
-        assert reasons == {"Bucket": "Buckets of this server have no VersioningConfiguration."}
+        assert reasons == {"Bucket": "Buckets of this server have no WebsiteConfiguration, ExpirationInDays."}
 
 
 # ---- custom resources ------------------------------------------------------------------------------------------------

@@ -47,6 +47,21 @@ def test_a_policy_lets_another_account_in_as_far_as_it_says(server: Server, s3: 
     assert refusal(s3.get_bucket_policy, Bucket=BUCKET) == ("NoSuchBucketPolicy", 404)
 
 
+def test_a_request_that_stays_on_the_machine_needs_no_tls(server: Server, s3: Any) -> None:
+    insecure = {"Bool": {"aws:SecureTransport": "false"}}
+    shut = statement("s3:*", f"{ARN}/*", "Deny", Principal="*", Condition=insecure)
+    s3.put_bucket_policy(Bucket=BUCKET, Policy=policy(shut))
+    s3.put_object(Bucket=BUCKET, Key="hub", Body=b"1")
+    proxied = client(server, ACCOUNT)
+
+    def forward(request: Any, **_: Any) -> None:
+        request.headers["X-Forwarded-For"] = "192.0.2.1"
+
+    proxied.meta.events.register("before-send.s3", forward)
+    assert refusal(proxied.put_object, Bucket=BUCKET, Key="hub", Body=b"2") == ("AccessDenied", 403)
+    s3.delete_bucket_policy(Bucket=BUCKET)
+
+
 def test_a_policy_is_its_owners_whatever_it_says(server: Server, s3: Any) -> None:
     stranger = client(server, OTHER)
     shut = statement("s3:*", ARN, "Deny", Principal=EVERYBODY)

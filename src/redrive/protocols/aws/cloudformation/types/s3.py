@@ -20,8 +20,21 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
 )
 from redrive.protocols.aws.wire.errors import AwsError
 
-# Every bucket here is so, whatever a template says of it.
-_GIVEN: Final = frozenset({"BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"})
+# Every bucket here is so, whatever a template says of it. Deployment tools ask for encryption and versions of the buckets that
+# they keep code in, under names that are hashes of it: they never ask for a version, so that there are none changes nothing.
+_GIVEN: Final = frozenset(
+    {
+        *("BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"),
+        *("BucketEncryption", "VersioningConfiguration"),
+    }
+)
+# What a rule of a life cycle may say where there are no versions: that changes nothing either.
+_OF_VERSIONS: Final = frozenset(
+    {
+        *("Id", "Status", "Prefix", "NoncurrentVersionExpiration", "NoncurrentVersionExpirationInDays"),
+        *("NoncurrentVersionTransition", "NoncurrentVersionTransitions", "AbortIncompleteMultipartUpload"),
+    }
+)
 
 
 class Bucket(ResourceType):
@@ -70,7 +83,9 @@ class Bucket(ResourceType):
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:
-    others = sorted(properties.keys() - _GIVEN)
+    others = sorted(properties.keys() - _GIVEN - {"LifecycleConfiguration"})
+    rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or ()
+    others += sorted({key for rule in rules for key in rule} - _OF_VERSIONS)
     if others:
         raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
 
