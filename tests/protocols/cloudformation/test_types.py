@@ -11,7 +11,12 @@ from redrive.protocols.aws.cloudformation.types.table import KNOWN, type_of
 from tests.protocols.cloudformation.stage import ACCOUNT, Stage, stage
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/r"
-WITHOUT_SCHEMA = {"AWS::CDK::Metadata", "AWS::CloudFormation::CustomResource", "Custom::"}
+WITHOUT_SCHEMA = {
+    "AWS::ECR::Repository",
+    "AWS::CDK::Metadata",
+    "AWS::CloudFormation::CustomResource",
+    "Custom::",
+}
 
 
 def _of(kind: str, **properties: Any) -> dict[str, Any]:
@@ -146,6 +151,7 @@ async def _drift(at: Stage) -> dict[str, str]:
 async def test_properties_that_buckets_have_not_are_refused() -> None:
     async with stage() as at:
         tools = {
+            "AccessControl": "Private",
             "VersioningConfiguration": {"Status": "Enabled"},
             "BucketEncryption": {"ServerSideEncryptionConfiguration": []},
             "LifecycleConfiguration": {
@@ -155,11 +161,17 @@ async def test_properties_that_buckets_have_not_are_refused() -> None:
         stack = await at.create("tools", {"Resources": {"Bucket": _of("S3::Bucket", **tools)}})
         assert stack["StackStatus"] == "CREATE_COMPLETE"
         rules = {"Rules": [{"Status": "Enabled", "ExpirationInDays": 3}]}
-        others = {"LifecycleConfiguration": rules, "WebsiteConfiguration": {"IndexDocument": "a"}}
+        others = {
+            "AccessControl": "PublicRead",
+            "LifecycleConfiguration": rules,
+            "WebsiteConfiguration": {"IndexDocument": "a"},
+        }
         stack = await at.create("shop", {"Resources": {"Bucket": _of("S3::Bucket", **others)}})
         assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
         reasons = await at.reasons("shop", "CREATE_FAILED")
-        assert reasons == {"Bucket": "Buckets of this server have no WebsiteConfiguration, ExpirationInDays."}
+        assert reasons == {
+            "Bucket": "Buckets of this server have no WebsiteConfiguration, AccessControl, ExpirationInDays."
+        }
 
 
 # ---- custom resources ------------------------------------------------------------------------------------------------

@@ -113,6 +113,10 @@ def test_the_service_of_an_action(headers: dict[str, str], query: str, service: 
         (b"Action=Publish", ("sns", "Publish")),
         (b"Action=SendMessage", ("sqs", "SendMessage")),
         (b"Action=CreateStack", ("cloudformation", "CreateStack")),
+        (
+            b"TemplateBody=" + b"a" * 50_000 + b"&Action=CreateStack&Version=2010-05-15",
+            ("cloudformation", "CreateStack"),
+        ),
         (b"Action=TagResource", None),
         (b"Action=Nonsense", None),
         (b"Action=", None),

@@ -35,8 +35,8 @@ _AS_IT_IS = {
     "ObjectOwnership": ("BucketOwnerEnforced",),
 }
 
-# Deployment tools make buckets whose policies refuse whatever came without TLS, and then write to them. A request that never
-# leaves the machine crosses no network; what a proxy on it forwards has.
+# Deployment tools make buckets whose policies refuse whatever came without TLS, and then write to them. A request that
+# never leaves the machine crosses no network; what a proxy on it forwards has.
 _STAYS_HERE: Mapping[str, Values] = {"aws:SecureTransport": "true"}
 
 

@@ -1,6 +1,6 @@
 """The parameters of a query request: a flat form, and the tree its dotted names spell.
 
-A form is read after its caller is known. What has to be told of it before, the action, is searched for in its beginning.
+A form is read after its caller is known. What has to be told of it before, the action, is searched for at its ends.
 """
 
 import re
@@ -12,7 +12,8 @@ from urllib.parse import unquote_plus
 from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.http import Request
 
-#: How far into a form `search` looks. SDKs put the action first, or sort the fields, which comes to the same.
+#: The bytes that `search` looks through at either end of a form. SDKs put the action first, or sort the fields, which
+#: comes to the same; that for JavaScript puts it last, behind a template of up to 51,200 bytes.
 SEARCHED_BYTES: Final = 16 * 1024
 _SEARCHED_VALUE_BYTES: Final = 128  # no action and no version is as long
 
@@ -35,7 +36,7 @@ class Node:
 
 
 def search(request: Request, mark: bytes) -> str:
-    """The last value of a field in the first `SEARCHED_BYTES` of a form, at a cost that no form can raise.
+    """The last value of a field in the first `SEARCHED_BYTES` of a form, else in its last, at a cost no form can raise.
 
     The body's stands over the query's. A name that is spelled with escapes is not found: no client has a reason to.
 
@@ -52,9 +53,12 @@ def search(request: Request, mark: bytes) -> str:
 def _searched(text: bytes, mark: bytes) -> str | None:
     start = text.rfind(mark, 0, SEARCHED_BYTES)
     if start < 0:
-        if not text.startswith(mark[1:]):
-            return None
-        start = -1
+        if text.startswith(mark[1:]):
+            start = -1
+        else:
+            start = text.rfind(mark, max(SEARCHED_BYTES, len(text) - SEARCHED_BYTES))
+            if start < 0:
+                return None
     begin = start + len(mark)
     end = text.find(b"&", begin, begin + _SEARCHED_VALUE_BYTES)
     if end < 0:

@@ -189,9 +189,28 @@ class Metadata(ResourceType):
         return
 
 
+class ImageRepository(Metadata):
+    """`AWS::ECR::Repository`, without which the CDK prepares no account: a name, and no images."""
+
+    name_property = "RepositoryName"
+    name_chars_max = 256
+    lower_case = True
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        host = f"{wanted.stack.account}.dkr.ecr.{wanted.stack.region}.amazonaws.com"
+        arn = wanted.arn("ecr", f"repository/{wanted.name}")
+        return Made(wanted.name, {"Arn": arn, "RepositoryUri": f"{host}/{wanted.name}"})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, wanted)
+
+
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::CDK::Metadata": Metadata,
     "AWS::CloudFormation::Stack": NestedStack,
     "AWS::CloudFormation::WaitCondition": WaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": WaitConditionHandle,
+    "AWS::ECR::Repository": ImageRepository,
 }

@@ -20,8 +20,8 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
 )
 from redrive.protocols.aws.wire.errors import AwsError
 
-# Every bucket here is so, whatever a template says of it. Deployment tools ask for encryption and versions of the buckets that
-# they keep code in, under names that are hashes of it: they never ask for a version, so that there are none changes nothing.
+# Every bucket here is so, whatever a template says of it. Deployment tools ask for encryption and versions of the buckets
+# that they keep code in, under names that are hashes of it: they never ask for a version, so its absence changes nothing.
 _GIVEN: Final = frozenset(
     {
         *("BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"),
@@ -83,7 +83,9 @@ class Bucket(ResourceType):
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:
-    others = sorted(properties.keys() - _GIVEN - {"LifecycleConfiguration"})
+    others = sorted(properties.keys() - _GIVEN - {"AccessControl", "LifecycleConfiguration"})
+    if properties.get("AccessControl", "Private") != "Private":
+        others.append("AccessControl")
     rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or ()
     others += sorted({key for rule in rules for key in rule} - _OF_VERSIONS)
     if others:
