@@ -54,15 +54,18 @@ from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps, watch_loop
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
-from redrive.server.http import HttpFront, bound
+from redrive.server.exposition import Exposition
+from redrive.server.http import HttpFront, bound, url_of
 from redrive.server.limits import HttpLimits
 from redrive.server.request_log import RequestLog
+from redrive.server.siblings import ALONE, Siblings
 from redrive.server.tls import local_authority, server_context
 from redrive.settings import Origin, Settings, risks, summary
 from redrive.settings.declared import Declared, read_declared
 from redrive.telemetry.loss_log import LossLog
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
+from redrive.workers.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,7 @@ class Server:
         front: Speaks HTTP.
         time: Moves the clock, where that is a simulated one.
         provision: Makes what the settings declare.
+        exposition: Writes the metrics.
     """
 
     core: Core
@@ -89,6 +93,7 @@ class Server:
     front: HttpFront
     time: SimulatedTime | None
     provision: Callable[[], Awaitable[None]]
+    exposition: Exposition
 
     async def open(self) -> None:
         """Take up the backlogs, and connect to what wants to be connected to."""
@@ -152,44 +157,57 @@ class Server:
 # ---- the phases ------------------------------------------------------------------------------------------------------
 
 
-async def run(settings: Settings, ready: Callable[[str], None], origins: Sequence[Origin] = ()) -> None:
+async def run(
+    settings: Settings,
+    ready: Callable[[str], None],
+    origins: Sequence[Origin] = (),
+    worker: Worker | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then answer what is under way and close.
 
     Args:
         settings: How.
         ready: Called with the server's URL when it accepts requests.
         origins: Where the settings come from, where that is known.
+        worker: This process as one of several, which tells its supervisor when it accepts requests.
     """
     stop = _told_to_stop()
     for risk in risks(settings):
         logger.warning("%s", risk)
     tls = _tls_context(settings)
-    sockets = await bound(settings.host, settings.port)
-    port: int = sockets[0].getsockname()[1]
-    url = f"{'https' if tls else 'http'}://{_in_url(settings.host)}:{port}"
+    sockets = await bound(settings.host, settings.port) if worker is None else worker.sockets
+    url = url_of(settings.host, sockets, encrypted=tls is not None)
     try:
-        async with assembled(settings, url, origins) as server:
+        async with assembled(settings, url, origins, worker or ALONE) as server:
             await server.open()
             await server.front.listen(sockets, tls)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
             logger.info(
                 "server.started", extra={"fields": summary(settings, _addresses(sockets), ANY_ACCOUNT)}
             )
-            ready(url)
+            if worker is None:
+                ready(url)
+            else:
+                await worker.attend(server.exposition.text, server.front.retire, stop)
             await server.serve(stop)
+            if worker is not None:
+                await worker.say_last(await server.exposition.text())
     finally:
         for each in sockets:
             each.close()
 
 
 @asynccontextmanager
-async def assembled(settings: Settings, url: str, origins: Sequence[Origin] = ()) -> AsyncIterator[Server]:
+async def assembled(
+    settings: Settings, url: str, origins: Sequence[Origin] = (), siblings: Siblings = ALONE
+) -> AsyncIterator[Server]:
     """A server with its store open and every part in its place, closed in the end.
 
     Args:
         settings: How.
         url: Where it will be reached; links that lead back begin so, unless the settings have a public URL.
         origins: Where the settings come from, where that is known.
+        siblings: The processes that serve the same address.
     """
     declared = read_declared(settings.resources)
     check_keys(declared.keys, settings)
@@ -199,7 +217,8 @@ async def assembled(settings: Settings, url: str, origins: Sequence[Origin] = ()
     engine = Engine(store, runtime)
     await engine.connect()
     try:
-        core = replace(await _core(settings, runtime, store, engine, meters, url), origins=origins)
+        core = await _core(settings, runtime, store, engine, meters, url)
+        core = replace(core, origins=origins, siblings=siblings)
         server = _server(core, _extensions(core), declared)
     except BaseException:
         await engine.close()
@@ -297,7 +316,8 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
     time = None
     if isinstance(clock, SimulatedClock):
         time = SimulatedTime(clock, core.engine, core.telemetry, others)
-    router = make_router(core, extensions, services, time, provision)
+    exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
+    router = make_router(core, extensions, services, time, provision, exposition)
     request_log = RequestLog(router.answer, monotonic) if core.settings.request_log else None
     front = HttpFront(
         router.answer if request_log is None else request_log.answer,
@@ -307,7 +327,7 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
         body_bound=router.body_bytes_max,
         on_refused=None if request_log is None else request_log.refused,
     )
-    return Server(core, extensions, router, front, time, provision)
+    return Server(core, extensions, router, front, time, provision, exposition)
 
 
 # ---- the process -----------------------------------------------------------------------------------------------------
@@ -342,14 +362,13 @@ def _addresses(sockets: Sequence[socket.socket]) -> list[str]:
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in names]
 
 
-def _in_url(host: str) -> str:
-    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - every address: name one that can be asked for
-        return "localhost"
-    return f"[{host}]" if ":" in host else host
-
-
-def serve(settings: Settings, ready: Callable[[str], None], origins: Sequence[Origin] = ()) -> None:
-    """Serve until told to stop."""
+def serve(
+    settings: Settings,
+    ready: Callable[[str], None],
+    origins: Sequence[Origin] = (),
+    worker: Worker | None = None,
+) -> None:
+    """Serve until told to stop; see `run`."""
     # The commit thread wants the interpreter's lock for a moment, twice a group; by default it waits up to 5 ms for it.
     # And a request leaves some hundred objects that die by themselves: to look for cycles every 700 is to look for
     # nothing. Together a tenth more messages a second at 128 connections.
@@ -358,4 +377,4 @@ def serve(settings: Settings, ready: Callable[[str], None], origins: Sequence[Or
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(20_000, 20, 50)
-    uvloop.run(run(settings, ready, origins))
+    uvloop.run(run(settings, ready, origins, worker))

@@ -1,7 +1,6 @@
 """A database that goes away under a server that serves, and comes back."""
 
 import asyncio
-import subprocess
 import threading
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ from redrive.cli.demo_billing import Billing
 from tests.contracts.protocols.sns import Sns
 from tests.contracts.protocols.sqs import Sqs, refused
 from tests.services.postgres import PostgresServer
-from tests.services.server import serving
+from tests.services.server import serving, wait_for_line
 
 WAIT_SECONDS = 20  # for what comes in milliseconds; less than the 30 of a lease
 
@@ -75,7 +74,7 @@ def test_deliveries_accepted_while_the_database_restarted_are_not_pushed_again(
             assert billing.come.acquire(timeout=WAIT_SECONDS)
         durable_postgres.crash()
         billing.speaks.set()  # all are answered while there is nowhere to write that down
-        _wait_for_line(server.log, "dispatch.unsettled")
+        wait_for_line(server.log, "dispatch.unsettled")
         durable_postgres.start()
         assert server.stop() == 0  # when all that was under way has ended, in much less than a lease
         log = server.log.read_text()
@@ -84,18 +83,6 @@ def test_deliveries_accepted_while_the_database_restarted_are_not_pushed_again(
     assert asyncio.run(_left(durable_postgres)) == 0
     assert log.count("dispatch.unsettled error=") == log.count("dispatch.settled: ") == 1
     assert "Traceback" not in log
-
-
-def _wait_for_line(log: Path, words: str) -> None:
-    """Return when the log says this; a test that waits in vain is ended."""
-    with subprocess.Popen(
-        ["tail", "--follow", "--lines=+1", log], stdout=subprocess.PIPE, text=True
-    ) as following:
-        assert following.stdout is not None
-        for line in following.stdout:
-            if words in line:
-                following.kill()
-                return
 
 
 async def _left(database: PostgresServer) -> int:

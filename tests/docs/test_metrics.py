@@ -21,8 +21,7 @@ def families() -> dict[str, str]:
 
     async def scrape() -> str:
         async with assembled(Settings(store="sqlite://:memory:"), "http://localhost") as server:
-            answer = await server.router._control._exposition.answer()
-            return answer.body.decode()
+            return await server.exposition.text()
 
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", asyncio.run(scrape()), re.MULTILINE))
 

@@ -36,8 +36,7 @@ class Node:
 
     async def text(self) -> str:
         refused = {"SignatureDoesNotMatch": 3}
-        answer = await Exposition(self.engine, self.telemetry, self.meters, refused).answer()
-        return answer.body.decode()
+        return await Exposition(self.engine, self.telemetry, self.meters, refused).text()
 
     async def families(self) -> dict[str, Metric]:
         return {family.name: family for family in text_string_to_metric_families(await self.text())}

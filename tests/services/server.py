@@ -137,6 +137,20 @@ class Server:
         assert status == 200, body
 
 
+def wait_for_line(log: Path, words: str, times: int = 1) -> str:
+    """The line of a log that says this, for the so-manyth time; a test that waits in vain is ended."""
+    with subprocess.Popen(
+        ["tail", "--follow", "--lines=+1", log], stdout=subprocess.PIPE, text=True
+    ) as following:
+        assert following.stdout is not None
+        for line in following.stdout:
+            times -= words in line
+            if not times:
+                following.kill()
+                return line
+    raise AssertionError(f"{log} ended before it said {words}")
+
+
 _LIBC: Final = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG: Final = 1
 

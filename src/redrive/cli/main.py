@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from redrive import __version__
 from redrive.cli import (
@@ -62,9 +62,15 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status."""
-    parsed = parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
+    """Run a command; its exit status.
+
+    Args:
+        arguments: The command line; None: this process's.
+        worker: What `serve` has where it is one of several processes.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parsed = parser().parse_args(words, argparse.Namespace(words=words, worker=worker))
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()  # here, where it is known what to do if nobody reads it

@@ -1,11 +1,15 @@
-"""`redrive serve`: start the server."""
+"""`redrive serve`: start the server, as one process or as several."""
 
 import argparse
+import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from redrive.cli import log_format
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed
+from redrive.settings import Origin, Settings
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -17,17 +21,44 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
-    from redrive.app import serve  # noqa: PLC0415 - 200 ms of imports that the other commands do not need
-    from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
-
     settings, origins = settings_of(parsed)
     log_format.set_up(settings.log_level, settings.log_format)
     try:
-        serve(settings, ready, origins)
-    except CertificateUnusable as error:
-        raise CommandFailed(str(error)) from None
+        if settings.workers > 1 and parsed.worker is None:
+            return asyncio.run(_supervised(settings, parsed.words))
+        _serve(settings, origins, parsed.worker)
     except OSError as error:
         raise CommandFailed(f"cannot serve on {settings.host}:{settings.port}: {error}") from None
+    return 0
+
+
+def _serve(settings: Settings, origins: Sequence[Origin], worker: Any) -> None:
+    from redrive.app import serve  # noqa: PLC0415 - 200 ms of imports that the other commands do not need
+    from redrive.server.tls import CertificateUnusable  # noqa: PLC0415 - likewise
+
+    try:
+        serve(settings, ready, origins, worker)
+    except CertificateUnusable as error:
+        raise CommandFailed(str(error)) from None
+
+
+async def _supervised(settings: Settings, words: list[str]) -> int:
+    """Let so many workers serve; the exit status."""
+    from redrive.cli.worker import command  # noqa: PLC0415 - which imports the command line
+    from redrive.server.http import bound, url_of  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+    from redrive.workers.member import WorkerFailed  # noqa: PLC0415 - likewise
+    from redrive.workers.supervisor import Supervisor  # noqa: PLC0415 - likewise
+
+    sockets = await bound(settings.host, settings.port)
+    url = url_of(settings.host, sockets, encrypted=bool(settings.tls_cert) or settings.tls != "off")
+    supervisor = Supervisor(settings.workers, sockets, partial(command, words))
+    try:
+        await supervisor.run(lambda: ready(url))
+    except WorkerFailed as failure:
+        return failure.status
+    finally:
+        for each in sockets:
+            each.close()
     return 0
 
 

@@ -22,6 +22,7 @@ from redrive.protocols.aws.kms.material import RootKey
 from redrive.protocols.aws.sessions import Sessions
 from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
+from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, SettingsInvalid, read_networks
 from redrive.telemetry.meters import NodeMeters
 from redrive.telemetry.telemetry import Telemetry
@@ -50,6 +51,7 @@ class Core:
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
         origins: Where each setting comes from, where that is known.
+        siblings: The processes that serve the same address.
     """
 
     settings: Settings
@@ -70,6 +72,7 @@ class Core:
     base_url: str
     stream: str
     origins: Sequence[Origin] = ()
+    siblings: Siblings = ALONE
 
     @property
     def public_url(self) -> str | None:

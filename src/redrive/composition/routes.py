@@ -32,6 +32,7 @@ def make_router(
     services: Mapping[str, Facade],
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
+    exposition: Exposition,
 ) -> Router:
     """The router of a server.
 
@@ -41,6 +42,7 @@ def make_router(
         services: All of Amazon's that they bring.
         time: Moves the clock, where it is a simulated one.
         provision: Makes what the settings declare, again after a reset.
+        exposition: Writes the metrics.
     """
     paths: dict[str, Answer] = {}
     identities = core.sessions.identities
@@ -58,7 +60,7 @@ def make_router(
     guard = BrowserGuard(_hosts(core), core.refusals)
     required = core.settings.auth == "required"
     return Router(
-        _control(core, extensions, sorted(services), time, provision, guard),
+        _control(core, extensions, sorted(services), time, provision, guard, exposition),
         {**paths, **_own_paths(core)},
         protocols,
         gateway,
@@ -107,6 +109,7 @@ def _control(
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
     guard: BrowserGuard,
+    exposition: Exposition,
 ) -> Control:
     async def reset() -> None:
         await _reset(core, extensions)
@@ -118,8 +121,9 @@ def _control(
         None if time is None else time.advance,
         reset if core.settings.allow_reset else None,
         core.authentication,
-        Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals),
+        exposition,
         Scrapers(core.settings.metrics_token, guard, core.refusals),
+        core.siblings,
     )
 
 

@@ -13,7 +13,9 @@ from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 from redrive.server.exposition import Exposition
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
+from redrive.server.prometheus_text import CONTENT_TYPE
 from redrive.server.scraping import Scrapers
+from redrive.server.siblings import Siblings
 
 PREFIX = "/_redrive/"
 LOCALSTACK_HEALTH = "/_localstack/health"
@@ -40,6 +42,7 @@ class Control:
         authentication: Authentication,
         exposition: Exposition,
         scrapers: Scrapers,
+        siblings: Siblings,
     ) -> None:
         """Answer for this engine.
 
@@ -51,11 +54,13 @@ class Control:
             authentication: Tells who asks for what changes something.
             exposition: Writes the metrics.
             scrapers: Tells who may read them.
+            siblings: The processes that serve the same address.
         """
         self._engine = engine
         self._authentication = authentication
         self._exposition = exposition
         self._scrapers = scrapers
+        self._siblings = siblings
         self._services = services
         self._healthy_until = 0.0  # by the loop's clock
         self._routes: dict[tuple[str, str], Route] = {
@@ -91,7 +96,10 @@ class Control:
 
     async def _health(self, _: Request) -> Response:
         await self._check_store()
-        return json_answer(200, {"status": "ok", "version": __version__, "node": self._engine.runtime.node})
+        answer = {"status": "ok", "version": __version__, "node": self._engine.runtime.node}
+        if (workers := await self._siblings.readiness()) is not None:
+            return json_answer(200, answer | {"workers": workers._asdict()})
+        return json_answer(200, answer)
 
     async def _check_store(self) -> None:
         """Write something, at most once a second: strangers may ask."""
@@ -107,7 +115,10 @@ class Control:
         )
 
     async def _metrics(self, request: Request) -> Response:
-        return self._scrapers.refusal(request) or await self._exposition.answer()
+        if (refusal := self._scrapers.refusal(request)) is not None:
+            return refusal
+        text = await self._siblings.sum_metrics(await self._exposition.text())
+        return Response(200, text.encode(), CONTENT_TYPE)
 
     def _remove_all(self, reset: Reset) -> Route:
         async def remove_all(_: Request) -> Response:

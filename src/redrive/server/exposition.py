@@ -13,8 +13,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.operations import METRIC_NAMES
 from redrive.model.errors import StoreUnavailable
 from redrive.model.names import ResourceName
-from redrive.protocols.http import Response
-from redrive.server.prometheus_text import CONTENT_TYPE, Sample, family, histogram, labels
+from redrive.server.prometheus_text import Sample, family, histogram, labels
 from redrive.telemetry.accumulators import TOPIC_COUNTERS
 from redrive.telemetry.levels import SHOWN_MAX, Level
 from redrive.telemetry.meters import NodeMeters
@@ -54,7 +53,7 @@ class Exposition:
         self._meters = meters
         self._refused = refused
 
-    async def answer(self) -> Response:
+    async def text(self) -> str:
         """All families, each with its HELP and TYPE."""
         lines = [
             *_level_families("queue", _QUEUE_COUNTS, self._telemetry.queue_levels),
@@ -67,7 +66,7 @@ class Exposition:
             *await self._endpoints(),
             *self._node(),
         ]
-        return Response(200, ("\n".join(lines) + "\n").encode(), CONTENT_TYPE)
+        return "".join(f"{line}\n" for line in lines)
 
     def _queue_counters(self) -> list[str]:
         counted = [

@@ -1,6 +1,7 @@
 """The HTTP front: accepts connections, sweeps their deadlines, drains them."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from redrive.server.rendering import Renderer
 
 __all__ = ["Handler", "HttpFront", "HttpLimits"]
 
+_SETTLING_SECONDS: Final = 0.1
 _BACKLOG: Final = 1024
 """Connections the kernel completes ahead of us: a restart brings every long poll back in one second."""
 
@@ -42,6 +44,14 @@ async def bound(host: str, port: int) -> list[socket.socket]:
             each.close()
         raise
     return sockets
+
+
+def url_of(host: str, sockets: Sequence[socket.socket], *, encrypted: bool) -> str:
+    """The URL of what these sockets accept; `host` as it was asked for."""
+    if host in ("", "0.0.0.0", "::"):  # noqa: S104 - every address: name one that can be asked for
+        host = "localhost"
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if encrypted else 'http'}://{shown}:{sockets[0].getsockname()[1]}"
 
 
 def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket | None:
@@ -147,6 +157,23 @@ class HttpFront:
         ]
         self._port = sockets[0].getsockname()[1]
         self._sweep()
+
+    async def retire(self, seconds: float) -> None:
+        """Accept nothing more, and answer on the connections that are open, each for the last time, for so long at most.
+
+        For a server whose sockets others listen on: what connects from now on is theirs.
+        """
+        for server in self._servers:
+            server.close()
+        # The loop may have accepted some already, whose requests are on their way: they are none to be refused.
+        self._shared.loop.call_later(_SETTLING_SECONDS, self._answer_last)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._shared.emptied.wait(), seconds)
+
+    def _answer_last(self) -> None:
+        self._shared.is_draining = True
+        if not self._shared.connections:
+            self._shared.emptied.set()
 
     async def drain(self, seconds: float) -> None:
         """Stop accepting, close what rests, answer what is under way, and close the rest after `seconds`."""

@@ -15,6 +15,7 @@ T = TypeVar("T", str, int, bool)
 
 _ROW: Final = "row"
 _PORT_MAX: Final = 65_535
+_WORKERS_MAX: Final = 64  # each has five connections to the database
 _PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _TOKEN: Final = re.compile(r"[!-~]{16,256}")  # shorter ones can be guessed
 _PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):\S*@")
@@ -71,6 +72,11 @@ def _check_port(port: int) -> None:
         raise SettingsInvalid(f"port {port} is not a port")
 
 
+def _check_workers(workers: int) -> None:
+    if not 1 <= workers <= _WORKERS_MAX:
+        raise SettingsInvalid(f"workers is 1 to {_WORKERS_MAX}, not {workers}")
+
+
 def _check_store(url: str) -> None:
     if url.startswith("sqlite://"):
         file = url.removeprefix("sqlite://").removeprefix("/")
@@ -124,6 +130,11 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(4566, "port to listen on, 0 for any free one", check=_check_port)
+    workers: int = _setting(
+        1,
+        "how many processes serve the address on this machine; several need PostgreSQL",
+        check=_check_workers,
+    )
     store: str = _setting(
         "sqlite:///redrive.db",
         "sqlite:///PATH, sqlite://:memory: or postgresql://…",
@@ -260,6 +271,14 @@ class Settings:
             _check(setting.name, getattr(self, setting.name), row_of(setting))
         if bool(self.tls_cert) != bool(self.tls_key):
             raise SettingsInvalid("tls_cert and tls_key go together")
+        if self.workers > 1 and self.store.startswith("sqlite:"):
+            raise SettingsInvalid(
+                f"workers = {self.workers} needs a PostgreSQL store: a SQLite store belongs to one process"
+            )
+        if self.workers > 1 and self.clock == "simulated":
+            raise SettingsInvalid(
+                f"workers = {self.workers} needs the system's clock: a simulated one is one process's"
+            )
         if self.auth == "off" and not is_loopback(self.host):
             raise SettingsInvalid(
                 f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"

@@ -1,0 +1,152 @@
+"""The supervisor: it holds the listening sockets, starts workers that accept from them, and answers for all of them.
+
+All workers accept from the same sockets, which stay open in this process: whoever connects while workers come and go
+waits in the kernel's queue for the next that accepts, and is refused by nobody (decision 0034).
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
+
+from redrive.workers.member import Member, WorkerFailed
+from redrive.workers.summing import MetricsSum
+
+logger = logging.getLogger(__name__)
+
+#: Between the end of a worker (s) and the start of its successor: the first time, the second …; the last for all others.
+BACKOFF_SECONDS: Final = (0.2, 1.0, 2.0, 5.0, 10.0)
+_STABLE_SECONDS: Final = 60.0  # a worker that served for so long did not fail at its start
+_READ_SECONDS: Final = 2.0  # for the metrics of a worker
+
+Command = Callable[[int, Sequence[int]], list[str]]
+
+
+class Supervisor:
+    """Keeps a number of workers at work."""
+
+    def __init__(self, number: int, sockets: Sequence[socket.socket], command: Command) -> None:
+        """Supervise so many.
+
+        Args:
+            number: Of workers.
+            sockets: Bound; nobody listens on them yet.
+            command: The command line of a worker, of the file descriptors of its channel and of the sockets.
+        """
+        self._number = number
+        self._sockets = sockets
+        self._command = command
+        self._members: list[Member] = []  # those that accept
+        self._retired: set[Member] = set()
+        self._ended = MetricsSum()  # of workers that are gone
+        self._failures = 0
+        self._stopping = asyncio.Event()
+        self._changing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Serve until SIGTERM or SIGINT; SIGHUP exchanges all workers.
+
+        Args:
+            ready: Called when every worker answers.
+
+        Raises:
+            WorkerFailed: A worker ended before the first time that all were ready.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._reload()))
+        try:
+            # One before the others: it makes what all of them need, the schema and certificates.
+            self._members = [await self._started()]
+            self._members += await asyncio.gather(*(self._started() for _ in range(self._number - 1)))
+            ready()
+            await self._stopping.wait()
+        finally:
+            self._stopping.set()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*(member.end() for member in self._living))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="redrive-supervisor")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # ---- coming and going --------------------------------------------------------------------------------------
+
+    async def _started(self) -> Member:
+        """A further worker, that answers."""
+        member = await Member.start(self._command, self._sockets, self._answer)
+        try:
+            await member.ready()
+        except BaseException:
+            await member.end()
+            raise
+        self._spawn(self._watch(member))
+        return member
+
+    async def _watch(self, member: Member) -> None:
+        """See a worker to its end, and put another in its place if it was not asked to end."""
+        status = await member.ended()
+        self._ended.add(member.metrics, gauges=False)
+        self._retired.discard(member)
+        if member not in self._members or self._stopping.is_set():
+            return
+        self._members.remove(member)
+        logger.error("worker.ended pid=%d status=%d: another is started", member.pid, status)
+        self._failures = 0 if member.age() > _STABLE_SECONDS else self._failures
+        await self._replace()
+
+    async def _replace(self) -> None:
+        async with self._changing:
+            while len(self._members) < self._number:
+                pause = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
+                self._failures += 1
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), pause)
+                try:
+                    self._members.append(await self._started())
+                except WorkerFailed as error:
+                    logger.error("worker.failed error=%s: tried again", error)  # noqa: TRY400 - the worker has said it
+                else:
+                    logger.warning("worker.replaced pid=%d", self._members[-1].pid)
+
+    async def _reload(self) -> None:
+        """Exchange all workers: the new ones accept before the old ones stop; where one fails, the old ones stay."""
+        async with self._changing:
+            begun = await asyncio.gather(
+                *(self._started() for _ in range(self._number)), return_exceptions=True
+            )
+            members = [member for member in begun if isinstance(member, Member)]
+            failures = [error for error in begun if isinstance(error, BaseException)]
+            if failures:
+                logger.error("worker.reload_failed error=%s: the workers from before go on", failures[0])
+                await asyncio.gather(*(member.end() for member in members))
+                return
+            before, self._members = self._members, members
+            self._retired |= set(before)
+            for member in before:
+                member.retire()
+            logger.info("worker.reloaded pids=%s", ",".join(str(member.pid) for member in members))
+
+    @property
+    def _living(self) -> list[Member]:
+        return [*self._members, *self._retired]
+
+    # ---- answering ---------------------------------------------------------------------------------------------
+
+    async def _answer(self, asked: str) -> dict[str, Any]:
+        """The answer to a worker, of all of them."""
+        if asked == "readiness":
+            return {"ready": len(self._members), "wanted": self._number}
+        await asyncio.gather(*(member.read_metrics(_READ_SECONDS) for member in self._living))
+        total = MetricsSum()
+        for member in self._living:  # now: some may have ended meanwhile, and are among the ended
+            total.add(member.metrics)
+        total.add(self._ended.text, gauges=False)
+        return {"text": total.text}

@@ -1,0 +1,107 @@
+"""A worker's side: it serves sockets that its supervisor holds, and asks it for what only all workers know together."""
+
+import asyncio
+import itertools
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.server.siblings import Readiness, Siblings
+from redrive.workers.channel import Channel, Message
+
+logger = logging.getLogger(__name__)
+
+#: How long (s) a worker that makes room for another goes on answering on the connections that it has.
+RETIREMENT_SECONDS: Final = 3.0
+_PATIENCE_SECONDS: Final = 3.0  # for an answer of the supervisor
+
+
+class Worker(Siblings):
+    """This process, as one of several."""
+
+    def __init__(self, channel: socket.socket, sockets: Sequence[socket.socket]) -> None:
+        """Take over what was inherited.
+
+        Args:
+            channel: Leads to the supervisor.
+            sockets: Bound; others listen on them too.
+        """
+        self.sockets = sockets
+        self._end = channel
+        self._channel: Channel
+        self._numbers = itertools.count()
+        self._asked: dict[int, asyncio.Future[Message]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def attend(
+        self,
+        read_metrics: Callable[[], Awaitable[str]],
+        retire: Callable[[float], Awaitable[None]],
+        stop: asyncio.Event,
+    ) -> None:
+        """Say that requests are answered, and listen to the supervisor from now on.
+
+        Args:
+            read_metrics: This process's, as Prometheus reads them.
+            retire: Lets others accept what comes from now on, and takes so long (s) at most.
+            stop: Set when this process is to end: it has retired, or nobody supervises it any more.
+        """
+        self._channel = await Channel.over(self._end)
+        self._channel.send("ready")
+        self._task = asyncio.create_task(self._listen(read_metrics, retire, stop), name="redrive-worker")
+
+    async def say_last(self, metrics: str) -> None:
+        """Leave behind what was counted."""
+        self._channel.send("last", text=metrics)
+        await self._channel.flush()
+        if self._task is not None:
+            self._task.cancel()
+        self._channel.close()
+
+    @override
+    async def readiness(self) -> Readiness | None:
+        """See `Siblings.readiness`."""
+        answer = await self._ask("readiness")
+        return None if answer is None else Readiness(answer["ready"], answer["wanted"])
+
+    @override
+    async def sum_metrics(self, own: str) -> str:
+        """See `Siblings.sum_metrics`."""
+        answer = await self._ask("metrics")
+        return own if answer is None else answer["text"]
+
+    async def _ask(self, what: str) -> Any:
+        number = next(self._numbers)
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        self._channel.send(what, number=number)
+        try:
+            return await asyncio.wait_for(answer, _PATIENCE_SECONDS)
+        except TimeoutError:
+            logger.warning("worker.unanswered asked=%s: the supervisor did not answer", what)
+            return None
+        finally:
+            del self._asked[number]
+
+    async def _listen(
+        self,
+        read_metrics: Callable[[], Awaitable[str]],
+        retire: Callable[[float], Awaitable[None]],
+        stop: asyncio.Event,
+    ) -> None:
+        while (message := await self._channel.receive()) is not None:
+            match message["kind"]:
+                case "read":
+                    self._channel.send("text", number=message["number"], text=await read_metrics())
+                case "answer" if message["number"] in self._asked:
+                    asked = self._asked[message["number"]]
+                    if not asked.done():
+                        asked.set_result(message)
+                case "retire":
+                    await retire(RETIREMENT_SECONDS)
+                    break
+        else:
+            logger.warning("worker.orphaned: the supervisor is gone, and so this worker ends")
+        stop.set()

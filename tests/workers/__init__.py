@@ -1,0 +1,1 @@
+"""Workers of one address, and their supervisor."""
