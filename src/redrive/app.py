@@ -29,6 +29,7 @@ from redrive.composition import (
     data_protection,
     destinations,
     event_grid,
+    firehose,
     functions,
     identities,
     kms,
@@ -289,12 +290,13 @@ def _extensions(core: Core) -> list[Extension]:
     for facade in facades:
         presenters |= facade.presenters
     queues = sqs.extension(core, presenters, keys.encryption)
-    called |= {**topics.services, **queues.services, **buckets.services}
+    called |= {**topics.services, **queues.services, **buckets.services, **keys.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
     invoked = functions.extension(core, called, elsewhere, presenters, keys.encryption)
-    called |= invoked.services
+    streams = firehose.extension(core, called, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE))
+    called |= {**invoked.services, **streams.services}
     offered: dict[str, Facade] = {}
-    found = [*facades, queues, invoked, console.extension(core, offered)]
+    found = [*facades, queues, invoked, streams, console.extension(core, offered)]
     services = {name: service for part in found for name, service in part.services.items()}
     made_of_all = stacks.extension(core, services)
     offered |= {**services, **made_of_all.services}

@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 #: The protocol of functions on other servers, where this one runs functions as well and decides for each.
 ELSEWHERE: Final = "lambda.elsewhere"
+#: The protocol of delivery streams on other servers; this one decides for each.
+STREAMS_ELSEWHERE: Final = "firehose.elsewhere"
 
 
 def extension(core: Core) -> Extension:
@@ -77,4 +79,4 @@ def _aws(core: Core) -> dict[str, Endpoint]:
     now, named = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
     client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
     function = "lambda" if core.settings.functions == "off" else ELSEWHERE
-    return {function: FunctionEndpoint(now, client), "firehose": StreamEndpoint(now, client)}
+    return {function: FunctionEndpoint(now, client), STREAMS_ELSEWHERE: StreamEndpoint(now, client)}

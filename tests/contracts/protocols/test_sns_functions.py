@@ -270,9 +270,8 @@ def test_a_server_that_is_killed_goes_on_counting_where_it_was(
         assert orjson.loads(dead.one()["Body"])["Message"] == "too much"
 
 
-@pytest.mark.parametrize("protocol", ["lambda", "firehose"])
-def test_without_a_server_named_for_it_a_delivery_is_a_client_error(server: Server, protocol: str) -> None:
-    topic, dead = subscribed(Sns(server), protocol)
+def test_without_a_server_named_for_it_a_delivery_is_a_client_error(server: Server) -> None:
+    topic, dead = subscribed(Sns(server), "lambda")
     topic.publish("nobody there")
     server.advance(1)
     assert orjson.loads(dead.one()["Body"])["Message"] == "nobody there"

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.services.server import Server
 
-OFFERED = "cloudformation, cloudwatch, iam, kms, logs, s3, sns, sqs, ssm and sts"
+OFFERED = "cloudformation, cloudwatch, firehose, iam, kms, logs, s3, sns, sqs, ssm and sts"
 _CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
@@ -43,13 +43,7 @@ def refusal(server: Server, service: str, operation: str, **params: Any) -> tupl
         ),
         ("eks", "list_clusters", "eks GET /clusters", "UnknownOperationException", 404),  # REST, JSON
         ("secretsmanager", "list_secrets", "secretsmanager ListSecrets", "UnknownOperationException", 400),
-        (
-            "firehose",
-            "list_delivery_streams",
-            "firehose ListDeliveryStreams",
-            "UnknownOperationException",
-            400,
-        ),
+        ("kinesis", "list_streams", "kinesis ListStreams", "UnknownOperationException", 400),
     ],
 )
 def test_a_service_that_is_not_offered_is_refused_in_its_own_protocol(

@@ -52,6 +52,8 @@ _PASSED: Final = {
     ("cloudformation", "UpdateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "DeleteStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "CreateChangeSet"): ("RoleARN", "cloudformation.amazonaws.com"),
+    ("firehose", "CreateDeliveryStream"): ("RoleARN", "firehose.amazonaws.com"),
+    ("firehose", "UpdateDestination"): ("RoleARN", "firehose.amazonaws.com"),
 }
 
 Resources = Callable[[Call, str, Structure], Iterable[str]]
@@ -75,8 +77,18 @@ def check_own_policies(call: Call, service: str, operation: str, params: Structu
     for arn in _RESOURCES.get(service, _guessed)(call, operation, params):
         _check(call, service, f"{prefix}:{name}", arn)
     passed = _PASSED.get((service, operation))
-    if passed is not None and params.get(passed[0]):
-        _check(call, service, "iam:PassRole", params[passed[0]], {"iam:passedtoservice": passed[1]})
+    if passed is not None:
+        for role in _roles(params, passed[0]):
+            _check(call, service, "iam:PassRole", role, {"iam:passedtoservice": passed[1]})
+
+
+def _roles(params: Structure, member: str) -> Iterator[str]:
+    """The roles that a parameter passes on, be it one of a structure's: of a destination."""
+    for name, value in params.items():
+        if name == member and value:
+            yield value
+        elif isinstance(value, Mapping) and value.get(member):
+            yield value[member]
 
 
 def _check(call: Call, service: str, action: str, arn: str, keys: Mapping[str, Values] = _NO_KEYS) -> None:
@@ -179,6 +191,11 @@ def _keys(call: Call, operation: str, params: Structure) -> Iterable[str]:
         yield _ANY
 
 
+def _delivery_streams(call: Call, _: str, params: Structure) -> Iterable[str]:
+    name = params.get("DeliveryStreamName", _ANY)
+    yield f"arn:aws:firehose:{call.region}:{call.account}:deliverystream/{name}"
+
+
 def _alarms(call: Call, _: str, params: Structure) -> Iterable[str]:
     names = params.get("AlarmNames") or ([params["AlarmName"]] if params.get("AlarmName") else [])
     own = f"arn:aws:cloudwatch:{call.region}:{call.account}:alarm"
@@ -222,6 +239,7 @@ def _arns(params: Structure) -> Iterator[str]:
 _RESOURCES: Final[Mapping[str, Resources]] = {
     "apigateway": _paths,
     "cloudwatch": _alarms,
+    "firehose": _delivery_streams,
     "iam": _asked_by_itself,
     "kms": _keys,
     "lambda": _functions,

@@ -89,13 +89,16 @@ class Identities:
             keys["aws:sourceidentity"] = session.source_identity
         return role_session(session.role, session.unique_id, session.name, tags, permissions, keys)
 
-    async def acting(self, account: str, caller: str, role: str) -> Principal:
+    async def acting(
+        self, account: str, caller: str, role: str, session: str = "AWSCloudFormation"
+    ) -> Principal:
         """The principal that a service acts for, long after somebody asked it to.
 
         Args:
             account: Whose it is.
             caller: The ARN of whoever asked; who is there no more may do nothing.
             role: The ARN of a role to act with instead; empty: none was given.
+            session: The name of the session that acts as the role.
         """
         if not self.restricts or (not role and caller.endswith(":root")):
             return account_root(account)
@@ -105,7 +108,7 @@ class Identities:
             known = await self.role(arn)
             if known is not None:
                 found = await self.session(
-                    Session(account=account, role=arn, unique_id=known.id, name="AWSCloudFormation")
+                    Session(account=account, role=arn, unique_id=known.id, name=session)
                 )
         elif ":user/" in caller:
             found = await self.user(account, caller.rpartition("/")[2])

@@ -106,7 +106,7 @@ class Encryption:
             chosen = attributes.get(SQS_SSE)
             if chosen != "true" and (chosen is not None or not self._by_default):
                 return None
-            if not is_account(queue.name.account) or queue.name.private:
+            if not is_account(queue.name.account) or (queue.name.private and chosen is None):
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()

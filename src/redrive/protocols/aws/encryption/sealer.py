@@ -55,7 +55,8 @@ class QueueSealer(Sealer):
         self.reuse_ms = int(attributes.get(KEY_REUSE, REUSE_SECONDS)) * 1000
         self._encryption = encryption
         self._service = service
-        self._name = name
+        self._account = name.account
+        self._region = name.region.partition(":")[0]  # of a place that no caller can name, too
         self._context = {CONTEXT_NAMES[service]: self.arn}
         self._data_key: DataKey | None = None
         self._until = 0
@@ -77,10 +78,9 @@ class QueueSealer(Sealer):
             data = encryption.root_sealed(self.arn, plaintext)
             self._use(plaintext, "", data, now + _ROOT_REUSE_MS)
             return
-        account, region, _ = self._name
         try:
             key, plaintext, blob = await encryption.inside.data_key(
-                account, region, self._key_arn(), self._context
+                self._account, self._region, self._key_arn(), self._context
             )
         except AwsError as refused:
             raise KeyUnusable(refused.message, refused.code) from refused
@@ -134,7 +134,7 @@ class QueueSealer(Sealer):
         now = self._encryption.clock.now()
         if now < self._admitted.get(who, 0) and self._data_key is not None:
             return
-        region, further = self._name.region, keys or {}
+        region, further = self._region, keys or {}
         params = {
             "KeyId": self._key_arn(),
             "KeySpec": "AES_256",
@@ -154,6 +154,5 @@ class QueueSealer(Sealer):
         """The key's id or alias, which is of the owner's account wherever the caller is from."""
         if self.key_id.startswith("arn:"):
             return self.key_id
-        account, region, _ = self._name
         resource = self.key_id if self.key_id.startswith("alias/") else f"key/{self.key_id}"
-        return f"arn:aws:kms:{region}:{account}:{resource}"
+        return f"arn:aws:kms:{self._region}:{self._account}:{resource}"

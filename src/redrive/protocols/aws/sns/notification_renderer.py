@@ -15,6 +15,7 @@ from redrive.protocols.aws.sns import notification
 from redrive.protocols.aws.sns.notification import CONTENT_TYPE, Links
 from redrive.protocols.aws.sns.published import Confirmation, Published, is_confirmation
 from redrive.protocols.aws.sns.signing import Signer
+from redrive.protocols.aws.sns.subscription_attributes import ROLE
 
 Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
 """Makes the request of a delivery."""
@@ -25,6 +26,8 @@ _JSON: Final = "application/json"
 _TRACE: Final = "X-Amzn-Trace-Id"
 #: The header of a request to a function that names the topic it comes from; endpoints within this server look at it.
 SOURCE: Final = "x-redrive-source-arn"
+#: The same for a request to a stream, with the role that puts records there.
+STREAM_ROLE: Final = "x-redrive-role-arn"
 _REPLAYED: Final = {"Replayed": ("String", "true")}
 _HTTP: Final = frozenset({"http", "https"})
 _SUBJECT: Final = "AWS Notification Message"
@@ -75,7 +78,8 @@ class NotificationRenderer:
             trace = {_TRACE: published.trace} if published.trace else {}
             return _parcel(subscription, event, _JSON, {SOURCE: published.topic, **trace})
         if protocol == "firehose":
-            return _parcel(subscription, self._record(published, delivery.body), _JSON)
+            role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
+            return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
         return _parcel(subscription, delivery.body, CONTENT_TYPE)
 
     def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:

@@ -160,7 +160,14 @@ PROFILES: Final[Mapping[str, Profile]] = {
             values_max=50_000,
         ),
         Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
-        Profile("firehose", "firehose", "2015-08-04", _JSON, "Firehose_20150804"),
+        Profile(
+            name="firehose",
+            endpoint_prefix="firehose",
+            api_version="2015-08-04",
+            protocols=_JSON,
+            target_prefix="Firehose_20150804",
+            body_bytes_max=6 * _MIB,  # PutRecordBatch takes 4 MiB in 500 records, in base 64
+        ),
         # A function's code comes in the body; the front's own bound is lower than Lambda's.
         Profile(
             name="lambda",

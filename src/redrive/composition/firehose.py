@@ -1,0 +1,45 @@
+"""Amazon Data Firehose: delivery streams that this server fills, and delivers to its buckets."""
+
+from collections.abc import Mapping
+
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.engine.ports import Endpoint
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.firehose.facade import Firehose
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import aws_endpoint_of, read_aws_endpoints
+
+
+def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | None) -> Extension:
+    """Delivery streams.
+
+    Args:
+        core: What they are built on.
+        services: S3, Lambda, KMS, and Firehose itself; those that are added later are found as well.
+        elsewhere: Fills streams of other servers, where the settings name any.
+    """
+    named = read_aws_endpoints(core.settings.aws_endpoints)
+
+    def filled_elsewhere(arn: str) -> Endpoint | None:
+        return None if aws_endpoint_of(named, arn) is None else elsewhere
+
+    leaps = isinstance(core.runtime.clock, SimulatedClock)
+    firehose = Firehose(
+        core.engine,
+        InnerCalls(services, core.runtime),
+        core.sessions.identities,
+        core.telemetry.count,
+        core.telemetry.logs,
+        filled_elsewhere,
+        alone=leaps or core.settings.store.startswith("sqlite"),
+    )
+    return Extension(
+        services={"firehose": firehose},
+        endpoints={"firehose": firehose.endpoint},
+        kinds=Firehose.kinds,
+        start=(firehose.deliveries.start,),
+        lives_by_the_clock=(firehose.deliveries,),
+        stop=(firehose.deliveries.close,),
+    )

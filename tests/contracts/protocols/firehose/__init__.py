@@ -1,0 +1,1 @@
+"""Firehose, by its own clients."""

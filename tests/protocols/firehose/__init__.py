@@ -1,0 +1,1 @@
+"""Firehose without the wire: prefixes, settings, transformations."""
