@@ -26,7 +26,15 @@ def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
         ),
         *(
             f"{room}/{path}"
-            for path in ("dead-letters", "queues", "topics", "endpoints?state=all", "messages", "schedules")
+            for path in (
+                "dead-letters",
+                "queues",
+                "topics",
+                "endpoints?state=all",
+                "messages",
+                "schedules",
+                "event-grid",
+            )
         ),
         *(f"{room}/dead-letters/{name}{path}" for path in ("", "?cause=all", "/plan?what=all&cause=all")),
         *(f"{room}/queues/{name}{path}" for path in ("", "/messages", "/send")),

@@ -7,6 +7,7 @@ from redrive.composition.extension import Extension
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
 from redrive.console.session import Sessions
+from redrive.endpoints.containers import BlobContainers
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.runtime.clock import SystemClock
@@ -38,6 +39,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         telemetry=core.store,
         settle=core.telemetry.flush,
         keyring=core.keyring,
+        containers=BlobContainers(core.blob_store),
         origins=core.origins or origins_of(settings),
     )
     console = Console(core.engine, sessions, installation, options)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
+from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.settings import Origin
@@ -18,6 +19,7 @@ class Installation:
         telemetry: Metric points and log events.
         settle: Lets what this node counted and logged arrive in `telemetry`, so that a page shows it.
         keyring: The access keys.
+        containers: The blob containers in this server's own store.
         origins: The settings in effect, as they may be shown, and where each comes from.
     """
 
@@ -25,4 +27,5 @@ class Installation:
     telemetry: TelemetryStore
     settle: Callable[[], Awaitable[None]]
     keyring: Keyring
+    containers: BlobContainers
     origins: Sequence[Origin]

@@ -25,6 +25,7 @@ ROOMS: Final = (
     Room("endpoints", "Endpoints", "e"),
     Room("queues", "Queues", "q"),
     Room("topics", "Topics", "t"),
+    Room("event-grid", "Event Grid", "v"),
     Room("messages", "Find a message", "f"),
     Room("schedules", "Schedules", "s", anywhere=True),
     Room("functions", "Functions", "u"),

@@ -58,6 +58,6 @@ def _environment() -> "Environment":
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = time_chart.shown
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
-    for name in ("when", "attempts", "message_body", "pager", "shape", "draw", "thing"):
+    for name in ("when", "attempts", "message_body", "pager", "shape", "schedule_chart", "draw", "thing"):
         environment.globals[name] = getattr(parts, name)
     return environment

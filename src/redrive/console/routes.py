@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from redrive.console.pages import (
     dead_letters,
     endpoints,
+    event_grid,
     functions,
     invoking,
     letters,
@@ -95,6 +96,8 @@ ROUTES: Final = (
     _get(f"{_P}/messages/{{message}}", messages.life),
     _get(f"{_P}/endpoints", endpoints.listed),
     _post(f"{_P}/endpoints", endpoints.change),
+    _get(f"{_P}/event-grid", event_grid.listed),
+    _get(f"{_P}/event-grid/{{topic}}/{{subscription}}", event_grid.one),
     _get(f"{_P}/topics", topics.listed),
     _get(_TOPIC, topics.one),
     _get(f"{_TOPIC}/publish", topics.publish_form),

@@ -5,6 +5,8 @@ A folder's container is there when its folder is, whoever made that. A bucket's 
 
 import asyncio
 import shutil
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +51,18 @@ class BlobContainers:
         await asyncio.to_thread(shutil.rmtree, place)
         return True
 
+    async def newest(
+        self, account: str, container: str, folder: str, limit: int
+    ) -> Sequence[tuple[str, int]] | None:
+        """The blobs whose names begin with a folder's, as names and bytes, those of the latest day first.
+
+        Only as many folders are opened as that takes. None: the store is a bucket, or there is no such container.
+        """
+        place = self._place(account, container)
+        if place is None or not await asyncio.to_thread(place.is_dir):
+            return None
+        return await asyncio.to_thread(lambda: list(islice(_blobs_in(place / folder, place), limit)))
+
     def _place(self, account: str, container: str) -> Path | None:
         return None if self._folder is None else self._folder / account.lower() / container.lower()
 
@@ -61,3 +75,13 @@ class BlobContainers:
 
 def _folders_in(folder: Path) -> list[str]:
     return sorted(place.name for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else []
+
+
+def _blobs_in(folder: Path, root: Path) -> Iterator[tuple[str, int]]:
+    """The blobs in a folder and those in it; folders are called as years, months, days and hours, without zeros."""
+    entries = list(folder.iterdir()) if folder.is_dir() else []
+    for place in sorted(entries, key=lambda entry: (len(entry.name), entry.name), reverse=True):
+        if place.is_dir():
+            yield from _blobs_in(place, root)
+        else:
+            yield str(place.relative_to(root)), place.stat().st_size

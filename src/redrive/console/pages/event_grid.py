@@ -1,0 +1,238 @@
+"""Event Grid: topics, domains and namespaces with their event subscriptions, in Azure's words."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.console.json_text import pretty
+from redrive.console.lab import typed_from
+from redrive.console.schedule_chart import chart_of
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.retry import RetrySchedule
+from redrive.model.timetable import columns_of, runs_of, summary
+from redrive.model.topic import Subscription, Topic
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.dialect import PULL
+from redrive.protocols.azure.eventgrid.settings import (
+    WEBHOOK,
+    DeliverySettings,
+    delivery_settings,
+    topic_settings,
+)
+from redrive.protocols.azure.wire.arm_id import ArmId
+
+COUNTED_MAX: Final = 10_000
+TOPICS_MAX: Final = 200  # of all dialects: Event Grid's among them are listed
+BLOBS_MAX: Final = 20
+_KINDS: Final = {
+    "topics": "topic",
+    "domains": "domain",
+    "namespaces": "namespace topic",
+    "storageaccounts": "storage account",
+}
+_PART: Final = re.compile(r"(?!\.{1,2}$)[\w.$ -]+", re.ASCII)
+
+
+async def listed(visit: Visit) -> Page:
+    """The event subscriptions of a resource group, and what events are published to."""
+    place, resources = visit.place, visit.engine.resources
+    topics = [
+        topic
+        for topic in await resources.topics.of_account(place.account, place.region, "", TOPICS_MAX)
+        if topic.dialect == names.DIALECT
+    ]
+    after = visit.asked("after")
+    found = await resources.subscriptions.of_account(
+        place.account, place.region, place._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
+    )
+    theirs = [each for each in found[: 2 * PAGE_ROWS] if _is_event_subscription(each)]
+    shown = theirs[:PAGE_ROWS]
+    conditions = await visit.engine.operations.conditions(shown)
+    owed = await _owed(visit, shown)
+    rows = [
+        {
+            **_named(visit, subscription),
+            "condition": condition,
+            "owed": owed[subscription.key],
+        }
+        for subscription, condition in zip(shown, conditions, strict=True)
+    ]
+    last = (
+        shown[-1]
+        if len(theirs) > PAGE_ROWS
+        else found[2 * PAGE_ROWS - 1]
+        if len(found) > 2 * PAGE_ROWS
+        else None
+    )
+    values = {
+        "topics": [_topic_row(topic) for topic in topics],
+        "rows": rows,
+        "at_most": COUNTED_MAX,
+        "next": "" if last is None else visit.link("event-grid", after=f"{last.topic.name}/{last.id}"),
+    }
+    return Page("event_grid.html", values, live_seconds=5)
+
+
+async def one(visit: Visit) -> Page:
+    """An event subscription: its destination, its schedule, its dead letters."""
+    topic, subscription = await _found(visit)
+    settings = delivery_settings(subscription)
+    condition = await visit.engine.operations.condition(subscription)
+    owed = await _owed(visit, [subscription])
+    schedule = await visit.engine.operations.schedule_of(subscription)
+    values = {
+        **_named(visit, subscription),
+        "topic": topic,
+        "settings": settings,
+        "condition": condition,
+        "owed": owed[subscription.key],
+        "at_most": COUNTED_MAX,
+        "filter": _json(subscription.filter_text),
+        "destination": _json(orjson.dumps(_without_secrets(settings.destination)).decode()),
+        "headers": [
+            (each.name, "from " + each.source_field if each.source_field else "a fixed value")
+            for each in settings.attributes
+        ],
+        **(_drawn(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
+        **await _dead_letters(visit, subscription, settings),
+        "command": _command(settings),
+        "endpoints": visit.link("endpoints"),
+        "back": visit.link("event-grid"),
+    }
+    return Page("event_subscription.html", values, live_seconds=2)
+
+
+async def _owed(visit: Visit, subscriptions: Sequence[Subscription]) -> Mapping[str, int]:
+    """The number of events that each is owed, of those that are pulled in the queue that they are received from."""
+    pushed = await visit.engine.messages.count_backlogs(subscriptions, COUNTED_MAX)
+    queues: dict[str, Queue] = {}
+    for subscription in subscriptions:
+        if subscription.protocol == PULL:
+            queue = await visit.engine.resources.queues.get(ResourceName.from_key(subscription.endpoint))
+            if queue is not None:
+                queues[subscription.key] = queue
+    pulled = await visit.engine.messages.count_each(list(queues.values()), COUNTED_MAX) if queues else {}
+    return {
+        each.key: sum(pulled[queues[each.key].id]) if each.key in queues else sum(pushed[each.queue_id])
+        for each in subscriptions
+    }
+
+
+def _drawn(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
+    runs = runs_of(schedule, 0)
+    columns = columns_of(runs)
+    return {
+        "chart": chart_of(columns, None) if columns else None,
+        "summary": summary(runs),
+        "lab": visit.link("schedules", **typed_from(schedule, "event-grid")),
+    }
+
+
+async def _found(visit: Visit) -> tuple[Topic, Subscription]:
+    name = visit.place._replace(name=visit.args["topic"])
+    topic = await visit.engine.resources.topics.get(name)
+    found = await visit.engine.resources.subscriptions.get(name, visit.args["subscription"])
+    if topic is None or found is None or not _is_event_subscription(found):
+        raise Missing(
+            f"There is no event subscription {visit.args['subscription'][:80]} of {name.name[:80]}."
+        )
+    return topic, found
+
+
+def _is_event_subscription(subscription: Subscription) -> bool:
+    kind = subscription.topic.name.partition(":")[0]
+    return kind in _KINDS and not names.is_dead_letter_store(subscription.id)
+
+
+def _topic_row(topic: Topic) -> dict[str, Any]:
+    kind, *parts = topic.name.name.split(":")
+    settings = topic_settings(topic)
+    known = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)
+    return {"kind": known, "name": "/".join(parts), "schema": settings.input_schema, "id": settings.id}
+
+
+def _named(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+    """An event subscription with the names and links that tables have of it."""
+    settings = delivery_settings(subscription)
+    pulled = subscription.protocol == PULL
+    dead = subscription.dead_letter
+    resource = settings.destination.get("resourceId")
+    standing = subscription.endpoint_place
+    return {
+        "subscription": subscription,
+        "name": settings.name or subscription.id,
+        "source": subscription.topic.name,
+        "type": "pull" if pulled else settings.destination_type,
+        "place": "" if pulled else standing,
+        "resource": "" if resource in (None, subscription.endpoint) else resource,
+        "link": visit.link("event-grid", subscription.topic.name, subscription.id),
+        "dead": "" if dead is None else dead.name,
+        "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
+        "container": settings.dead_letter_container,
+    }
+
+
+async def _dead_letters(
+    visit: Visit, subscription: Subscription, settings: DeliverySettings
+) -> dict[str, Any]:
+    """The dead letters that stand in the workbench's queue, and the newest blobs of the container."""
+    queue = None
+    if subscription.dead_letter is not None:
+        queue = await visit.engine.resources.queues.get(subscription.dead_letter)
+    letters = None if queue is None else await visit.engine.messages.count(queue, COUNTED_MAX)
+    blobs, account, container = None, "", ""
+    if settings.dead_letter_container is not None:
+        resource = ArmId.parse(settings.dead_letter_container)
+        if resource is not None:
+            account, container = resource.parts[1], resource.parts[-1]
+            folder = _folder(subscription, settings)
+            if all(_PART.fullmatch(part) for part in (account, container, *folder.split("/"))):
+                blobs = await visit.installation.containers.newest(account, container, folder, BLOBS_MAX)
+    return {
+        "letters": None if letters is None else sum(letters),
+        "blobs": blobs,
+        "storage_account": account,
+        "blob_container": container,
+        "most": BLOBS_MAX,
+    }
+
+
+def _folder(subscription: Subscription, settings: DeliverySettings) -> str:
+    """The beginning of its blobs' names."""
+    resource = ArmId.parse(settings.id)
+    if names.is_namespace_topic(subscription.topic) and resource is not None:
+        return "/".join(resource.names)
+    return subscription.id.upper()
+
+
+def _without_secrets(destination: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A destination as anybody may see it: a webhook's URL may carry a key in its query."""
+    shown = dict(destination)
+    for name in ("endpointUrl", "endpointBaseUrl"):
+        if isinstance(shown.get(name), str):
+            place, mark, _ = shown[name].partition("?")
+            shown[name] = place + ("?…" if mark else "")
+    mappings: Sequence[Mapping[str, Any]] = shown.get("deliveryAttributeMappings") or ()
+    if mappings:
+        shown["deliveryAttributeMappings"] = [each.get("name") for each in mappings]
+    return shown
+
+
+def _json(text: str | None) -> str:
+    return "" if not text else pretty(text) or text
+
+
+def _command(settings: DeliverySettings) -> str:
+    """The command that changes it: the console shows Event Grid's resources, and `az` edits them."""
+    resource = settings.id.partition("/providers/Microsoft.EventGrid/eventSubscriptions/")[0]
+    if "/namespaces/" in settings.id:
+        return f"az eventgrid namespace topic event-subscription update --ids {settings.id}"
+    deliver = "" if settings.destination_type != WEBHOOK else " --endpoint URL"
+    return (
+        f"az eventgrid event-subscription update --name {settings.name} --source-resource-id {resource}"
+        f" --max-delivery-attempts {settings.attempts_max} --event-ttl {settings.minutes_to_live}{deliver}"
+    )
