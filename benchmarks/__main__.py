@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks import (
     alarms,
     backlog,
+    console,
     encryption,
     event_grid,
     filters,
@@ -50,6 +51,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "mapping": mapping.counters,
     "alarms": alarms.counters,
     "encryption": encryption.counters,
+    "console": console.counters,
 }
 
 

@@ -49,9 +49,11 @@ class Redrive(Target):
 
     Attributes:
         server: To be killed and started again.
+        store: The URL of what it keeps everything in.
     """
 
     server: Server
+    store: str
 
     @override
     def new_queue(self) -> str:
@@ -80,7 +82,7 @@ def redrive(
         server = stack.enter_context(
             serving(store, "--log-level", "warning", *flags, directory=bench.directory)
         )
-        yield Redrive("redrive", server.url, Process(server.process.pid), server)
+        yield Redrive("redrive", server.url, Process(server.process.pid), server, store)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,9 @@
 import os
+import re
+import signal
 import subprocess
 import sys
+import urllib.request
 
 
 def test_the_demo_ends_as_it_says_in_a_few_seconds() -> None:
@@ -17,3 +20,20 @@ def test_the_demo_ends_as_it_says_in_a_few_seconds() -> None:
     assert "✘" not in told.stdout
     assert "…" not in told.stdout
     assert "\n                   │     └─ unreachable ────────► Rental-Fulfilment-Fanout-DLQ\n" in told.stdout
+
+
+def test_the_demo_that_stays_shows_its_dead_orders_until_somebody_ends_it() -> None:
+    command = [sys.executable, "-m", "redrive.cli.main", "demo", "--stay", "--orders", "20"]
+    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    url = ""
+    while not url.startswith("http"):
+        url = demo.stdout.readline().strip()
+        assert demo.poll() is None, demo.communicate()
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        page = answer.read().decode()
+    numbers = re.findall(r'<td class="num">(\d+)</td>\s*<td>\s*<time', page)
+    assert (numbers, "server_error" in page) == (["18", "12", "2"], True)
+    demo.send_signal(signal.SIGINT)
+    _, complaints = demo.communicate(timeout=60)
+    assert (demo.returncode, complaints) == (0, "")

@@ -2,11 +2,10 @@
 
 import re
 
-import pytest
-
 from redrive.console.safety import POLICY
 from tests.console.services import make_services, service_pages
-from tests.console.test_costs import CALLS_MAX, ROWS_MAX, StoreCalls
+from tests.console.store_calls import counting
+from tests.console.test_costs import CALLS_MAX, ROWS_MAX
 from tests.console.world import visiting
 
 EVIL = "<x-evil \"'&"
@@ -64,14 +63,14 @@ async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
                 assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
 
 
-async def test_a_page_asks_the_store_six_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_asks_the_store_six_times_at_most() -> None:
     async with visiting(functions="on", clock="simulated") as visitor:
         await make_services(visitor)
         for path in service_pages():
             await visitor.get(path)
-        store = StoreCalls(monkeypatch)
-        for path in service_pages():
-            store.clear()
-            await visitor.get(f"{path}{'&' if '?' in path else '?'}again")  # past the memo of a second
-            assert store.calls.total() <= CALLS_MAX, (path, store.calls)
-            assert store.rows <= ROWS_MAX, (path, store.rows)
+        with counting() as store:
+            for path in service_pages():
+                store.clear()
+                await visitor.get(f"{path}{'&' if '?' in path else '?'}again")  # past the memo of a second
+                assert store.calls.total() <= CALLS_MAX, (path, store.calls)
+                assert store.rows <= ROWS_MAX, (path, store.rows)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Column, Table
 
-from redrive.cli import demo_story
+from redrive.cli import demo_stay, demo_story
 from redrive.cli.demo_billing import Billing, Visit
 from redrive.cli.demo_server import DemoServer
 from redrive.cli.demo_story import BILLING_FANOUT_DLQ, DLQS, FULFILMENT_DLQ, FULFILMENT_FANOUT_DLQ, Story
@@ -23,12 +23,24 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         help="watch orders published, failed, retried, dead-lettered, redriven and delivered",
         description="The rental-car story on a server of its own, in a few seconds; exits 1 if anything is missing.",
     )
+    command.add_argument(
+        "--stay", action="store_true", help="let orders die on a server that stays, for the web console"
+    )
+    command.add_argument(
+        "--orders",
+        type=int,
+        default=demo_stay.ORDERS,
+        metavar="N",
+        help=f"with --stay: how many (default: {demo_stay.ORDERS:,})",
+    )
     command.set_defaults(run=run)
 
 
-def run(_: argparse.Namespace) -> int:
+def run(parsed: argparse.Namespace) -> int:
     """Tell the story; 0 if everything in it came true."""
-    server = DemoServer.start()
+    if parsed.stay:
+        return demo_stay.stay(max(parsed.orders, demo_stay.BAD + 1), lambda text: print(text, flush=True))
+    server = DemoServer.start("--clock", "simulated", "--allow-reset")
     billing = Billing(server.now)
     try:
         return Telling(Story(server, billing), Console()).tell()

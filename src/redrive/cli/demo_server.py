@@ -21,8 +21,8 @@ class DemoServer:
     url: str
 
     @classmethod
-    def start(cls) -> Self:
-        """Start a server on a free port.
+    def start(cls, *flags: str) -> Self:
+        """Start a server with these flags on a free port.
 
         Raises:
             RuntimeError: It did not say that it is ready.
@@ -38,7 +38,7 @@ class DemoServer:
             "sqlite://:memory:",
         ]
         process = subprocess.Popen(  # noqa: S603 - ourselves
-            [*serve, "--clock", "simulated", "--allow-reset", "--log-level", "error"],
+            [*serve, *flags, "--log-level", "error"],
             stdout=subprocess.PIPE,
             text=True,
         )

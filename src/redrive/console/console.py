@@ -27,6 +27,7 @@ _HTML: Final = "text/html; charset=utf-8"
 _FIELDS_MAX: Final = 500
 _QUERY_CHARS_MAX: Final = 8000
 _MEMO_MS: Final = 1000
+_MEMO_SHARE_MS: Final = 500  # for each second until a page asks again: fifty who look cost as two
 _MEMO_PAGES_MAX: Final = 256
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request-Type"}
 
@@ -120,7 +121,7 @@ class Console:
         key = (request.path, request.query, visit.session.key_id, str(live_alone))
         if request.method != "POST":
             known = self._memo.get(key)
-            if known is not None and self._sessions.now() - known[0] < _MEMO_MS:
+            if known is not None and self._sessions.now() < known[0]:
                 return _unless_known(request, known[1], known[2])
         else:
             self._memo.clear()  # whoever changed something sees it
@@ -139,7 +140,8 @@ class Console:
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
-            self._memo[key] = (self._sessions.now(), tag, response)
+            keep_ms = max(_MEMO_MS, answered.live_seconds * _MEMO_SHARE_MS if live_alone else 0)
+            self._memo[key] = (self._sessions.now() + keep_ms, tag, response)
             return _unless_known(request, tag, response)
         return response
 

@@ -1,5 +1,7 @@
 """Looking as people do: pages both ways, causes of death, notes of many, a message in many queues, bounded counts."""
 
+import pytest
+
 from redrive.engine.ports import AttemptNote, Counts, FailureKey, LookRequest
 from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import NOON, Bench, bodies, fresh_id
@@ -78,6 +80,22 @@ async def test_causes_are_found_and_counted(plain: Bench, fifo: Bench, dead_lett
         groups[0]._replace(number=3, capped=False)
     ]
     assert await dead_letters.store.failures(plain.id, 10, 9) == []
+    only = await dead_letters.store.failures(dead_letters.id, 10, 9, key=groups[1].key)
+    assert only == [groups[1]]
+    gone = FailureKey(plain.id, "nothing")
+    assert await dead_letters.store.failures(dead_letters.id, 10, 9, key=gone) == []
+
+
+async def test_causes_are_counted_as_far_as_their_share(
+    plain: Bench, dead_letters: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redrive.engine.ports.looking.COUNTED_MIN", 1)
+    for note, number in ((BUSY, 5), (SILENT, 2)):
+        await die(plain, *(f"{note.reason} {each}" for each in range(number)), into=dead_letters, note=note)
+    groups = await dead_letters.store.failures(dead_letters.id, 10, 9, 6)
+    assert [(group.number, group.capped) for group in groups] == [(3, True), (2, False)]
+    groups = await dead_letters.store.failures(dead_letters.id, 10, 9, 10)
+    assert [(group.number, group.capped) for group in groups] == [(5, False), (2, False)]
 
 
 async def test_a_page_of_one_cause(plain: Bench, dead_letters: Bench) -> None:

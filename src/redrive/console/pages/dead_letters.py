@@ -60,7 +60,9 @@ async def workbench(visit: Visit) -> Page:
         "counts": counts,
         "at_most": COUNTED_MAX,
         "causes": [_cause_row(visit, cause, chosen=cause.group is chosen) for cause in causes],
-        "others": 0 if counts.available >= COUNTED_MAX else max(0, counts.available - known),
+        "others": 0
+        if counts.available >= COUNTED_MAX or any(group.capped for group in groups)
+        else max(0, counts.available - known),
         "cause": chosen,
         "cause_id": "" if chosen is None else cause_id(chosen.key),
         "sources": [source_text(source) for source in await operations.sources(queue)],
@@ -128,6 +130,7 @@ def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
         "status": status,
         "from": origin_text(cause.from_queue, cause.from_subscription),
         "number": cause.group.number,
+        "capped": cause.group.capped,
         "first": None if cause.first is None else _died_at(cause.first),
         "last": None if last is None else _died_at(last),
         "said": said,

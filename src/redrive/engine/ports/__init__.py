@@ -30,7 +30,7 @@ from redrive.engine.ports.limits import (
     OLDEST_AMONG,
     REMOVALS_MAX,
 )
-from redrive.engine.ports.looking import FailureGroup, LookRequest
+from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, FailureGroup, LookRequest, fair_share
 from redrive.engine.ports.profile import (
     DeliveryProfile,
     FollowUp,
@@ -90,6 +90,7 @@ from redrive.model.claiming import Claimed
 
 __all__ = [
     "BACK_AMONG",
+    "COUNTED_TOGETHER_MAX",
     "GROUP_CALLS_MAX",
     "NOTES_FIRST",
     "NOTES_KEPT_MS",
@@ -147,6 +148,7 @@ __all__ = [
     "TelemetryStore",
     "Timer",
     "Unremembered",
+    "fair_share",
     "is_sealed",
     "merge_occupied",
     "refuse_repeated",

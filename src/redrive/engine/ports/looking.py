@@ -2,9 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from redrive.engine.ports.requests import FailureKey
+
+COUNTED_TOGETHER_MAX: Final = 300_000  # dead letters that one look counts: 30 ms
+COUNTED_MIN: Final = 1_000  # of each of what is counted together, however many there are
+
+
+def fair_share(left: int, among: int, count_max: int) -> int:
+    """The number as far as the next of several is counted, so that all of them take no longer than a look may."""
+    return min(count_max, max(COUNTED_MIN, left // max(1, among)))
 
 
 class FailureGroup(NamedTuple):

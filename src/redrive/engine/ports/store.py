@@ -5,13 +5,14 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from redrive.engine.ports.documents import Change, Resource
-from redrive.engine.ports.looking import FailureGroup, LookRequest
+from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, FailureGroup, LookRequest
 from redrive.engine.ports.requests import (
     AttemptNote,
     Claim,
     ClaimRequest,
     Counts,
     Enqueued,
+    FailureKey,
     Moved,
     MoveRequest,
     NewDelivery,
@@ -164,13 +165,22 @@ class Store(Protocol):
         """The delivery that arrived first in each of several queues; empty ones are left out. For a person who asks."""
         ...
 
-    async def failures(self, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+    async def failures(
+        self,
+        queue_id: int,
+        limit: int,
+        count_max: int,
+        together_max: int = COUNTED_TOGETHER_MAX,
+        key: FailureKey | None = None,
+    ) -> list[FailureGroup]:
         """The causes that the dead letters of a queue have, by origin and failure.
 
         Args:
             queue_id: Of the queue.
             limit: At most so many causes.
             count_max: Of each so many dead letters are counted: an index is read, 80 ns each.
+            together_max: Of all so many, each of them its fair share of what those before it left (`fair_share`).
+            key: This cause alone; None: all.
         """
         ...
 

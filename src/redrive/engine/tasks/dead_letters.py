@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin
-from redrive.engine.ports import AttemptNote, Clock, FailureGroup, LookRequest, Store
+from redrive.engine.ports import (
+    COUNTED_TOGETHER_MAX,
+    AttemptNote,
+    Clock,
+    FailureGroup,
+    LookRequest,
+    Store,
+    fair_share,
+)
 from redrive.engine.resources import Resources
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
-
-COUNTED_TOGETHER_MAX: Final = 300_000  # of all queues of a list together: 24 ms
-COUNTED_MIN: Final = 1000  # of each, however many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class DeadLetters:
         }
         found = [await self._queues.get(name) for name in sources]
         queues = [queue for queue in found if queue is not None]
-        most = None if count_max is None else _fair_share(count_max, len(queues))
+        most = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
         numbers = await self._numbers(queues, most)
         return [DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name], most) for queue in queues]
 
@@ -187,8 +191,3 @@ class DeadLetters:
     async def origin(self, number: int | None) -> Origin:
         """The queue or the subscription that a number stands or stood for, as far as it is known."""
         return UNKNOWN if number is None else (await self._sources.origins([number]))[number]
-
-
-def _fair_share(count_max: int, queues: int) -> int:
-    """The number as far as each of these queues is counted, so that all together take no longer than a page may."""
-    return max(COUNTED_MIN, min(count_max, COUNTED_TOGETHER_MAX // max(1, queues)))

@@ -35,8 +35,7 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
 
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
-CAUSES_MAX = 200  # of one queue; more are not told apart
-COUNTED_MAX = 1_000_000  # dead letters of one cause: 80 ms
+COUNTED_MAX = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
 NOTHING = Moved({}, left=True)
 
 
@@ -143,12 +142,12 @@ class Redriver:
     async def plan(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
         """The messages that a task would move if it were started now, which does nothing."""
         last_seq = await self._store.last_seq()
-        counts = await self._store.count(source.id, self._runtime.clock.now())
+        counts = await self._store.count(source.id, self._runtime.clock.now(), COUNTED_MAX)
         if choice is None:
             return RedrivePlan(counts.available, counts.claimed, last_seq)
-        groups = await self._store.failures(source.id, CAUSES_MAX, COUNTED_MAX)
         cause = FailureKey(choice.origin, choice.failure)
-        number = sum(group.number for group in groups if group.key == cause)
+        groups = await self._store.failures(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
+        number = sum(group.number for group in groups)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
     async def _start_in(self, draft: Draft, task: MoveTask) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest
+from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest, fair_share
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.reaching import COLUMNS, each, in_failures, of
@@ -96,18 +96,36 @@ async def first_of_each(connection: Connection, queue_ids: Sequence[int]) -> dic
     return {queue_id: rows.delivery_of(record) for queue_id, record in found if record is not None}
 
 
-async def failures(connection: Connection, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+async def failures(
+    connection: Connection,
+    queue_id: int,
+    limit: int,
+    count_max: int,
+    together_max: int,
+    key: FailureKey | None,
+) -> list[FailureGroup]:
     """See `Store.failures`."""
+    keys = [key] if key is not None else await _failure_keys(connection, queue_id, limit)
     found: list[FailureGroup] = []
+    left = together_max
+    for index, cause in enumerate(keys):
+        most = fair_share(left, len(keys) - index, count_max)
+        number, first, last = await connection.fetchrow(_GROUP, queue_id, *cause, most + 1)
+        if number:  # else they went meanwhile
+            found.append(FailureGroup(cause, min(number, most), number > most, first, last))
+        left -= min(number, most)
+    return found
+
+
+async def _failure_keys(connection: Connection, queue_id: int, limit: int) -> list[FailureKey]:
+    found: list[FailureKey] = []
     key = FailureKey(-1, "")
     while len(found) < limit:
         cause = await connection.fetchrow(_NEXT_CAUSE, queue_id, *key)
         if cause is None:
             break
         key = FailureKey(*cause)
-        number, first, last = await connection.fetchrow(_GROUP, queue_id, *key, count_max + 1)
-        if number:  # else they went meanwhile
-            found.append(FailureGroup(key, min(number, count_max), number > count_max, first, last))
+        found.append(key)
     return found
 
 

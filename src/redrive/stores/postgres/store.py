@@ -12,6 +12,7 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import (
+    COUNTED_TOGETHER_MAX,
     UNMEASURED,
     AttemptNote,
     Change,
@@ -23,6 +24,7 @@ from redrive.engine.ports import (
     Counts,
     Enqueued,
     FailureGroup,
+    FailureKey,
     LookRequest,
     Moved,
     MoveRequest,
@@ -241,10 +243,17 @@ class PostgresStore(TelemetryVerbs):
         """See `Store.first_of_each`."""
         return await self._connections.run(lambda connection: looking.first_of_each(connection, queue_ids))
 
-    async def failures(self, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+    async def failures(
+        self,
+        queue_id: int,
+        limit: int,
+        count_max: int,
+        together_max: int = COUNTED_TOGETHER_MAX,
+        key: FailureKey | None = None,
+    ) -> list[FailureGroup]:
         """See `Store.failures`."""
         return await self._connections.run(
-            lambda connection: looking.failures(connection, queue_id, limit, count_max)
+            lambda connection: looking.failures(connection, queue_id, limit, count_max, together_max, key)
         )
 
     async def locate(

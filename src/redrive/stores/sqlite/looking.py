@@ -1,11 +1,12 @@
 """Looking without touching: these run on the connections that only read."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import apsw
 import orjson
 
-from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest
+from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest, fair_share
 from redrive.model.delivery import Delivery
 from redrive.stores.sqlite import rows
 
@@ -80,14 +81,24 @@ def first_of_each(queue_ids: Sequence[int], cursor: apsw.Cursor) -> dict[int, De
     return {queue_id: rows.delivery_of(row) for queue_id, row in found if row is not None}
 
 
-def failures(queue_id: int, limit: int, count_max: int, cursor: apsw.Cursor) -> list[FailureGroup]:
+def failures(
+    queue_id: int,
+    limit: int,
+    count_max: int,
+    together_max: int,
+    key: FailureKey | None,
+    cursor: apsw.Cursor,
+) -> list[FailureGroup]:
     """See `Store.failures`."""
+    keys = [key] if key is not None else list(islice(_failure_keys(queue_id, cursor), limit))
     found: list[FailureGroup] = []
-    for key in _failure_keys(queue_id, cursor):
-        if len(found) >= limit:
-            break
-        number, first, last = rows.one(cursor, _GROUP, (queue_id, *key, count_max + 1))
-        found.append(FailureGroup(key, min(number, count_max), number > count_max, first, last))
+    left = together_max
+    for index, each in enumerate(keys):
+        most = fair_share(left, len(keys) - index, count_max)
+        number, first, last = rows.one(cursor, _GROUP, (queue_id, *each, most + 1))
+        if number:  # else there is nothing of a cause that was asked for
+            found.append(FailureGroup(each, min(number, most), number > most, first, last))
+        left -= min(number, most)
     return found
 
 

@@ -17,6 +17,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.ports import (
+    COUNTED_TOGETHER_MAX,
     UNMEASURED,
     AttemptNote,
     Change,
@@ -27,6 +28,7 @@ from redrive.engine.ports import (
     Counts,
     Enqueued,
     FailureGroup,
+    FailureKey,
     LookRequest,
     Moved,
     MoveRequest,
@@ -263,9 +265,17 @@ class SqliteStore(TelemetryVerbs):
         """See `Store.first_of_each`."""
         return await self._look(functools.partial(looking.first_of_each, queue_ids))
 
-    async def failures(self, queue_id: int, limit: int, count_max: int) -> list[FailureGroup]:
+    async def failures(
+        self,
+        queue_id: int,
+        limit: int,
+        count_max: int,
+        together_max: int = COUNTED_TOGETHER_MAX,
+        key: FailureKey | None = None,
+    ) -> list[FailureGroup]:
         """See `Store.failures`."""
-        return await self._look(functools.partial(looking.failures, queue_id, limit, count_max))
+        looks = functools.partial(looking.failures, queue_id, limit, count_max, together_max, key)
+        return await self._look(looks)
 
     async def locate(
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
