@@ -33,7 +33,7 @@ class Log:
     lines: list[str] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)
 
-    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+    def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
         self.lines.append(message)
         self.streams.append(stream)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from redrive.access.secret import InstallationSecret
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.errors import RedriveError
@@ -16,8 +17,10 @@ from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
 from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.identities import Identities
 from redrive.protocols.aws.logs.facade import Logs
-from redrive.protocols.aws.logs.subscribed import TO_FUNCTION
+from redrive.protocols.aws.logs.subscribed import TO_DESTINATION
+from redrive.protocols.aws.rounds import Rounds
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request, Response
@@ -67,9 +70,19 @@ class WatchWorld(Watched):
         self.engine.add_profile(DIALECT, self.alarms.profile)
         self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
         functions = {"lambda": Functions()}
-        self.logs = Logs(self.engine, self._store, self.settle, functions, leaps=True, open_functions=True)
+        secret = InstallationSecret(b"s" * 32)
+        self.logs = Logs(
+            self.engine,
+            self._store,
+            self.settle,
+            functions,
+            Identities(documents, restricts=False),
+            Rounds(secret, runtime.chance),
+            leaps=True,
+            open_functions=True,
+        )
         self.engine.add_profile(self.logs.profile.name, self.logs.profile)
-        self.engine.add_endpoint(TO_FUNCTION, self.logs.endpoint)
+        self.engine.add_endpoint(TO_DESTINATION, self.logs.endpoint)
         self.facades: dict[str, Facade] = {
             "cloudwatch": CloudWatch(self._store, documents, self.settle, self.alarms),
             "logs": self.logs,

@@ -25,6 +25,7 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LogEvent
 from tests.simulation.rules import Rule
 from tests.simulation.spoilt import (
     Crowding,
@@ -209,11 +210,16 @@ class Halting(InMemory):
 
     _changed = 0
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         documents = [change for change in changes if isinstance(change, Put | Remove)]
         self._changed += len(documents) > 1
         if len(documents) < 2 or self._changed % 4:
-            return await self.real.write(changes, new_deliveries)
+            return await self.real.write(changes, new_deliveries, log_events)
         await self.real.write(documents[: len(documents) // 2])
         raise StoreUnavailable("it died in the middle of a write")
 

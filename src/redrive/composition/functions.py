@@ -42,6 +42,7 @@ from redrive.protocols.aws.lambda_.subscribed import FunctionEndpoint
 from redrive.protocols.aws.lambda_.targets import TargetEndpoint
 from redrive.protocols.aws.lambda_.url_front import FunctionUrls
 from redrive.protocols.aws.lambda_.warmth import Warmth
+from redrive.protocols.aws.rounds import Rounds
 from redrive.protocols.aws.sessions import SERVICE_SECONDS
 from redrive.protocols.aws.sqs.handles import Handles
 from redrive.protocols.aws.sqs.readers import Readers
@@ -78,11 +79,10 @@ def extension(
     live = LiveFolders(core.settings.functions_live_folder)
     code, clock = FunctionCode(core.store, folder, live), core.runtime.clock
     pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count, clock.now)
-    lookup, executor = Lookup(core.engine.resources.documents), Executor(code, pool, clock, metrics)
-    downloads, invocations = (
-        Downloads(code, core.secret, SystemClock()),
-        AsyncInvocations(core.engine, metrics),
-    )
+    rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
+    executor = Executor(code, pool, clock, metrics, rounds)
+    downloads = Downloads(code, core.secret, SystemClock())
+    invocations = AsyncInvocations(core.engine, metrics)
     show = _showing(core, presenters)
     leaps = isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
@@ -201,5 +201,5 @@ class _SimulatedSink(LogSink):
         self._clock = clock
 
     @override
-    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
-        self._sink.write(group, stream, self._clock.now(), message)
+    def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
+        self._sink.write(group, stream, self._clock.now(), message, rounds)

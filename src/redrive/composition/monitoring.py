@@ -9,7 +9,8 @@ from redrive.protocols.aws.cloudwatch.alarms.backlog import TO_ACTION
 from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
 from redrive.protocols.aws.cloudwatch.facade import CloudWatch
 from redrive.protocols.aws.logs.facade import Logs
-from redrive.protocols.aws.logs.subscribed import TO_FUNCTION
+from redrive.protocols.aws.logs.subscribed import TO_DESTINATION
+from redrive.protocols.aws.rounds import Rounds
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -31,15 +32,24 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         leaps=leaps,
         open_functions=open_functions,
     )
-    logs = Logs(core.engine, core.store, flush, services, leaps=leaps, open_functions=open_functions)
-    core.telemetry.logs.written = logs.written
+    logs = Logs(
+        core.engine,
+        core.store,
+        flush,
+        services,
+        core.sessions.identities,
+        Rounds(core.secret, core.runtime.chance),
+        leaps=leaps,
+        open_functions=open_functions,
+    )
+    core.telemetry.logs.write_down = logs.write_down
     return Extension(
         services={
             "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
             "logs": logs,
         },
         profiles={each.name: each for each in (alarms.profile, logs.profile)},
-        endpoints={TO_ACTION: alarms.endpoint, TO_FUNCTION: logs.endpoint},
+        endpoints={TO_ACTION: alarms.endpoint, TO_DESTINATION: logs.endpoint},
         kinds=[*CloudWatch.kinds, *Logs.kinds],
         start=(alarms.evaluator.start,),
         lives_by_the_clock=(alarms.evaluator,),

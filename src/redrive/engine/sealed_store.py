@@ -26,6 +26,7 @@ from redrive.engine.ports import (
 from redrive.engine.ports.sealing import NO_SEALING, SEAL_MARK
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
+from redrive.model.log import LogEvent
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 
@@ -100,11 +101,16 @@ class SealedStore:
             ]
         )
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         """See `Store.write`."""
         if _any_sealed(new_deliveries):
             new_deliveries = await _sealed(new_deliveries)
-        return await self._store.write(changes, new_deliveries)
+        return await self._store.write(changes, new_deliveries, log_events)
 
     def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, **others: bool

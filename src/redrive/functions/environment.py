@@ -60,6 +60,7 @@ class Environment:
         function: What it runs.
         stream: The log stream of its own.
         idle_since: When its last invocation ended (ms).
+        rounds: See `Invocation.rounds`, of the last.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Environment:
         """
         self.function = function
         self.idle_since = setting.clock.now()
+        self.rounds = 0
         self._renewed_at = self.idle_since + RENEWED_MS
         day = datetime.fromtimestamp(self.idle_since / 1000, UTC)
         self.stream = f"{day:%Y/%m/%d}/[{function.version}]{mark}"
@@ -186,6 +188,7 @@ class Environment:
             init_ms: How long the environment took to start, if it was started for this.
         """
         output, milliseconds = self._output, self._setting.milliseconds
+        self.rounds = invocation.rounds
         output.begin()
         output.event(f"START RequestId: {invocation.request_id} Version: {self.function.version}\n")
         began = milliseconds()

@@ -146,7 +146,7 @@ class FunctionPool:
 
     def _write(self, environment: Environment, at: int, message: str) -> None:
         name = environment.function.name._replace(name=environment.function.log_group)
-        self._sink.write(name, environment.stream, at, message)
+        self._sink.write(name, environment.stream, at, message, environment.rounds)
 
     def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
         spare = self._spare.get(function.key)

@@ -90,6 +90,7 @@ class Invocation:
         trace: A trace header to hand on, if any.
         client_context: JSON of the caller's, if any.
         parts: Takes a streamed answer as it comes; None: the answer is wanted whole.
+        rounds: The number of runs in a row, each begun by log lines of the one before, that end with this.
     """
 
     request_id: str
@@ -98,6 +99,7 @@ class Invocation:
     trace: str | None = None
     client_context: str | None = None
     parts: AnswerParts | None = None
+    rounds: int = 0
 
 
 class FunctionError(enum.StrEnum):

@@ -76,6 +76,7 @@ class LogEvent(NamedTuple):
         ingested_at: When it was written down (ms).
         message: The line.
         seq: Its place among those of the same moment; given by the store.
+        rounds: On its way in, the number of runs of functions, each begun by events of the one before, that led to it.
     """
 
     group_id: int
@@ -84,6 +85,7 @@ class LogEvent(NamedTuple):
     ingested_at: int
     message: str
     seq: int = 0
+    rounds: int = 0
 
     @property
     def place(self) -> tuple[int, int]:

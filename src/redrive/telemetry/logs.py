@@ -23,13 +23,14 @@ class _Line(NamedTuple):
     stream: str
     at: int
     message: str
+    rounds: int
 
 
 class LogBuffer:
     """`redrive.engine.ports.LogSink`: takes lines at once, and to the store when it is flushed.
 
     Attributes:
-        written: Told of events that are on disk, with the names of their streams by number.
+        write_down: Writes events down, given the names of their streams by number.
     """
 
     def __init__(self, store: NodeStore, news: Callable[[], None]) -> None:
@@ -37,13 +38,13 @@ class LogBuffer:
         self._store = store
         self._news = news
         self._lines: list[_Line] = []
-        self.written: Callable[[Sequence[LogEvent], Mapping[int, str]], Awaitable[None]] = _untold
+        self.write_down: Callable[[Sequence[LogEvent], Mapping[int, str]], Awaitable[None]] = self._add
 
-    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+    def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
         """See `LogSink.write`."""
         if not self._lines:
             self._news()
-        self._keep([_Line(group, stream, at, message)])
+        self._keep([_Line(group, stream, at, message, rounds)])
 
     async def flush(self, now: int) -> None:
         """Write down what was handed in.
@@ -57,12 +58,14 @@ class LogBuffer:
             names = {stream.id: stream.name for stream in streams.values()}
             while lines:
                 events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
-                await self._store.add_events(events)
+                await self.write_down(events, names)
                 del lines[:LINES_PER_CALL]
-                await self.written(events, names)
         finally:
             later, self._lines = self._lines, []
             self._keep([*lines, *later])
+
+    async def _add(self, events: Sequence[LogEvent], _: Mapping[int, str]) -> None:
+        await self._store.add_events(events)
 
     def _keep(self, lines: Sequence[_Line]) -> None:
         room = WAITING_MAX - len(self._lines)
@@ -95,13 +98,9 @@ class LogBuffer:
         return wanted
 
 
-async def _untold(_: Sequence[LogEvent], __: Mapping[int, str]) -> None:
-    pass
-
-
 def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:
     return [(line.group, line.stream) for line in lines]
 
 
 def _event(stream: LogStream, line: _Line, now: int) -> LogEvent:
-    return LogEvent(stream.group_id, stream.id, line.at, now, line.message)
+    return LogEvent(stream.group_id, stream.id, line.at, now, line.message, rounds=line.rounds)

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import NodeStore
+from redrive.engine.ports import NodeStore, Put
+from redrive.model.errors import Conflict
 from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
 from redrive.model.metric import MINUTE_MS, Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics
 from tests.contracts.stores.homes import Home
@@ -215,6 +216,15 @@ async def test_events_are_read_in_order_of_arrival(store: NodeStore) -> None:
     assert messages(await store.find_events(behind)) == ["late", "of 2", "last"]
     assert messages(await store.find_events(replace(behind, limit=1))) == ["late"]
     assert messages(await store.find_events(replace(behind, backwards=True, limit=1))) == ["last"]
+
+
+async def test_events_are_written_with_what_they_lead_to_or_not_at_all(store: NodeStore) -> None:
+    await store.write([Put("kind", "key", {})], [], [event("a")])
+    assert messages(await store.find_events(LogQuery(1, limit=10))) == ["a"]
+    assert await store.log_bytes() == {1: 1 + EVENT_BYTES}
+    with pytest.raises(Conflict):
+        await store.write([Put("kind", "key", {})], [], [event("b")])
+    assert messages(await store.find_events(LogQuery(1, limit=10))) == ["a"]
 
 
 async def test_messages_are_kept_as_they_are(store: NodeStore) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from redrive.engine.ports import Change, NewDelivery
+from redrive.model.log import LogEvent
 from tests.protocols.cloudformation.stage import Stage, stage
 
 EVERY = 3  # of the writes that a change makes, one after the other; `python -m tests.crash.stacks` takes random moments
@@ -64,15 +65,20 @@ class Dying:
         died, self._left, self.dead = self.dead, 0, False
         return died
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         if self.dead:
             raise OSError("the node is dead")
         self._left -= 1
         if self._left != 0:
-            return await self._write(changes, new_deliveries)
+            return await self._write(changes, new_deliveries, log_events)
         self.dead = True
         if any(ord(name[-1]) % 2 for _, name, *_ in changes if isinstance(name, str)):
-            await self._write(changes, new_deliveries)  # it is on disk, and nobody hears of it
+            await self._write(changes, new_deliveries, log_events)  # it is on disk, and nobody hears of it
         raise OSError("the node died")
 
 

@@ -25,6 +25,7 @@ from redrive.engine.ports import (
     Unremembered,
 )
 from redrive.model.errors import Conflict, NotFound
+from redrive.model.log import LogEvent
 
 T = TypeVar("T")
 __all__ = ["Directory", "DocumentKind", "Draft"]
@@ -174,7 +175,7 @@ class Directory:
             if draft.changes_nothing:
                 return answer
             try:
-                await self._write(draft.changes(), draft.values, draft.new_deliveries)
+                await self._write(draft.changes(), draft.values, draft.new_deliveries, draft.log_events)
             except Conflict as conflict:
                 if not draft.is_outdated_by(conflict):
                     raise
@@ -230,7 +231,11 @@ class Directory:
             await self.write([Removal(kind, resource.key) for resource in found])
 
     async def _write(
-        self, changes: Sequence[Change], values: Mapping[Key, Any], new_deliveries: Sequence[NewDelivery]
+        self,
+        changes: Sequence[Change],
+        values: Mapping[Key, Any],
+        new_deliveries: Sequence[NewDelivery],
+        log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
         """Write, and remember it, unless anything changed meanwhile: that may have been one of these, and later.
 
@@ -243,7 +248,7 @@ class Directory:
         before = self._changes
         versions: list[int] = []
         try:
-            versions = await self._store.write(changes, new_deliveries)
+            versions = await self._store.write(changes, new_deliveries, log_events)
         except Conflict as conflict:
             self._drop(conflict.kind, conflict.key)
             raise

@@ -1,10 +1,11 @@
 """Changes to documents before they are written: which values, and what must still stand for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from redrive.engine.ports import Change, DocumentKind, NewDelivery, Put, Remove, Require, RequireNone
 from redrive.model.errors import Conflict
+from redrive.model.log import LogEvent
 
 T = TypeVar("T")
 Key = tuple[str, str]  # a kind's name, and the key of a document
@@ -37,6 +38,7 @@ class Draft:
         self._absent: list[RequireNone] = []
         self.values: dict[Key, Any] = {}
         self.new_deliveries: list[NewDelivery] = []
+        self.log_events: list[LogEvent] = []
         self._afterwards: list[Callable[[], None]] = []
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
@@ -106,6 +108,10 @@ class Draft:
         """Let deliveries enter their queues in the same transaction."""
         self.new_deliveries += new_deliveries
 
+    def log(self, events: Sequence[LogEvent]) -> None:
+        """Write log events down in the same transaction."""
+        self.log_events += events
+
     def afterwards(self, call: Callable[[], None]) -> None:
         """Make a call when the draft has been written."""
         self._afterwards.append(call)
@@ -118,7 +124,7 @@ class Draft:
     @property
     def changes_nothing(self) -> bool:
         """True if there is nothing to be written."""
-        return not (self._changes or self.new_deliveries)
+        return not (self._changes or self.new_deliveries or self.log_events)
 
     def changes(self) -> list[Change]:
         """All that the store is asked for; it refuses what is at another version than it was first read at."""

@@ -24,6 +24,7 @@ from redrive.engine.ports.requests import (
 )
 from redrive.model.claiming import Claimed
 from redrive.model.delivery import Delivery
+from redrive.model.log import LogEvent
 
 
 class Store(Protocol):
@@ -72,12 +73,20 @@ class Store(Protocol):
 
     # documents
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         """Change documents, all of them or none, and let deliveries enter their queues in the same transaction.
+
+        So that what log events lead to is owed if they are on disk, they are written down in it as well.
 
         Args:
             changes: Each names another document.
             new_deliveries: As of `enqueue`; repetitions enter nothing.
+            log_events: As of `TelemetryStore.add_events`.
 
         Returns:
             For each change the version that is stored now; for a removal the one that was (0: there was none), and 0

@@ -98,6 +98,14 @@ class NodeStore(Store, TelemetryStore, Protocol):
 class LogSink(Protocol):
     """A sink of log lines."""
 
-    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
-        """Hand in a line; it is on disk some seconds later. Group and stream are made where they are missing."""
+    def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
+        """Hand in a line; it is on disk some seconds later. Group and stream are made where they are missing.
+
+        Args:
+            group: The group's name.
+            stream: The stream's.
+            at: When it was said (ms).
+            message: The line.
+            rounds: See `LogEvent.rounds`.
+        """
         ...

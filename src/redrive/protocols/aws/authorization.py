@@ -48,6 +48,7 @@ _OF_CALLERS: Final = frozenset(
 _PASSED: Final = {
     ("lambda", "CreateFunction"): ("Role", "lambda.amazonaws.com"),
     ("lambda", "UpdateFunctionConfiguration"): ("Role", "lambda.amazonaws.com"),
+    ("logs", "PutSubscriptionFilter"): ("roleArn", "logs.amazonaws.com"),
     ("cloudformation", "CreateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "UpdateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "DeleteStack"): ("RoleARN", "cloudformation.amazonaws.com"),

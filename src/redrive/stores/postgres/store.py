@@ -38,10 +38,12 @@ from redrive.engine.ports import (
     refuse_repeated,
 )
 from redrive.model.delivery import Delivery
+from redrive.model.log import LogEvent
 from redrive.stores.postgres import arriving, documents, looking, moving, notes, occupied, rows, sweeping
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
+from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import migrate
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
@@ -133,7 +135,12 @@ class PostgresStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
@@ -144,6 +151,8 @@ class PostgresStore(TelemetryVerbs):
                 versions = await documents.write(connection, kept)
                 if new_deliveries:
                     await arriving.add_locked(connection, new_deliveries)
+                if log_events:
+                    await add_log_events(connection, log_events)
                 await self._notices.tell_changes(connection, documents.changed(changes, versions))
             return versions
 

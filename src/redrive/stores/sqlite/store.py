@@ -43,11 +43,13 @@ from redrive.engine.ports import (
 )
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LogEvent
 from redrive.stores.seal import UNSEALED, Seal
 from redrive.stores.sqlite import arriving, claiming, documents, looking, moving, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit, touch
 from redrive.stores.sqlite.holding import FileHold, make_private, tighten
+from redrive.stores.sqlite.log_events import add as add_log_events
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.reading import ReadingThread
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
@@ -175,7 +177,12 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- documents --------------------------------------------------------------------------------------
 
-    async def write(self, changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
+    async def write(
+        self,
+        changes: Sequence[Change],
+        new_deliveries: Sequence[NewDelivery] = (),
+        log_events: Sequence[LogEvent] = (),
+    ) -> list[int]:
         """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
@@ -183,6 +190,8 @@ class SqliteStore(TelemetryVerbs):
         def run(transaction: Transaction) -> list[int]:
             versions = documents.write(transaction.cursor, kept)
             arriving.enqueue(transaction, new_deliveries)
+            if log_events:
+                add_log_events(log_events, transaction)
             return versions
 
         return await self._commit.submit(run)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from redrive.protocols.aws.rounds import ROUNDS_MAX
 from tests.contracts.protocols.functions.workshop import Workshop
 from tests.contracts.protocols.sqs import refused
 
@@ -134,6 +135,22 @@ def test_a_function_does_not_read_what_it_writes(subscriber: Subscriber) -> None
     assert subscriber.kept() == []
 
 
+def test_two_functions_that_read_each_others_lines_come_to_an_end(workshop: Workshop, tmp_path: Path) -> None:
+    logs, file = workshop.of("logs"), tmp_path / "runs"
+    variables = {"Variables": {"FILE": str(file)}}
+    names = [workshop.function(_KEEPING, Environment=variables) for _ in range(2)]
+    for own, other in (names, names[::-1]):
+        group = f"/aws/lambda/{own}"
+        logs.create_log_group(logGroupName=group)
+        filtered = {"filterPattern": "ERROR", "destinationArn": workshop.arn(other)}
+        logs.put_subscription_filter(logGroupName=group, filterName="f", **filtered)
+    workshop.client.invoke(FunctionName=names[0], Payload=b"{}")
+    for _ in range(ROUNDS_MAX + 4):
+        workshop.server.advance(1)
+    assert len(file.read_text().splitlines()) == 1 + ROUNDS_MAX
+    assert "log_subscription.circle" in workshop.server.log.read_text()
+
+
 def test_filters_are_described_and_refused(subscriber: Subscriber) -> None:
     for name in ("b", "a"):
         subscriber.subscribe(name)
@@ -160,15 +177,15 @@ def test_filters_are_described_and_refused(subscriber: Subscriber) -> None:
     for arn, text in (
         (
             "arn:aws:kinesis:us-east-1:000000000000:stream/s",
-            "Destinations of kinesis are not available, functions alone are.",
+            "Destinations of kinesis are not available: functions and Firehose delivery streams are.",
         ),
         (
             "arn:aws:firehose:us-east-1:000000000000:deliverystream/s",
-            "Destinations of firehose are not available, functions alone are.",
+            "destinationArn for vendor firehose cannot be used without roleArn",
         ),
         (
             subscriber.arn.replace("us-east-1", "eu-west-1"),
-            "destinationArn must be a function of the log group's account and region.",
+            "destinationArn must be of the log group's account and region.",
         ),
         ("nothing", "Invalid ARN: nothing"),
     ):

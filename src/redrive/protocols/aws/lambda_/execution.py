@@ -7,12 +7,15 @@ from redrive.protocols.aws.lambda_.lookup import Meant
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.protocols.aws.lambda_.records import Configuration
+from redrive.protocols.aws.rounds import Rounds
 
 
 class Executor:
     """Runs versions of functions."""
 
-    def __init__(self, code: CodeKeeper, runner: Runner, clock: Clock, metrics: InvocationMetrics) -> None:
+    def __init__(
+        self, code: CodeKeeper, runner: Runner, clock: Clock, metrics: InvocationMetrics, rounds: Rounds
+    ) -> None:
         """Run them.
 
         Args:
@@ -20,11 +23,13 @@ class Executor:
             runner: Who runs it.
             clock: The time that metrics are counted by.
             metrics: Counts invocations.
+            rounds: Tells of how many runs in a row an invocation is the last.
         """
         self._code = code
         self._runner = runner
         self._clock = clock
         self._metrics = metrics
+        self._rounds = rounds
         self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
 
     async def run(
@@ -55,7 +60,8 @@ class Executor:
             Throttled: As many are under way as may be.
         """
         function = await self.runnable(version, meant.function.reserved)
-        invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts)
+        rounds = self._rounds.of(trace)
+        invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts, rounds)
         with self._metrics.counting(meant, version, self._clock.now()) as counted:
             result = await self._runner.invoke(function, invocation)
             counted.result = result

@@ -8,7 +8,9 @@ from redrive.engine.ports import DocumentKind, NodeStore
 from redrive.model.errors import RedriveError
 from redrive.model.log import LogEvent
 from redrive.protocols.aws.call import Facade, Verb
+from redrive.protocols.aws.identities import Identities
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.aws.logs.destinations import DeliveryStreams, Destination, Functions
 from redrive.protocols.aws.logs.errors import translated
 from redrive.protocols.aws.logs.filters import METRIC_FILTER, MetricFilters
 from redrive.protocols.aws.logs.groups import Groups
@@ -19,10 +21,11 @@ from redrive.protocols.aws.logs.querying import QUERY, Querying
 from redrive.protocols.aws.logs.reading import Reading
 from redrive.protocols.aws.logs.resource_policies import RESOURCE_POLICY, ResourcePolicies
 from redrive.protocols.aws.logs.streams import Streams
-from redrive.protocols.aws.logs.subscribed import DIALECT, FunctionCalls, FunctionEndpoint
+from redrive.protocols.aws.logs.subscribed import DIALECT, SubscribedEndpoint
 from redrive.protocols.aws.logs.subscriptions import SUBSCRIPTION_FILTER, SubscriptionFilters
 from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.owed_calls import OwedCallProfile
+from redrive.protocols.aws.rounds import Rounds
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -41,6 +44,8 @@ class Logs:
         store: NodeStore,
         settle: Settle,
         services: Mapping[str, Facade],
+        identities: Identities,
+        rounds: Rounds,
         *,
         leaps: bool,
         open_functions: bool,
@@ -51,22 +56,28 @@ class Logs:
             engine: Where groups and streams are, and what brings events to functions; not open yet.
             store: Where events are.
             settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
-            services: Where functions are; those that are added later are found as well.
+            services: Where functions and delivery streams are; those that are added later are found as well.
+            identities: Where roles are.
+            rounds: Counts the runs of functions that events lead to.
             leaps: Whether the clock leaps, as a simulated one does.
-            open_functions: See `FunctionCalls`.
+            open_functions: See `Functions`.
         """
         places = Places(engine.resources.documents)
-        functions = FunctionCalls(InnerCalls(services, engine.runtime), open_functions=open_functions)
+        calls = InnerCalls(services, engine.runtime)
+        destinations: Mapping[str, Destination] = {
+            "lambda": Functions(calls, rounds, open_functions=open_functions),
+            "firehose": DeliveryStreams(calls, identities),
+        }
         self._filters = MetricFilters(store, places)
-        self._subscriptions = SubscriptionFilters(engine, places, functions)
+        self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
         self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
         self.profile = OwedCallProfile(DIALECT)
-        self.endpoint = FunctionEndpoint(functions)
+        self.endpoint = SubscribedEndpoint(destinations)
         self.operations: Mapping[str, Verb] = operations_of(
             "logs",
             Groups(store, places, settle, self._filters.kept, self._subscriptions.kept),
             Streams(store, places, settle),
-            Putting(store, places, self.written),
+            Putting(places, self.write_down),
             Reading(store, places, settle),
             Querying(store, places, settle, engine.runtime),
             ResourcePolicies(places.documents),
@@ -75,11 +86,19 @@ class Logs:
             self.tails,
         )
 
-    async def written(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
-        """Let events that are on disk pass through the filters; to be told of those that others wrote."""
+    async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        """Write events down with what they lead to: callers' own, and those of whoever else writes to groups.
+
+        Args:
+            events: Of streams that there are.
+            streams: The names of those streams.
+
+        Raises:
+            StoreUnavailable: Nobody knows whether they are on disk.
+        """
+        await self._subscriptions.write_down(events, streams)
         self.tails.stir()
-        await self._filters.pass_through(events, streams)
-        await self._subscriptions.pass_through(events, streams)
+        await self._filters.pass_through(events)
 
     kinds: tuple[DocumentKind[Any], ...] = (
         STREAM,

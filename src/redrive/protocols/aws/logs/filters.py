@@ -16,7 +16,7 @@ from redrive.protocols.aws.logs.errors import invalid
 from redrive.protocols.aws.logs.filter_pattern import read_pattern
 from redrive.protocols.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
 from redrive.protocols.aws.logs.paging import Page
-from redrive.protocols.aws.logs.places import Places, StreamNames
+from redrive.protocols.aws.logs.places import Places
 from redrive.protocols.aws.wire.shapes import Structure
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class MetricFilters:
 
     # ---- events ------------------------------------------------------------------------------------------
 
-    async def pass_through(self, events: Sequence[LogEvent], _streams: StreamNames) -> None:
+    async def pass_through(self, events: Sequence[LogEvent]) -> None:
         """Make points of events that were written down; a store that is away loses them, and the log says so."""
         try:
             await self.kept.follow()

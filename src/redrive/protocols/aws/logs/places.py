@@ -17,7 +17,7 @@ _REMOVED_AT_ONCE = 100
 
 Settle = Callable[[], Awaitable[None]]  # lets what this node has logged arrive in the store
 StreamNames = Mapping[int, str]  # by the streams' numbers
-Written = Callable[[Sequence[LogEvent], StreamNames], Awaitable[None]]  # told of events that are on disk
+WriteDown = Callable[[Sequence[LogEvent], StreamNames], Awaitable[None]]  # writes events down
 
 
 class Places:

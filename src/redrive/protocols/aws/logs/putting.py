@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.engine.ports import TelemetryStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import DAY_MS
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
 from redrive.protocols.aws.logs.errors import invalid
-from redrive.protocols.aws.logs.places import Places, Written
+from redrive.protocols.aws.logs.places import Places, WriteDown
 from redrive.protocols.aws.wire.shapes import Structure
 
 BATCH_BYTES_MAX: Final = 1_048_576
@@ -22,17 +21,10 @@ _FUTURE_MS: Final = 2 * 60 * MINUTE_MS
 class Putting:
     """Takes events from callers."""
 
-    def __init__(self, store: TelemetryStore, places: Places, written: Written) -> None:
-        """Keep them in this store.
-
-        Args:
-            store: Where events are.
-            places: The groups and streams.
-            written: Told of events that are on disk.
-        """
-        self._store = store
+    def __init__(self, places: Places, write_down: WriteDown) -> None:
+        """Write them down so, in streams among these places."""
         self._places = places
-        self._written = written
+        self._write_down = write_down
 
     async def put_log_events(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html.
@@ -51,8 +43,7 @@ class Putting:
             for event in given[first:last]
         ]
         if events:
-            await self._store.add_events(events)
-            await self._written(events, {stream.id: stream.name})
+            await self._write_down(events, {stream.id: stream.name})
         answer: Structure = {"nextSequenceToken": f"{call.now:056d}"}
         return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
 

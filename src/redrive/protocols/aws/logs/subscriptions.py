@@ -1,4 +1,4 @@
-"""Subscription filters: log events that match a pattern are owed to a function, as they are written down."""
+"""Subscription filters: log events that match a pattern are owed to a destination, as they are written down."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,35 +7,28 @@ from itertools import groupby
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind
+from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.engine.resources import Draft
-from redrive.model.errors import StoreUnavailable
 from redrive.model.log import EVENT_BYTES, LogEvent
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.logs import names
+from redrive.protocols.aws.logs.destinations import Destination, destination_of
 from redrive.protocols.aws.logs.errors import invalid
 from redrive.protocols.aws.logs.filter_pattern import read_pattern
+from redrive.protocols.aws.logs.forwarded import Forwarded
 from redrive.protocols.aws.logs.group_filters import DESCRIBED_MAX, GroupFilter, GroupFilters
 from redrive.protocols.aws.logs.paging import Page
 from redrive.protocols.aws.logs.places import Places, StreamNames
-from redrive.protocols.aws.logs.subscribed import (
-    DIALECT,
-    SUBSCRIBED,
-    TO_FUNCTION,
-    Forwarded,
-    FunctionCalls,
-)
+from redrive.protocols.aws.logs.subscribed import DIALECT, SUBSCRIBED, TO_DESTINATION
 from redrive.protocols.aws.owed_calls import backlog_in
-from redrive.protocols.aws.wire.arn import parse_arn
+from redrive.protocols.aws.rounds import ROUNDS_MAX
 from redrive.protocols.aws.wire.shapes import Structure
 
 logger = logging.getLogger(__name__)
 
 FILTERS_MAX: Final = 2  # of a group
-#: A function gets at most a mebibyte, in base64, of what may not compress at all.
+#: A function gets at most a mebibyte, in base64, and a delivery stream 1,024,000 bytes, of what may not compress at all.
 _BYTES_MAX: Final = 700_000
-#: Events that a store which is away has not taken yet, a few megabytes; what is beyond is lost.
-_WAITING_MAX: Final = 10_000
 _UNAVAILABLE: Final = ("applyOnTransformedLogs", "fieldSelectionCriteria", "emitSystemFields")
 _ID_DIGITS: Final = 36
 
@@ -45,12 +38,14 @@ class SubscriptionFilter(GroupFilter):
     """One subscription filter.
 
     Attributes:
-        destination: The function's ARN.
-        distribution: As it was put; it decides nothing for a function.
+        destination: The ARN of the function or the delivery stream.
+        distribution: As it was put; it decides nothing but for Kinesis streams.
+        role: The ARN of the role that a delivery stream is filled as; empty for a function.
     """
 
     destination: str
     distribution: str
+    role: str = ""
 
 
 SUBSCRIPTION_FILTER: Final[DocumentKind[SubscriptionFilter]] = DocumentKind(
@@ -61,18 +56,25 @@ SUBSCRIPTION_FILTER: Final[DocumentKind[SubscriptionFilter]] = DocumentKind(
 class SubscriptionFilters:
     """Puts, shows and removes subscription filters, and lets events pass through them."""
 
-    def __init__(self, engine: Engine, places: Places, functions: FunctionCalls) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        store: TelemetryStore,
+        places: Places,
+        destinations: Mapping[str, Destination],
+    ) -> None:
         """Owe events by this engine.
 
         Args:
             engine: What delivers them.
+            store: Where events are.
             places: The groups.
-            functions: Where they go.
+            destinations: Where they go, by the service in their ARNs.
         """
         self._engine = engine
+        self._store = store
         self._places = places
-        self._functions = functions
-        self._waiting: list[tuple[Sequence[LogEvent], StreamNames]] = []
+        self._destinations = destinations
         self.kept: Final = GroupFilters(SUBSCRIPTION_FILTER, "subscription filter", FILTERS_MAX, places)
 
     # ---- operations --------------------------------------------------------------------------------------
@@ -83,12 +85,10 @@ class SubscriptionFilters:
             if params.get(parameter):
                 raise invalid(f"{parameter} is not available.")
         read_pattern(params["filterPattern"])
-        destination = params["destinationArn"]
-        _check_destination(call, destination)
-        if params.get("roleArn"):
-            raise invalid("destinationArn for vendor lambda cannot be used with roleArn")
+        destination, role = params["destinationArn"], params.get("roleArn") or ""
+        service = destination_of(destination, call.account, call.region)
         group = await self._places.group(names.group_name(call, params["logGroupName"]))
-        await self._functions.check(group.name, destination)
+        await self._destinations[service].check(call, group.name, destination, role)
         made = SubscriptionFilter(
             group.name,
             group.id,
@@ -97,6 +97,7 @@ class SubscriptionFilters:
             call.now,
             destination,
             params.get("distribution") or "ByLogStream",
+            role,
         )
         await self.kept.put(made)
         return {}
@@ -114,38 +115,28 @@ class SubscriptionFilters:
 
     # ---- events ------------------------------------------------------------------------------------------
 
-    async def pass_through(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
-        """Owe events that were written down; what a store that is away does not take goes with the next events."""
-        waiting, self._waiting = [*self._waiting, (events, streams)], []
-        while waiting:
-            try:
-                await self.kept.follow()
-                await self._owe(*waiting[0])
-            except StoreUnavailable as away:
-                self._wait(waiting, away)
-                return
-            del waiting[0]
+    async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        """Write events down, and owe what matches in the same transaction: no crash comes between.
 
-    def _wait(self, waiting: list[tuple[Sequence[LogEvent], StreamNames]], away: StoreUnavailable) -> None:
-        self._waiting = [*waiting, *self._waiting]
-        while len(self._waiting) > 1 and sum(len(events) for events, _ in self._waiting) > _WAITING_MAX:
-            lost, _ = self._waiting.pop(0)
-            logger.warning("log_subscription.events_lost events=%d error=%s", len(lost), away)
-
-    async def _owe(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        Raises:
+            StoreUnavailable: Nobody knows whether it was done.
+        """
+        await self.kept.follow()
         owed = [
             (kept, forwarded)
             for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
             for kept, forwarded in self._forwarded(list(of_stream), streams[stream_id])
         ]
         if not owed:
+            await self._store.add_events(events)
             return
 
         async def decide(draft: Draft) -> None:
+            draft.log(events)
             for kept, forwarded in owed:
                 account, region, _ = kept.group
                 backlog = await backlog_in(
-                    draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_FUNCTION
+                    draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION
                 )
                 self._engine.messages.publish_alone_in(draft, *backlog, forwarded.pack(), b"")
 
@@ -157,9 +148,19 @@ class SubscriptionFilters:
         for compiled in self.kept.of(events[0].group_id):
             kept = compiled.filter
             matching = [event for event in events if compiled.pattern.matches(event.message)]
-            for batch in _batches(matching):
-                told = [self._told(event) for event in batch]
-                yield kept, Forwarded(kept.group.name, stream, kept.name, kept.destination, told)
+            for batch in _batches(_but_circling(kept, matching)):
+                yield (
+                    kept,
+                    Forwarded(
+                        kept.group.name,
+                        stream,
+                        kept.name,
+                        kept.destination,
+                        [self._told(event) for event in batch],
+                        kept.role,
+                        max(event.rounds for event in batch),
+                    ),
+                )
 
     def _told(self, event: LogEvent) -> Mapping[str, Any]:
         number = int.from_bytes(self._engine.runtime.message_id()) % 10**_ID_DIGITS
@@ -185,15 +186,20 @@ def _batches(events: Sequence[LogEvent]) -> Iterator[Sequence[LogEvent]]:
         yield batch
 
 
-def _check_destination(call: Call, destination: str) -> None:
-    try:
-        parsed = parse_arn(destination)
-    except ValueError:
-        raise invalid(f"Invalid ARN: {destination}") from None
-    if parsed.service != "lambda":
-        raise invalid(f"Destinations of {parsed.service} are not available, functions alone are.")
-    if (parsed.region, parsed.account) != (call.region, call.account):
-        raise invalid("destinationArn must be a function of the log group's account and region.")
+def _but_circling(kept: SubscriptionFilter, events: Sequence[LogEvent]) -> Sequence[LogEvent]:
+    """The events, but for those that functions wrote which invoke each other by their log groups: they end here."""
+    going_on = [event for event in events if event.rounds < ROUNDS_MAX]
+    if len(going_on) < len(events):
+        logger.warning(
+            "log_subscription.circle group=%s filter=%s destination=%s events=%d: %d runs of functions in a row were each"
+            " begun by log events of the one before; choose patterns that do not match what they write",
+            kept.group.key,
+            kept.name,
+            kept.destination,
+            len(events) - len(going_on),
+            ROUNDS_MAX,
+        )
+    return going_on
 
 
 def _shown(each: SubscriptionFilter) -> Structure:
@@ -202,6 +208,7 @@ def _shown(each: SubscriptionFilter) -> Structure:
         "logGroupName": each.group.name,
         "filterPattern": each.pattern,
         "destinationArn": each.destination,
+        "roleArn": each.role or None,
         "distribution": each.distribution,
         "applyOnTransformedLogs": False,
         "creationTime": each.created_at,

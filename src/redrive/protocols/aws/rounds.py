@@ -1,0 +1,45 @@
+"""Rounds: runs of functions in a row, each begun by log lines of the one before it.
+
+A function that is subscribed to the log group of another which is subscribed to its own would be invoked for ever. AWS
+finds such circles by way of queues and topics, by a count in the trace header, `Lineage`, and ends them after
+"approximately 16" runs; here log groups are counted so. The count carries a tag: whoever may invoke a function cannot
+keep its lines from those who are subscribed to them.
+"""
+
+import random
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.access.secret import InstallationSecret
+
+TRACE: Final = "x-amzn-trace-id"
+ROUNDS_MAX: Final = 16
+_PURPOSE: Final = "rounds of log events"
+_LINEAGE: Final = re.compile(r"(?:^|;)Lineage=([0-9]{1,4}):([0-9a-f]{32})(?:;|$)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Counts rounds by trace headers.
+
+    Attributes:
+        secret: Makes and knows tags.
+        chance: For the ids of traces.
+    """
+
+    secret: InstallationSecret
+    chance: random.Random
+
+    def header(self, rounds: int) -> str:
+        """The trace header of an invocation that is the last of so many rounds."""
+        root = f"1-{self.chance.getrandbits(32):08x}-{self.chance.getrandbits(96):024x}"
+        tag = self.secret.tag(_PURPOSE, str(rounds))
+        return f"Root={root};Sampled=0;Lineage={rounds}:{tag}"
+
+    def of(self, header: str | None) -> int:
+        """The rounds that a trace header counts; 0 where it comes from elsewhere."""
+        found = None if header is None else _LINEAGE.search(header)
+        if found is None or not self.secret.is_tag(_PURPOSE, found[1], found[2]):
+            return 0
+        return int(found[1])
