@@ -118,3 +118,12 @@ def test_a_fault_ends_in_status_one(file: Path, capsys: pytest.CaptureFixture[st
     connection.close()
     store("verify", "--store", f"sqlite:///{file}", status=1)
     assert "DAMAGED: 1 message groups have nobody at their head" in capsys.readouterr().out
+
+
+def test_a_schema_is_made_and_found_up_to_date(
+    postgres_database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        store("upgrade", "--store", postgres_database)
+        assert capsys.readouterr().out == "the schema is up to date\n"
+    store("verify", "--store", postgres_database)

@@ -26,6 +26,23 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     add_json(distribute)
     add_settings(distribute, frozenset({"store"}))
     distribute.set_defaults(run=_distribute)
+    upgrade = actions.add_parser(
+        "upgrade",
+        help="make the schema, or bring it up to date, for servers that may not",
+        description="Make the schema of a store, or bring it up to date, for servers whose role may not. They may go on"
+        " serving meanwhile.",
+    )
+    add_settings(upgrade, frozenset({"store", "store_key_file"}))
+    upgrade.set_defaults(run=_upgrade)
+
+
+def _upgrade(parsed: argparse.Namespace) -> int:
+    from redrive.composition.store import upgrade_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+
+    settings, _ = settings_of(parsed)
+    asyncio.run(upgrade_store(settings))
+    print("the schema is up to date")
+    return 0
 
 
 def _distribute(parsed: argparse.Namespace) -> int:

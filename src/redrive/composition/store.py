@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
+from redrive.runtime.chance import real_runtime
+from redrive.runtime.clock import SystemClock
 from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite.backup import back_up, look_through
@@ -65,6 +67,17 @@ def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
         StoreUnavailable: There is no such store, or the copy cannot be made.
     """
     return asdict(back_up(_file_of(settings.store), target))
+
+
+async def upgrade_store(settings: Settings) -> None:
+    """Make the schema of the store that the settings name, or bring it up to date.
+
+    Raises:
+        StoreUnavailable: There is no way to it, a newer version was there, or the role may not.
+    """
+    store = open_store(settings, real_runtime(SystemClock()))
+    await store.open()
+    await store.close()
 
 
 async def verify_store(settings: Settings) -> dict[str, Any]:

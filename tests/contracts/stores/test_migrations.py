@@ -6,15 +6,20 @@ After adding one, `REDRIVE_WRITE_SCHEMAS=1 pytest tests/contracts/stores/test_mi
 import asyncio
 import os
 import re
+import time
 from importlib import resources
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import apsw
+import asyncpg
 import pytest
 
+from redrive.engine.ports import Put
 from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
 from redrive.stores.sqlite.store import SqliteStore
+from tests.contracts.stores import homes
 from tests.contracts.stores.bench import Bench, bodies
 from tests.contracts.stores.homes import Home, Rows
 
@@ -47,6 +52,13 @@ _POSTGRES = (
     """,
 )
 
+
+# As docs/how-to/postgresql.md has them.
+SERVING_ROLE = (
+    "CREATE ROLE redrive_serving LOGIN",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO redrive_serving",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO redrive_serving",
+)
 
 # What a version leaves that has a thousand steps.
 _NEWER = {
@@ -119,6 +131,17 @@ def test_steps_are_numbered_without_gaps(package: str) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_no_step_makes_an_index_that_keeps_writers_out() -> None:
+    """Of a table that is there: a new one has no rows, and nobody who writes."""
+    for number, statements in enumerate(steps.read("redrive.stores.postgres"), start=1):
+        made = set(re.findall(r"CREATE TABLE (\w+)", statements))
+        locking = re.findall(r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)\w+ ON (\w+)", statements)
+        assert not set(locking) - made, (
+            f"step {number}: -- online, and CREATE INDEX CONCURRENTLY IF NOT EXISTS"
+        )
+        assert ("CONCURRENTLY" in statements) == statements.startswith("-- online\n")
+
+
 async def test_deliveries_that_lay_by_queue_are_all_there_in_their_order(tmp_path: Path) -> None:
     file = tmp_path / "old.db"
     _lay_by_queue(file)
@@ -151,3 +174,91 @@ def _lay_by_queue(file: Path) -> None:
         ],
     )
     connection.close()
+
+
+# ---- beside nodes of the version before --------------------------------------------------------------------------
+
+OLD_SEND = (
+    "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, body, place)"
+    " VALUES (7, nextval('delivery_seq'), 1, 0, 1, 1, 'id', 'sent by an old node', 1)"
+)
+OLD_CLAIM = (
+    "SELECT seq FROM deliveries WHERE queue_id = 7 AND place > 0 AND available_at <= 5 ORDER BY available_at, seq"
+    " LIMIT 1 FOR UPDATE SKIP LOCKED"
+)
+
+
+async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(postgres_database: str) -> None:
+    connection = await asyncpg.connect(postgres_database)
+    await connection.execute("CREATE TABLE schema_steps (number integer PRIMARY KEY)")
+    for number, statements in enumerate(steps.read("redrive.stores.postgres")[:2], start=1):
+        await connection.execute(statements)
+        await connection.execute("INSERT INTO schema_steps VALUES ($1)", number)
+    # As a node left it that was killed while it made an index.
+    await connection.execute('ALTER TABLE deliveries ADD COLUMN failure text COLLATE "C"')
+    await connection.execute("CREATE INDEX deliveries_failures ON deliveries (seq)")
+    await connection.execute(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'deliveries_failures'::regclass"
+    )
+    upgraded, slowest, sent = asyncio.Event(), 0.0, 0
+    claiming = await asyncpg.connect(postgres_database)
+
+    async def old_node() -> None:
+        nonlocal slowest, sent
+        while not upgraded.is_set():
+            began = time.monotonic()
+            await connection.execute(OLD_SEND)
+            assert await connection.fetchval(OLD_CLAIM) is not None
+            slowest, sent = max(slowest, time.monotonic() - began), sent + 1
+
+    reading = (
+        claiming.transaction()
+    )  # which keeps the tables for longer than others are made to wait for them
+    await reading.start()
+    await claiming.fetch("SELECT * FROM deliveries")
+    old = asyncio.create_task(old_node())
+    home = homes.in_postgres(postgres_database)
+    opening = asyncio.create_task(home.open())
+    while not await home.query(
+        "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deliveries'::regclass"
+    ):
+        assert not opening.done()
+    await reading.rollback()
+    store = await opening
+    upgraded.set()
+    await old
+    await connection.close()
+    await claiming.close()
+    made = await described(home)
+    assert made == kept(home, made)
+    assert len(await Bench(store, 7).claim(limit=1000)) == min(sent, 1000)
+    assert slowest < 5  # 0.5 s for a lock, and whatever the machine is busy with
+    await home.leave()
+
+
+async def test_a_role_without_rights_to_the_schema_serves_it_and_does_not_upgrade_it(
+    postgres_database: str,
+) -> None:
+    home = homes.in_postgres(postgres_database)
+    owner = await home.open()
+    await owner.write([Put("queue", "q", {})])
+    for statement in SERVING_ROLE:
+        await home.query(statement)
+    name = urlsplit(postgres_database)
+    serving = name._replace(netloc=f"redrive_serving@{name.netloc.rpartition('@')[2]}").geturl()
+    try:
+        store = await homes.in_postgres(serving).open("two")
+        queue = Bench(store, await store.new_id())
+        await queue.send("sent")
+        await queue.settle(await queue.claim_one())
+        await store.check()
+        await store.close()
+        await home.query("DELETE FROM schema_steps WHERE number = (SELECT max(number) FROM schema_steps)")
+        with pytest.raises(
+            StoreUnavailable, match="role redrive_serving may not change it: run redrive store upgrade"
+        ):
+            await homes.in_postgres(serving).open("three")
+    finally:
+        await home.query("DROP OWNED BY redrive_serving")
+        await home.query("DROP ROLE redrive_serving")
+    await home.leave()

@@ -1,27 +1,131 @@
-"""The schema, step by step: the table `schema_steps` says which of the numbered files were applied."""
+"""The schema, step by step: the table `schema_steps` says which of the numbered files were applied.
 
+A new store is made in one transaction. One that is there is brought up to date while other nodes go on using it, of this
+version and of the one before: no statement waits for longer than `_LOCK_TIMEOUT` for a lock that keeps them out, and
+indexes are made CONCURRENTLY. A file with such a one begins with `-- online`: its statements run one after the other,
+outside of a transaction, and each can be run again where a node was killed between two.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import asyncpg
 from asyncpg import Connection
 
+from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
 
 # Nodes that start together wait for each other here: the first applies the steps, the others find them done.
-_LOCK = "SELECT pg_advisory_xact_lock(hashtext('redrive schema'))"
-_RECORD = "CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY)"
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('redrive schema'))"
+# Not waiting in a statement, which has a snapshot: an index that is made CONCURRENTLY waits for the end of all those.
+_TRY_LOCK: Final = "SELECT pg_try_advisory_lock(hashtext('redrive schema'))"
+_UNLOCK: Final = "SELECT pg_advisory_unlock(hashtext('redrive schema'))"
+_PAUSE: Final = "SELECT pg_sleep(0.2)"
+_RECORD: Final = "CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY)"
+_ADD: Final = "INSERT INTO schema_steps (number) VALUES ($1)"
+_HAS_RECORD: Final = "SELECT to_regclass('schema_steps') IS NOT NULL"
+_MAY_CHANGE: Final = (
+    "SELECT current_user, pg_has_role(current_user, tableowner, 'USAGE') FROM pg_tables"
+    " WHERE schemaname = current_schema() AND tablename = 'schema_steps'"
+)
+# An index whose making was cut off: it is kept up to date and never used.
+_IS_INVALID: Final = (
+    "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
+)
+
+_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '500ms'"
+_TRIES: Final = 600  # with a pause between them: two minutes and more, beside transactions that will not end
+_LONG_SECONDS: Final = 24 * 60 * 60.0
+_ONLINE: Final = "-- online"
+_COMMENT: Final = re.compile(r"--.*")
+_CONCURRENTLY: Final = " CONCURRENTLY"
+_NEW_INDEX: Final = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 
 
 async def migrate(connection: Connection) -> None:
-    """Apply the steps that this database has not seen: all of them, or none.
+    """Apply the steps that this database has not seen.
+
+    A role that may not change the schema finds it up to date, or is told.
 
     Raises:
-        StoreUnavailable: A newer version of Redrive was here.
+        StoreUnavailable: A newer version of Redrive was here, the role may not apply what is missing, or others did not
+            let go of the tables.
     """
     known = steps.read("redrive.stores.postgres")
+    applied = await _applied(connection)
+    steps.refuse_newer(max(applied, default=0), len(known))
+    if len(applied) == len(known):
+        return
+    if not applied or connection.is_in_transaction():
+        await _make(connection, known)
+    else:
+        await _upgrade(connection, known)
+
+
+async def _applied(connection: Connection) -> set[int]:
+    if not await connection.fetchval(_HAS_RECORD):
+        return set()
+    return {row["number"] for row in await connection.fetch("SELECT number FROM schema_steps")}
+
+
+async def _make(connection: Connection, known: Sequence[str]) -> None:
+    """Apply all steps or none."""
     async with connection.transaction():
         await connection.execute(_LOCK)
         await connection.execute(_RECORD)
-        applied = {row["number"] for row in await connection.fetch("SELECT number FROM schema_steps")}
-        steps.refuse_newer(max(applied, default=0), len(known))
+        applied = await _applied(connection)
         for number, statements in enumerate(known, start=1):
             if number not in applied:
+                await connection.execute(statements.replace(_CONCURRENTLY, ""), timeout=_LONG_SECONDS)
+                await connection.execute(_ADD, number)
+
+
+async def _upgrade(connection: Connection, known: Sequence[str]) -> None:
+    role, may_change = await connection.fetchrow(_MAY_CHANGE)
+    if not may_change:
+        raise StoreUnavailable(
+            f"the schema is of an older version, and the role {role} may not change it: run redrive store upgrade with"
+            " the role that owns the tables"
+        )
+    while not await connection.fetchval(_TRY_LOCK):
+        await connection.execute(_PAUSE)
+    try:
+        applied = await _applied(connection)
+        for number, statements in enumerate(known, start=1):
+            if number not in applied:
+                await _apply(connection, number, statements)
+    finally:
+        if not connection.is_closed():
+            await connection.execute(_UNLOCK)
+
+
+async def _apply(connection: Connection, number: int, statements: str) -> None:
+    if not statements.startswith(_ONLINE):
+        await _briefly(connection, statements, number)
+        return
+    for statement in filter(None, map(str.strip, _COMMENT.sub("", statements).split(";"))):
+        if _CONCURRENTLY not in statement:
+            await _briefly(connection, statement)
+            continue
+        new = _NEW_INDEX.match(statement)
+        if new is not None and await connection.fetchval(_IS_INVALID, new[1]):
+            await connection.execute(f"DROP INDEX CONCURRENTLY {new[1]}", timeout=_LONG_SECONDS)
+        await connection.execute(statement, timeout=_LONG_SECONDS)
+    await connection.execute(_ADD, number)
+
+
+async def _briefly(connection: Connection, statements: str, number: int | None = None) -> None:
+    """Run statements that need a lock for a moment: while they wait for it, all others wait behind them."""
+    for _ in range(_TRIES):
+        try:
+            async with connection.transaction():
+                await connection.execute(_LOCK_TIMEOUT)
                 await connection.execute(statements)
-                await connection.execute("INSERT INTO schema_steps (number) VALUES ($1)", number)
+                if number is not None:
+                    await connection.execute(_ADD, number)
+        except asyncpg.LockNotAvailableError:
+            await connection.execute(_PAUSE)
+        else:
+            return
+    raise StoreUnavailable("the schema was not brought up to date: others did not let go of the tables")

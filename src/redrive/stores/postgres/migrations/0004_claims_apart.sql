@@ -1,12 +1,15 @@
+-- online
 -- What is claimed has an index of its own: a claim that ran out comes back to its place of arrival, before younger messages,
 -- and the line has no more than those that nobody claimed. A claim moves an entry from one to the other, as it moved it
 -- within the line before.
-DROP INDEX deliveries_line;
-DROP INDEX deliveries_claimed_behind;
-
--- What waits for a claim, now or at a later moment.
-CREATE INDEX deliveries_line ON deliveries (queue_id, available_at, seq) WHERE place > 0 AND token IS NULL;
 
 -- What is claimed, and what was and came back. Every place is at least 0: it is said so that only a statement which says it
 -- too can come by this index, and none that names a claim's token and has a better way, the key.
-CREATE INDEX deliveries_claims ON deliveries (queue_id, available_at, seq) WHERE token IS NOT NULL AND place >= 0;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS deliveries_claims ON deliveries (queue_id, available_at, seq) WHERE token IS NOT NULL AND place >= 0;
+
+-- What waits for a claim, now or at a later moment: under another name, as long as nodes of the version before need the old one.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS deliveries_line_new ON deliveries (queue_id, available_at, seq) WHERE place > 0 AND token IS NULL;
+
+DROP INDEX IF EXISTS deliveries_line;
+ALTER INDEX deliveries_line_new RENAME TO deliveries_line;
+DROP INDEX IF EXISTS deliveries_claimed_behind;

@@ -1,2 +1,3 @@
+-- online
 -- Whoever follows a group reads what was written down since, whatever moment the writers gave it.
-CREATE INDEX log_events_arrival ON log_events (group_id, seq);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS log_events_arrival ON log_events (group_id, seq);
