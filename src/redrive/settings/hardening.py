@@ -7,8 +7,8 @@ that others can reach, or that keeps what others must not see.
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
+from redrive.settings.database_url import hosts_of, options_of
 from redrive.settings.networks import ANY_HOST, is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import AWS_SERVICES, read_addresses, read_aws_endpoints
 from redrive.settings.table import Settings
@@ -67,9 +67,8 @@ def _encryption(settings: Settings) -> str:
 def _database(settings: Settings) -> str:
     if settings.store.startswith("sqlite:"):
         return ""
-    parts = urlsplit(settings.store)
-    verified = parse_qs(parts.query).get("sslmode", [""])[-1] == "verify-full"
-    if verified or not parts.hostname or is_loopback(parts.hostname):
+    verified = options_of(settings.store).get("sslmode") == "verify-full"
+    if verified or all(not host or is_loopback(host) for host, _ in hosts_of(settings.store)):
         return ""
     return "the database may be somebody else; ?sslmode=verify-full at the end of store proves that it is not"
 

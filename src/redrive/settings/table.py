@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, TypeVar, cast
-from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
+from redrive.settings.database_url import hosts_of
 from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.networks import is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
@@ -85,10 +85,7 @@ def _check_store(url: str) -> None:
         if file == ":memory:" and url != "sqlite://:memory:":
             raise ValueError(f"{url} names a file; a store in memory is sqlite://:memory:")
     elif url.startswith(("postgresql://", "postgres://")):
-        try:
-            _ = urlsplit(url).port
-        except ValueError as error:
-            raise ValueError(f"has a URL that cannot be used: {error}") from None
+        hosts_of(url)
     else:
         raise ValueError(f"{url} is neither sqlite:// nor postgresql://")
 

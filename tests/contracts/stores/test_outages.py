@@ -10,7 +10,7 @@ from redrive.engine.ports import Put, Remove, Store
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.clock import SystemClock
-from redrive.stores.postgres import connections
+from redrive.stores.postgres import connecting
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -59,7 +59,7 @@ async def wire(shared_database: str) -> AsyncIterator[Wire]:
 @pytest.fixture
 async def store(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PostgresStore]:
     """A store at the end of the wire, that loses patience soon."""
-    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(connecting, "PATIENCE_SECONDS", 0.5)
     store = PostgresStore(wire.url, SystemClock(), "one")
     await store.open()
     yield store

@@ -53,6 +53,11 @@ class Wire:
         self._ends.clear()
         self._open.set()
 
+    def refuse(self) -> None:
+        """End every connection, and take no more."""
+        self._listener.close()
+        self.cut()
+
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._left:
             writer.transport.abort()

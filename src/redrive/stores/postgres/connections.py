@@ -15,13 +15,11 @@ import asyncpg
 
 from redrive.engine.ports import UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.stores.postgres import connecting
+from redrive.stores.postgres.connecting import TURNED_AWAY, connect, describe
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-
-# How long (s) a call may wait for a connection to be free, again for it to be made, and for each statement's answer:
-# longer than a database under load needs, and all three shorter than the 30 s after which clients give up.
-PATIENCE_SECONDS: Final = 8
 
 # Citus looks for deadlocks over all nodes and, where many wait for the same group, ends one of them several times in a
 # row, three of which a test has seen. A PostgreSQL alone has no reason to.
@@ -59,27 +57,11 @@ LOST: Final = (
     asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
     asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
 )
-# No connection was ever made: no such role or database, another password, an option that there is not.
-_TURNED_AWAY: Final = (
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.exceptions.ClientConfigurationError,
-)
 _ROLLED_BACK: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
 class NotTaken(StoreUnavailable):
     """The database is there, but would not do this: alone, another call may fare better."""
-
-
-async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
-    """One connection, named so that an operator can tell the nodes apart."""
-    return await asyncpg.connect(
-        url,
-        timeout=PATIENCE_SECONDS,
-        command_timeout=PATIENCE_SECONDS,
-        server_settings={"application_name": name, **settings},
-    )
 
 
 async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
@@ -91,12 +73,6 @@ async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
     servers = [name for (name,) in await connection.fetch(_SERVERS)]
     if servers:
         raise StoreUnavailable(f"the database is in use by {', '.join(servers)}: {advice}")
-
-
-def describe(error: BaseException) -> str:
-    """An error in one line: the database's further lines quote the row, and messages do not belong in a log."""
-    first_line, _, _ = str(error).partition("\n")
-    return f"{type(error).__name__} {first_line}".strip()
 
 
 class Connections:
@@ -124,6 +100,10 @@ class Connections:
     def is_citus(self) -> bool:
         """True if the database distributes its tables; known once there was a connection."""
         return bool(self._is_citus)
+
+    async def another(self) -> asyncpg.Connection:
+        """A connection of the caller's own, without the settings of a session."""
+        return await connect(self._url, self._name)
 
     async def idle(self) -> None:
         """Return when nothing is under way."""
@@ -165,7 +145,7 @@ class Connections:
                     result = await work(connection)
             except _ROLLED_BACK as error:
                 logger.warning("store.rolled_back error=%s tries_left=%d", describe(error), tries_left)
-            except _TURNED_AWAY as error:
+            except TURNED_AWAY as error:
                 raise self._unavailable(error, "no connection to the database can be made") from error
             except LOST as error:
                 raise self._unavailable(error) from error
@@ -188,6 +168,8 @@ class Connections:
             except BaseException as error:
                 if not isinstance(error, asyncpg.PostgresError | RedriveError) or isinstance(error, LOST):
                     connection.terminate()  # in the midst of something: nobody knows what it would answer next
+                if isinstance(error, LOST):
+                    self._forget_others()
                 raise
             finally:
                 if not connection.is_closed():
@@ -195,9 +177,14 @@ class Connections:
         finally:
             self._room.release()
 
+    def _forget_others(self) -> None:
+        """Let go of what leads to the same server: it is gone, silent, or a standby now, whoever noticed first."""
+        while self._free:
+            self._free.pop().terminate()
+
     async def _wait_for_room(self) -> None:
         if self._room.locked():
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(connecting.PATIENCE_SECONDS):
                 await self._room.acquire()
         else:
             await self._room.acquire()

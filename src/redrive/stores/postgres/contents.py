@@ -17,7 +17,8 @@ from redrive.stores.contents import (
     StoreTable,
     TableDigest,
 )
-from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, describe, refuse_servers
+from redrive.stores.postgres.connecting import PATIENCE_SECONDS, describe
+from redrive.stores.postgres.connections import LOST, refuse_servers
 from redrive.stores.postgres.migrate import migrate
 
 _BATCH_ROWS: Final = 5000  # read at a time, of a few hundred bytes each

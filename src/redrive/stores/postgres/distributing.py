@@ -12,7 +12,8 @@ from typing import Final
 import asyncpg
 
 from redrive.model.errors import StoreUnavailable
-from redrive.stores.postgres.connections import LOST, PATIENCE_SECONDS, PLANNER, describe, refuse_servers
+from redrive.stores.postgres.connecting import PATIENCE_SECONDS, describe
+from redrive.stores.postgres.connections import LOST, PLANNER, refuse_servers
 from redrive.stores.postgres.migrate import migrate
 
 DISTRIBUTED: Final = ("deliveries", "deduplication", "claim_attempts", "paces", "attempts")

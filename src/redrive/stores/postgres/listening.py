@@ -20,7 +20,8 @@ import orjson
 
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
-from redrive.stores.postgres.connections import LOST, connect, describe
+from redrive.stores.postgres.connecting import connect, describe
+from redrive.stores.postgres.connections import LOST
 
 logger = logging.getLogger(__name__)
 

@@ -46,6 +46,7 @@ from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import migrate
+from redrive.stores.postgres.pooling import refuse_transactions
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
 from redrive.stores.seal import UNSEALED, Seal
@@ -96,6 +97,9 @@ class PostgresStore(TelemetryVerbs):
     async def open(self) -> None:
         """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
         try:
+            await self._connections.run(
+                lambda connection: refuse_transactions(connection, self._connections.another)
+            )
             await self._connections.run(migrate)
             if self._seal.prefix:
                 await self._connections.run(lambda connection: documents.reseal(connection, self._seal))

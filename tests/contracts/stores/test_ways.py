@@ -1,0 +1,187 @@
+"""Ways to a database: several hosts, poolers, encryption with certificates, and a role that may not change the schema."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+
+from redrive.model.errors import StoreUnavailable
+from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres import connecting
+from redrive.stores.postgres.connecting import connect, each_host
+from redrive.stores.postgres.store import PostgresStore
+from tests.contracts.stores.authority import Authority, owned
+from tests.contracts.stores.bench import Bench, bodies
+from tests.contracts.stores.pooler import Pooler
+from tests.contracts.stores.wire import Wire
+from tests.services.postgres import PostgresServer
+
+
+async def opened(url: str, node: str = "one") -> PostgresStore:
+    store = PostgresStore(url, SystemClock(), node)
+    await store.open()
+    return store
+
+
+def of_hosts(url: str, *hosts: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{parts.username}@{','.join(hosts)}").geturl()
+
+
+def host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+# ---- several hosts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "each"),
+    [
+        ("postgresql://a@one/db", ["postgresql://a@one/db"]),
+        (
+            "postgresql://a:p%40@one:1,two:2/db?sslmode=require",
+            ["postgresql://a:p%40@one:1/db?sslmode=require", "postgresql://a:p%40@two:2/db?sslmode=require"],
+        ),
+        ("postgresql://one,[::1]:5/db", ["postgresql://one/db", "postgresql://[::1]:5/db"]),
+        ("postgresql:///db?host=/run", ["postgresql:///db?host=/run"]),
+    ],
+)
+def test_each_host_has_a_url_of_its_own(url: str, each: list[str]) -> None:
+    assert each_host(url) == each
+
+
+async def test_a_host_that_is_gone_or_silent_is_passed_over(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_HEAD_START_SECONDS", 0.05)
+    async with Wire(postgres_database) as wire:
+        wire.silence()
+        url = of_hosts(postgres_database, "127.0.0.1:1", host(wire.url), host(postgres_database))
+        connection = await asyncio.wait_for(connect(url, "test"), connecting.PATIENCE_SECONDS)
+        assert await connection.fetchval("SELECT 1") == 1
+        await connection.close()
+        wire.cut()
+
+
+async def test_of_hosts_that_are_all_away_each_is_named() -> None:
+    with pytest.raises(OSError, match=r"no host: .*127\.0\.0\.1.*; .*::1|no host: "):
+        await connect("postgresql://redrive@127.0.0.1:1,[::1]:1/none", "test")
+
+
+async def test_a_host_that_turns_a_role_away_is_quoted(postgres_database: str) -> None:
+    url = of_hosts(postgres_database, "127.0.0.1:1", host(postgres_database))
+    with pytest.raises(asyncpg.InvalidCatalogNameError, match="no_such"):
+        await connect(urlsplit(url)._replace(path="/no_such").geturl(), "test")
+
+
+async def test_a_store_goes_over_to_the_host_that_still_answers(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_HEAD_START_SECONDS", 0.05)
+    async with Wire(postgres_database) as first, Wire(postgres_database) as second:
+        store = await opened(of_hosts(postgres_database, host(first.url), host(second.url)))
+        queue = Bench(store, await store.new_id())
+        await queue.send("before")
+        first.refuse()
+        with pytest.raises(StoreUnavailable):
+            await queue.send("while it goes")
+        await queue.send("after")
+        assert bodies(await queue.peek()) == ["before", "after"]
+        await store.close()
+
+
+async def test_a_server_that_became_a_standby_is_left(
+    postgres_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await opened(postgres_database)
+    queue = Bench(store, await store.new_id())
+    await asyncio.gather(*(queue.peek() for _ in range(4)))
+    free = store._connections._free
+    assert len(free) > 1
+    for connection in free:
+        await connection.execute("SET default_transaction_read_only = on")
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        await queue.send("to a standby")
+    await asyncio.gather(*(queue.send("to its successor") for _ in range(4)))
+    told = [record.getMessage().split()[0] for record in caplog.records]
+    assert told.count("store.lost") == 1
+    assert "store.back:" in told
+    await store.close()
+
+
+async def test_a_server_that_takes_no_writes_is_said_to_be_one(postgres_database: str) -> None:
+    name = urlsplit(postgres_database).path.removeprefix("/")
+    connection = await asyncpg.connect(postgres_database)
+    await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    await connection.close()
+    with pytest.raises(StoreUnavailable, match="takes no writes"):
+        await opened(postgres_database)
+
+
+# ---- poolers -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_pooler_in_transaction_mode_is_refused(postgres_database: str) -> None:
+    async with Pooler(postgres_database, by_transaction=True) as pooler:
+        with pytest.raises(StoreUnavailable, match="behind a pooler in transaction mode"):
+            await opened(pooler.url)
+
+
+async def test_a_pooler_in_session_mode_is_as_good_as_none(postgres_database: str) -> None:
+    async with Pooler(postgres_database, by_transaction=False) as pooler:
+        first, second = await opened(pooler.url, "one"), await opened(pooler.url, "two")
+        queue = Bench(first, await first.new_id())
+        heard: asyncio.Queue[int] = asyncio.Queue()
+        second.listen(heard.put_nowait, lambda *_: None)
+        await queue.send("told")
+        assert await asyncio.wait_for(heard.get(), 30) == queue.id
+        async with first._connections._one() as connection:
+            assert await connection.fetchval("SHOW enable_seqscan") == "off"
+        await first.close()
+        await second.close()
+
+
+# ---- encryption --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def encrypted_postgres(durable_postgres: PostgresServer, tmp_path: Path) -> PostgresServer:
+    """A server that speaks TLS alone, to those who bring a certificate of the role's."""
+    authority = Authority(tmp_path)
+    data = durable_postgres.directory / "data"
+    key = authority.issue("localhost", data / "server.pem")
+    for file in (key, authority.file):
+        owned(data / file.name, file.read_bytes(), data)
+    with (data / "postgresql.conf").open("a") as configuration:
+        configuration.write(
+            f"ssl = on\nssl_ca_file = '{authority.file.name}'\n"
+            f"ssl_cert_file = '{key.name}'\nssl_key_file = '{key.name}'\n"
+        )
+    (data / "pg_hba.conf").write_text("hostssl all redrive 127.0.0.1/32 cert\n")
+    authority.issue("redrive", tmp_path / "client.pem")
+    authority.issue("somebody", tmp_path / "other.pem")
+    durable_postgres.crash()
+    durable_postgres.start()
+    return durable_postgres
+
+
+async def test_a_database_is_reached_by_verified_tls_with_a_certificate(
+    encrypted_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    def url(name: str, host: str = "localhost", mode: str = "verify-full") -> str:
+        files = f"sslcert={tmp_path}/{name}&sslkey={tmp_path}/{name}&sslrootcert={tmp_path}/authority.pem"
+        return f"postgresql://redrive@{host}:{encrypted_postgres.port}/postgres?sslmode={mode}&{files}"
+
+    store = await opened(url("client.pem"))
+    async with store._connections._one() as connection:
+        assert await connection.fetchval("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+    await store.close()
+    with pytest.raises(StoreUnavailable, match="certificate"):
+        await opened(url("other.pem"))
+    with pytest.raises(StoreUnavailable, match=r"(?i)hostname|ip address mismatch"):
+        await opened(url("client.pem", host="127.0.0.1"))
+    with pytest.raises(StoreUnavailable, match="no encryption"):
+        await opened(url("client.pem", mode="disable"))
