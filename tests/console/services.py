@@ -87,10 +87,36 @@ async def make_function(services: Services, text: str = "text", name: str = "bil
     )
 
 
+async def make_alarms(services: Services, text: str = "text") -> None:
+    """Make an alarm on a queue that tells a topic, and one on it."""
+    for queue in ("orders", "orders-dead"):
+        await services.call("sqs", "CreateQueue", QueueName=queue)
+    await services.call("sns", "CreateTopic", Name="told")
+    await services.call(
+        "cloudwatch",
+        "PutMetricAlarm",
+        AlarmName="orders/wait",
+        AlarmDescription=text,
+        Namespace="AWS/SQS",
+        MetricName="ApproximateNumberOfMessagesVisible",
+        Dimensions=[{"Name": "QueueName", "Value": "orders"}],
+        Statistic="Maximum",
+        Period=60,
+        EvaluationPeriods=3,
+        DatapointsToAlarm=2,
+        Threshold=10.0,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[arn("sns", "told")],
+    )
+    rule = 'OK("orders/wait")'
+    await services.call("cloudwatch", "PutCompositeAlarm", AlarmName="both-of-them", AlarmRule=rule)
+
+
 async def make_services(visitor: Visitor, text: str = "text") -> Services:
     """Make something for each page."""
     services = Services(visitor)
     await make_function(services, text)
+    await make_alarms(services, text)
     return services
 
 
@@ -100,4 +126,13 @@ def service_pages() -> list[str]:
         f"{ROOM}/functions",
         f"{ROOM}/functions/bill",
         f"{ROOM}/functions/bill/invoke",
+        f"{ROOM}/logs",
+        f"{ROOM}/logs/streams?name={GROUP}",
+        f"{ROOM}/logs/group?name={GROUP}",
+        f"{ROOM}/logs/group?name={GROUP}&last=24%20h",
+        f"{ROOM}/alarms",
+        f"{ROOM}/alarms/alarm?name=orders/wait",
+        f"{ROOM}/alarms/alarm?name=both-of-them",
+        f"{ROOM}/alarms/state?name=orders/wait",
+        f"{ROOM}/alarms/new?queue=orders",
     ]

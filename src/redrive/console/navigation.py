@@ -29,4 +29,6 @@ ROOMS: Final = (
     Room("messages", "Find a message", "f"),
     Room("schedules", "Schedules", "s", anywhere=True),
     Room("functions", "Functions", "u"),
+    Room("logs", "Logs", "b"),
+    Room("alarms", "Alarms", "a"),
 )

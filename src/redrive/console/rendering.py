@@ -58,6 +58,5 @@ def _environment() -> "Environment":
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = time_chart.shown
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
-    for name in ("when", "attempts", "message_body", "pager", "shape", "schedule_chart", "draw", "thing"):
-        environment.globals[name] = getattr(parts, name)
+    environment.globals |= {name: part for name, part in vars(parts).items() if not name.startswith("_")}
     return environment

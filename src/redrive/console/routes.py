@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from redrive.console.pages import (
+    alarms,
     dead_letters,
     endpoints,
     event_grid,
@@ -15,7 +16,9 @@ from redrive.console.pages import (
     invoking,
     letters,
     login,
+    logs,
     messages,
+    new_alarms,
     overview,
     queues,
     redrives,
@@ -108,6 +111,16 @@ ROUTES: Final = (
     _post(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
     _get(f"{_FUNCTION}/invoke", invoking.form),
     _post(f"{_FUNCTION}/invoke", invoking.invoke),
+    _get(f"{_P}/logs", logs.listed),
+    _get(f"{_P}/logs/group", logs.events),
+    _get(f"{_P}/logs/streams", logs.streams),
+    _get(f"{_P}/alarms", alarms.listed),
+    _get(f"{_P}/alarms/alarm", alarms.one),
+    _post(f"{_P}/alarms/alarm", alarms.change),
+    _get(f"{_P}/alarms/state", alarms.state_form),
+    _post(f"{_P}/alarms/state", alarms.set_state),
+    _get(f"{_P}/alarms/new", new_alarms.form),
+    _post(f"{_P}/alarms/new", new_alarms.make),
 )
 
 

@@ -1,5 +1,6 @@
 """Messages: those of a queue without receiving them, one of them, and the life of one across queues."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.console import json_text
@@ -9,6 +10,9 @@ from redrive.engine.operations import TracedDelivery
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.topic import Subscription
+from redrive.protocols.aws.sns.delivery_log import FAILURES, log_group
 
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
 _LOOKED_AT: Final = 1000  # of a queue, for a page of one view
@@ -105,10 +109,32 @@ async def life(visit: Visit) -> Page:
     values = {
         "message_id": message_id,
         "rows": [_traced(visit, delivery) for delivery in trace.deliveries],
+        "logs": _logs(visit, message_id, [each.subscription for each in trace.deliveries]),
         "partial": trace.partial,
         "form": visit.link("messages"),
     }
     return Page("life.html", values, live_seconds=5)
+
+
+def _logs(
+    visit: Visit, message_id: str, subscriptions: Sequence[Subscription | None]
+) -> list[dict[str, str]]:
+    """Links to the rows that a message has in the delivery-status logs of its topics."""
+    topics = {each.topic for each in subscriptions if each is not None}
+    if visit.asked("topic"):
+        topics.add(visit.place._replace(name=visit.asked("topic")))
+    return [
+        {"name": topic.name, **delivery_logs(visit, topic, f'"{message_id}"')} for topic in sorted(topics)
+    ]
+
+
+def delivery_logs(visit: Visit, topic: ResourceName, pattern: str = "") -> dict[str, str]:
+    """Links to the delivery-status logs of a topic: of what was delivered, and of what failed."""
+    group = log_group(topic).name
+    return {
+        "delivered": visit.link("logs", "group", name=group, pattern=pattern),
+        "failed": visit.link("logs", "group", name=f"{group}{FAILURES}", pattern=pattern),
+    }
 
 
 def _traced(visit: Visit, traced: TracedDelivery) -> dict[str, Any]:

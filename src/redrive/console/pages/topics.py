@@ -7,6 +7,7 @@ import orjson
 
 from redrive.console import picture
 from redrive.console.lab import typed_from
+from redrive.console.pages.messages import delivery_logs
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
@@ -70,6 +71,7 @@ async def one(visit: Visit) -> Page:
         "at_most": COUNTED_MAX,
         "next": visit.link("topics", topic.name.name, after=shown[-1].key) if len(found) > PAGE_ROWS else "",
         "publish": visit.link("topics", topic.name.name, "publish"),
+        "logs": delivery_logs(visit, topic.name) if is_logged(topic) else None,
         "here": visit.link("topics", topic.name.name),
         "attributes": visit.asked("attributes"),
         "body": visit.asked("body"),
@@ -78,6 +80,11 @@ async def one(visit: Visit) -> Page:
     return Page(
         "topic.html", values, live_seconds=0 if visit.asked("attributes") or visit.asked("body") else 5
     )
+
+
+def is_logged(topic: Topic) -> bool:
+    """True if a topic asks for a log of its deliveries."""
+    return any(name.endswith("FeedbackRoleArn") and value for name, value in topic.attributes.items())
 
 
 def _tested(visit: Visit, subscriptions: list[Subscription]) -> dict[str, str]:
@@ -184,7 +191,7 @@ async def publish(visit: Visit) -> Page | Redirect:
         answer = await visit.call("sns", "Publish", params)
     except AwsError as error:
         return _form(visit, topic, error.message, _REFUSED)
-    return Redirect(visit.link("messages", answer["MessageId"]))
+    return Redirect(visit.link("messages", answer["MessageId"], topic=topic.name.name))
 
 
 def _arn(topic: Topic) -> str:

@@ -16,7 +16,7 @@ from redrive.engine.ports import LogSink
 from redrive.model.attempt import Attempt
 from redrive.model.names import ResourceName
 
-_FAILURE: Final = "/Failure"  # after the name of the group, for attempts that failed
+FAILURES: Final = "/Failure"  # after the name of the group, for attempts that failed
 
 
 class Feedback(NamedTuple):
@@ -74,7 +74,7 @@ class DeliveryLog:
             delivery: What the entry says of the attempt.
         """
         status = "SUCCESS" if attempt.delivered else "FAILURE"
-        name = group.name if attempt.delivered else f"{group.name}{_FAILURE}"
+        name = group.name if attempt.delivered else f"{group.name}{FAILURES}"
         entry = {"notification": notification, "delivery": delivery, "status": status}
         self._sink.write(group._replace(name=name), self._stream, at, orjson.dumps(entry).decode())
 
@@ -82,6 +82,11 @@ class DeliveryLog:
 def dwell_ms(fact: Attempted) -> int:
     """From the publication to just before the hand-over ("Amazon SNS message delivery status")."""
     return max(0, fact.at - fact.attempt.duration_ms - fact.delivery.sent_at)
+
+
+def log_group(topic: ResourceName) -> ResourceName:
+    """The log group of a topic's deliveries; that of those that failed has `FAILURES` behind its name."""
+    return topic._replace(name=f"sns/{topic.region}/{topic.account}/{topic.name}")
 
 
 def log_timestamp(at: int) -> str:

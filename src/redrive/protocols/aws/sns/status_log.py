@@ -25,7 +25,14 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_timestamp
+from redrive.protocols.aws.sns.delivery_log import (
+    DeliveryLog,
+    Feedback,
+    dwell_ms,
+    feedback,
+    log_group,
+    log_timestamp,
+)
 from redrive.protocols.aws.sns.devices.push import PUSHED_TO
 from redrive.protocols.aws.sns.names import arn_of
 from redrive.protocols.aws.sns.published import Published, is_confirmation
@@ -160,14 +167,13 @@ class StatusLog(Listener):
         headers = delivery.headers or b"{}"
         if is_confirmation(headers):
             return
-        group = topic.name._replace(name=f"sns/{topic.name.region}/{topic.name.account}/{topic.name.name}")
         notification = {
             "messageMD5Sum": md5(delivery.body.encode(), usedforsecurity=False).hexdigest(),
             "messageId": Published.unpack(headers).id,
             "topicArn": arn_of(topic.name),
             "timestamp": log_timestamp(entry.began_at),
         }
-        self._log.write(group, entry.attempt, at, notification, _shown(entry))
+        self._log.write(log_group(topic.name), entry.attempt, at, notification, _shown(entry))
 
 
 def _shown(entry: _Entry) -> dict[str, Any]:

@@ -1,0 +1,243 @@
+"""Alarms: listed by state, one with its line and threshold, its history, and what it does."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.console import links
+from redrive.console.time_chart import TimeChart, shown, time_chart
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+
+STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
+KINDS: Final = ("MetricAlarm", "CompositeAlarm")
+HISTORY_ROWS: Final = 20
+QUERIES_DRAWN_MAX: Final = 4  # of an expression: a look each
+_HOUR_MS: Final = 3_600_000
+_PERIODS_DRAWN: Final = 60
+_COMPARISONS: Final = {
+    "GreaterThanThreshold": ">",
+    "GreaterThanOrEqualToThreshold": "≥",
+    "LessThanThreshold": "<",
+    "LessThanOrEqualToThreshold": "≤",
+}
+_ACTIONS: Final = {"ALARM": "AlarmActions", "OK": "OKActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
+
+
+async def listed(visit: Visit) -> Page:
+    """Alarms, those that are in alarm first; or those in one state."""
+    state, after = visit.asked("state"), visit.asked("after")
+    rows: list[dict[str, Any]] = []
+    more = ""
+    for wanted in [state] if state in STATES else STATES:
+        if len(rows) == PAGE_ROWS:
+            more = visit.link("alarms", state=wanted)
+            break
+        asked: dict[str, Any] = {
+            "AlarmTypes": list(KINDS),
+            "StateValue": wanted,
+            "MaxRecords": PAGE_ROWS - len(rows),
+        }
+        answer = await visit.call(
+            "cloudwatch", "DescribeAlarms", {**asked, "NextToken": after} if after else asked
+        )
+        found = [*answer["CompositeAlarms"], *answer["MetricAlarms"]]
+        rows += [_row(visit, alarm) for alarm in sorted(found, key=lambda alarm: str(alarm["AlarmName"]))]
+        if answer.get("NextToken"):
+            more = visit.link("alarms", state=wanted, after=answer["NextToken"])
+            break
+    values = {
+        "rows": rows,
+        "state": state,
+        "states": [
+            ("", visit.link("alarms")),
+            *((each, visit.link("alarms", state=each)) for each in STATES),
+        ],
+        "first": visit.link("alarms", state=state) if after else "",
+        "next": more,
+        "new": visit.link("alarms", "new"),
+    }
+    return Page("alarms.html", values, live_seconds=5)
+
+
+async def one(visit: Visit) -> Page:
+    """An alarm: its state, its line with the threshold, its actions and its history."""
+    alarm = await found_alarm(visit)
+    name = alarm["AlarmName"]
+    history = await visit.call(
+        "cloudwatch",
+        "DescribeAlarmHistory",
+        {"AlarmName": name, "AlarmTypes": list(KINDS), "MaxRecords": HISTORY_ROWS},
+    )
+    values = {
+        "alarm": alarm,
+        "condition": condition(alarm),
+        "chart": await _chart(visit, alarm),
+        "metrics": _metrics(alarm),
+        "actions": actions_of(visit, alarm),
+        "history": history["AlarmHistoryItems"],
+        "change": visit.link("alarms", "alarm"),
+        "set_state": visit.link("alarms", "state", name=name),
+        "back": visit.link("alarms"),
+    }
+    return Page("alarm.html", values, live_seconds=5)
+
+
+async def change(visit: Visit) -> Redirect:
+    """Switch the actions of an alarm on or off."""
+    name, enabled = visit.asked("name"), visit.asked("do") == "enable"
+    await found_alarm(visit)
+    operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
+    await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
+    told = "Its actions are done from now on" if enabled else "Its actions are not done until you enable them"
+    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+
+
+async def state_form(visit: Visit) -> Page:
+    """The state that an alarm would be set to, and what that sets off: asked before it is done."""
+    alarm = await found_alarm(visit)
+    values = {
+        "alarm": alarm,
+        "states": [(state, _actions(visit, alarm, state)) for state in STATES],
+        "back": visit.link("alarms", "alarm", name=alarm["AlarmName"]),
+    }
+    return Page("alarm_state.html", values)
+
+
+async def set_state(visit: Visit) -> Redirect:
+    """Set the state of an alarm, until it is evaluated next."""
+    name, state = visit.asked("name"), visit.asked("state")
+    if state not in STATES:
+        raise Unusable(f"A state is one of {', '.join(STATES)}.")
+    reason = visit.asked("reason").strip() or "Set from the console"
+    await visit.call(
+        "cloudwatch", "SetAlarmState", {"AlarmName": name, "StateValue": state, "StateReason": reason}
+    )
+    told = f"It is {state} until it is evaluated next"
+    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+
+
+async def found_alarm(visit: Visit) -> Mapping[str, Any]:
+    """The alarm that a link or a form names.
+
+    Raises:
+        Missing: There is none.
+    """
+    name = visit.asked("name")
+    answer = (
+        await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name], "AlarmTypes": list(KINDS)})
+        if name
+        else {}
+    )
+    for kind in KINDS:
+        for alarm in answer.get(f"{kind}s", ()):
+            return {**alarm, "Kind": kind}
+    raise Missing(f"There is no alarm {name[:200]} in {visit.place.account} {visit.place.region}.")
+
+
+# ---- in words ----------------------------------------------------------------------------------------------------
+
+
+def condition(alarm: Mapping[str, Any]) -> str:
+    """The condition that an alarm goes off by, in words."""
+    if "AlarmRule" in alarm:
+        return str(alarm["AlarmRule"])
+    sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
+    periods = alarm["EvaluationPeriods"]
+    enough = alarm.get("DatapointsToAlarm", periods)
+    seconds = alarm.get("Period") or _period_seconds(alarm)
+    each = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
+    of = f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
+    return f"{_measured(alarm)} {sign} {shown(alarm['Threshold'])} for {of} of {each}"
+
+
+def _measured(alarm: Mapping[str, Any]) -> str:
+    if alarm.get("Metrics"):
+        query = _answered(alarm["Metrics"])
+        return str(query.get("Label") or query.get("Expression") or query["Id"])
+    statistic = alarm.get("Statistic") or alarm.get("ExtendedStatistic")
+    return f"{statistic} of {alarm['MetricName']}"
+
+
+def _metrics(alarm: Mapping[str, Any]) -> list[str]:
+    """The metrics that an alarm looks at, with their dimensions."""
+    queries = alarm.get("Metrics") or ([{"MetricStat": {"Metric": alarm}}] if alarm.get("MetricName") else [])
+    texts = []
+    for query in queries:
+        metric = query.get("MetricStat", {}).get("Metric")
+        if metric is None:
+            texts.append(f"{query['Id']} = {query.get('Expression', '')}")
+        else:
+            dimensions = ", ".join(f"{each['Name']} {each['Value']}" for each in metric.get("Dimensions", ()))
+            name = f"{query['Id']} = " if "Id" in query else ""
+            texts.append(
+                f"{name}{metric['Namespace']} {metric['MetricName']} ({dimensions or 'no dimensions'})"
+            )
+    return texts
+
+
+def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "alarm": alarm,
+        "condition": condition(alarm),
+        "link": visit.link("alarms", "alarm", name=alarm["AlarmName"]),
+    }
+
+
+def actions_of(visit: Visit, alarm: Mapping[str, Any]) -> list[tuple[str, Sequence[links.Target]]]:
+    """The actions of an alarm by the state that sets them off."""
+    return [(state, found) for state in STATES if (found := _actions(visit, alarm, state))]
+
+
+def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.Target]:
+    return [links.target(visit, arn) for arn in alarm.get(_ACTIONS[state], ())]
+
+
+# ---- the line --------------------------------------------------------------------------------------------------
+
+
+async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
+    """The line that an alarm looks at, over the last hours; None: it has none, or one of too many metrics."""
+    queries = _queries(alarm)
+    if not queries or len(queries) > QUERIES_DRAWN_MAX:
+        return None
+    period_ms = 1000 * (alarm.get("Period") or _period_seconds(alarm))
+    span = max(_HOUR_MS, _PERIODS_DRAWN * period_ms)
+    since = (visit.now - span) // period_ms * period_ms
+    answer = await visit.call(
+        "cloudwatch",
+        "GetMetricData",
+        {
+            "MetricDataQueries": queries,
+            "StartTime": since,
+            "EndTime": visit.now,
+            "ScanBy": "TimestampAscending",
+        },
+    )
+    (row,) = answer["MetricDataResults"][:1] or [{"Timestamps": [], "Values": []}]
+    points = list(zip(row["Timestamps"], row["Values"], strict=True))
+    return time_chart({_measured(alarm): points}, since, visit.now, period_ms, alarm.get("Threshold"))
+
+
+def _queries(alarm: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if alarm.get("Metrics"):
+        return list(alarm["Metrics"])
+    if not alarm.get("MetricName"):
+        return []
+    metric = {name: alarm[name] for name in ("Namespace", "MetricName", "Dimensions") if alarm.get(name)}
+    stat = {
+        "Metric": metric,
+        "Period": alarm["Period"],
+        "Stat": alarm.get("Statistic") or alarm["ExtendedStatistic"],
+    }
+    if alarm.get("Unit"):
+        stat["Unit"] = alarm["Unit"]
+    return [{"Id": "m", "MetricStat": stat}]
+
+
+def _answered(queries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The query whose values an alarm compares."""
+    return next((query for query in queries if query.get("ReturnData", True)), queries[0])
+
+
+def _period_seconds(alarm: Mapping[str, Any]) -> int:
+    periods = [query["MetricStat"]["Period"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
+    return int(periods[0]) if periods else 60

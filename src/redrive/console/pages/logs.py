@@ -1,0 +1,199 @@
+"""Logs: groups, their streams, and the events of a group by pattern and time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from redrive.console import json_text
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
+from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
+from redrive.protocols.aws.logs.filter_pattern import read_pattern
+from redrive.protocols.aws.logs.places import Places
+from redrive.protocols.aws.logs.reading import read_events
+from redrive.protocols.aws.wire.errors import AwsError
+
+LOOKED_AT: Final = 400  # events for one page of those that match: four looks
+_STREAMS_MAX: Final = 1000
+_MESSAGE_CHARS: Final = 10_000  # of an event that may have a million
+_MINUTE_MS: Final = 60_000
+#: How far back a page looks, by the words of its form.
+LAST: Final[Mapping[str, int]] = {
+    "15 min": 15 * _MINUTE_MS,
+    "1 h": 60 * _MINUTE_MS,
+    "6 h": 360 * _MINUTE_MS,
+    "24 h": 1440 * _MINUTE_MS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The time that is looked at.
+
+    Attributes:
+        since: From that moment on (ms).
+        until: Until before that moment (ms).
+    """
+
+    since: int = 0
+    until: int = END_OF_TIME
+
+
+async def listed(visit: Visit) -> Page:
+    """Log groups by name, with their size."""
+    pattern, after = visit.asked("pattern").strip(), visit.asked("after")
+    asked: dict[str, Any] = {"limit": PAGE_ROWS}
+    if pattern:
+        asked["logGroupNamePattern"] = pattern
+    if after:
+        asked["nextToken"] = after
+    answer = await visit.call("logs", "DescribeLogGroups", asked)
+    rows = [
+        {
+            "group": group,
+            "link": visit.link("logs", "group", name=group["logGroupName"]),
+            "streams": visit.link("logs", "streams", name=group["logGroupName"]),
+        }
+        for group in answer["logGroups"]
+    ]
+    more = answer.get("nextToken")
+    values = {
+        "rows": rows,
+        "pattern": pattern,
+        "first": visit.link("logs", pattern=pattern) if after else "",
+        "next": visit.link("logs", pattern=pattern, after=more) if more else "",
+    }
+    return Page("logs.html", values, live_seconds=10)
+
+
+async def streams(visit: Visit) -> Page:
+    """The streams of a group, the one with the latest event first."""
+    name, after = visit.asked("name"), visit.asked("after")
+    asked = {"logGroupName": name, "orderBy": "LastEventTime", "descending": True, "limit": PAGE_ROWS}
+    await _group(visit, name)
+    answer = await visit.call("logs", "DescribeLogStreams", {**asked, "nextToken": after} if after else asked)
+    rows = [
+        {"stream": stream, "link": visit.link("logs", "group", name=name, stream=stream["logStreamName"])}
+        for stream in answer["logStreams"]
+    ]
+    more = answer.get("nextToken")
+    values = {
+        "name": name,
+        "rows": rows,
+        "events": visit.link("logs", "group", name=name),
+        "first": visit.link("logs", "streams", name=name) if after else "",
+        "next": visit.link("logs", "streams", name=name, after=more) if more else "",
+        "back": visit.link("logs"),
+    }
+    return Page("log_streams.html", values, live_seconds=10)
+
+
+async def events(visit: Visit) -> Page:
+    """The events of a group, latest first: those of a stream, that match a pattern, within a time."""
+    name, stream, pattern = visit.asked("name"), visit.asked("stream"), visit.asked("pattern").strip()
+    if pattern and not visit.bodies_shown:
+        raise Unusable("What was logged is not shown here, so it is not searched either.")
+    matches = read_pattern(pattern).matches
+    group = await _group(visit, name)
+    known = await Places(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
+    query = _query(visit, group, known, stream)
+    found, place = await read_events(
+        visit.installation.telemetry, query, lambda event: matches(event.message), LOOKED_AT
+    )
+    names = {each.id: each.name for each in known}
+    asked = {
+        "name": name,
+        "stream": stream,
+        "pattern": pattern,
+        **{field: visit.asked(field) for field in ("last", "since", "until")},
+    }
+    after = visit.asked("after")
+    values = {
+        "asked": asked,
+        "lasts": list(LAST),
+        "shown": visit.bodies_shown,
+        "rows": [_row(visit, event, names) for event in found],
+        "first": visit.link("logs", "group", **asked) if after else "",
+        "next": visit.link("logs", "group", **asked, after=_cursor(place)) if place else "",
+        "streams": visit.link("logs", "streams", name=name),
+        "form": visit.link("logs", "group"),
+        "clear": visit.link("logs", "group", name=name),
+        "back": visit.link("logs"),
+    }
+    return Page("log_events.html", values, live_seconds=0 if after else 5)
+
+
+async def _group(visit: Visit, name: str) -> LogGroup:
+    await visit.installation.settle()  # which makes groups that this node writes to
+    try:
+        return await Places(visit.engine.resources.documents).group(visit.place._replace(name=name))
+    except AwsError:
+        why = (
+            " A topic writes one where its delivery-status attributes name a role."
+            if name[:4] == "sns/"
+            else ""
+        )
+        raise Missing(f"There is no log group {name[:200]} in {visit.place.region} (yet).{why}") from None
+
+
+def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -> LogQuery:
+    time = time_range(visit)
+    chosen = None
+    if stream:
+        chosen = tuple(each.id for each in known if each.name == stream)
+        if not chosen:
+            raise Missing(f"There is no stream {stream[:200]} in {group.name.name}.")
+    return LogQuery(
+        group.id,
+        limit=PAGE_ROWS,
+        stream_ids=chosen,
+        since=time.since,
+        until=time.until,
+        after=_place(visit.asked("after")),
+        backwards=True,
+    )
+
+
+def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
+    message = event.message[:_MESSAGE_CHARS].rstrip("\n") if visit.bodies_shown else None
+    return {
+        "at": event.at,
+        "stream": names.get(event.stream_id, ""),
+        "message": message,
+        "pretty": None if message is None else json_text.pretty(message),
+        "cut": len(event.message) > _MESSAGE_CHARS,
+    }
+
+
+# ---- time and place --------------------------------------------------------------------------------------------
+
+
+def time_range(visit: Visit) -> Range:
+    """The time that a form asks for: the last minutes or hours, or from a moment to another, in UTC.
+
+    Raises:
+        Unusable: A moment cannot be read.
+    """
+    last = visit.asked("last")
+    if last in LAST:
+        return Range(since=visit.now - LAST[last])
+    since, until = _moment(visit.asked("since")), _moment(visit.asked("until"))
+    return Range(since or 0, END_OF_TIME if until is None else until)
+
+
+def _moment(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise Unusable(f"{text[:40]!r} is no moment like 2026-11-22T05:00.") from None
+
+
+def _cursor(place: tuple[int, int]) -> str:
+    return f"{place[0]}.{place[1]}"
+
+
+def _place(cursor: str) -> tuple[int, int] | None:
+    at, _, seq = cursor.partition(".")
+    return (whole(at), whole(seq)) if cursor else None

@@ -1,0 +1,126 @@
+"""A new alarm on a queue or a function, made by one form."""
+
+from typing import Any, Final, NamedTuple
+
+from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.protocols.aws.sns import names
+from redrive.protocols.aws.wire.errors import AwsError
+
+_TOPICS_OFFERED: Final = 50
+_REFUSED: Final = 400
+
+
+class Watched(NamedTuple):
+    """Something that an alarm can watch.
+
+    Attributes:
+        label: In the form.
+        of: `queue` or `function`.
+        namespace: Of the metric.
+        metric: Its name.
+        statistic: Of each minute.
+        missing: How minutes without points are treated.
+    """
+
+    label: str
+    of: str
+    namespace: str
+    metric: str
+    statistic: str
+    missing: str
+
+
+WATCHED: Final = {
+    "waiting": Watched(
+        "messages that wait",
+        "queue",
+        "AWS/SQS",
+        "ApproximateNumberOfMessagesVisible",
+        "Maximum",
+        "missing",
+    ),
+    "age": Watched(
+        "age of the oldest message, in seconds",
+        "queue",
+        "AWS/SQS",
+        "ApproximateAgeOfOldestMessage",
+        "Maximum",
+        "missing",
+    ),
+    "errors": Watched("errors", "function", "AWS/Lambda", "Errors", "Sum", "notBreaching"),
+    "throttles": Watched("throttles", "function", "AWS/Lambda", "Throttles", "Sum", "notBreaching"),
+}
+_DIMENSIONS: Final = {"queue": "QueueName", "function": "FunctionName"}
+
+
+async def form(visit: Visit) -> Page:
+    """A form for an alarm on a queue or a function."""
+    return await _form(visit, "")
+
+
+async def make(visit: Visit) -> Page | Redirect:
+    """Make the alarm by the service's own rules."""
+    thing, of, name = visit.asked("thing").strip(), _of(visit), visit.asked("name").strip()
+    watched = WATCHED.get(visit.asked("watched"))
+    if watched is None or watched.of != of:
+        raise Unusable("The form names nothing that an alarm can watch.")
+    if not thing or not name:
+        return await _form(visit, f"An alarm has a name, and a {of} that it watches.", _REFUSED)
+    params: dict[str, Any] = {
+        "AlarmName": name,
+        "AlarmDescription": visit.asked("description"),
+        "Namespace": watched.namespace,
+        "MetricName": watched.metric,
+        "Dimensions": [{"Name": _DIMENSIONS[of], "Value": thing}],
+        "Statistic": watched.statistic,
+        "Period": 60,
+        "EvaluationPeriods": max(1, visit.number("minutes", 1)),
+        "Threshold": float(visit.number("threshold")),
+        "ComparisonOperator": "GreaterThanThreshold",
+        "TreatMissingData": watched.missing,
+    }
+    if visit.asked("topic"):
+        params["AlarmActions"] = params["OKActions"] = [visit.asked("topic").strip()]
+    try:
+        known = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
+        if known["MetricAlarms"] and not visit.asked("replace"):
+            told = f"There is an alarm {name} already. Choose another name, or replace it."
+            return await _form(visit, told, _REFUSED, replaces=True)
+        await visit.call("cloudwatch", "PutMetricAlarm", params)
+    except AwsError as error:
+        return await _form(visit, error.message, _REFUSED)
+    told = "Made; it is evaluated each minute"
+    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+
+
+def _of(visit: Visit) -> str:
+    of = visit.asked("of") or ("function" if visit.asked("function") else "queue")
+    if of not in _DIMENSIONS:
+        raise Unusable("An alarm made here watches a queue or a function.")
+    return of
+
+
+async def _form(visit: Visit, told: str, status: int = 200, *, replaces: bool = False) -> Page:
+    of = _of(visit)
+    thing = visit.asked("thing") or visit.asked(of)
+    topics = await visit.engine.resources.topics.of_account(
+        visit.place.account, visit.place.region, limit=_TOPICS_OFFERED
+    )
+    values = {
+        "told": told,
+        "of": of,
+        "thing": thing,
+        "replaces": replaces,
+        "watched": visit.asked("watched"),
+        "choices": [(key, each.label) for key, each in WATCHED.items() if each.of == of],
+        "name": visit.asked("name") or (f"{thing}-alarm" if thing else ""),
+        "description": visit.asked("description"),
+        "threshold": visit.asked("threshold") or "0",
+        "minutes": visit.asked("minutes") or "1",
+        "topic": visit.asked("topic"),
+        "topics": [names.arn_of(topic.name) for topic in topics],
+        "action": visit.link("alarms", "new"),
+        "others": [(each, visit.link("alarms", "new", of=each)) for each in _DIMENSIONS if each != of],
+        "back": visit.link("alarms"),
+    }
+    return Page("new_alarm.html", values, status)

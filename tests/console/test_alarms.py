@@ -1,0 +1,140 @@
+"""Alarms on pages: by state, their line, their switch, and one that is made by a form."""
+
+from urllib.parse import urlencode
+
+import pytest
+
+from redrive.console.pages.alarms import condition
+from tests.console.services import Services, arn, make_alarms
+from tests.console.world import ROOM, Visitor, visiting
+
+ALARM = f"{ROOM}/alarms/alarm"
+
+
+async def page(visitor: Visitor, path: str, **asked: str) -> str:
+    return (await visitor.get(f"{path}?{urlencode(asked)}")).body.decode()
+
+
+async def test_alarms_are_listed_those_in_alarm_first_and_by_state() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        await services.call(
+            "cloudwatch", "SetAlarmState", AlarmName="orders/wait", StateValue="ALARM", StateReason="x"
+        )
+        every = await page(visitor, f"{ROOM}/alarms")
+        assert every.index("orders/wait") < every.index("both-of-them")
+        assert "Maximum of ApproximateNumberOfMessagesVisible &gt; 10 for 2 of 3 periods of 1 min" in every
+        in_alarm = await page(visitor, f"{ROOM}/alarms", state="ALARM")
+        assert "orders/wait" in in_alarm
+        assert "both-of-them" not in in_alarm
+        assert "No alarms in that state" in await page(visitor, f"{ROOM}/alarms", state="INSUFFICIENT_DATA")
+
+
+async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        queue = await services.call("sqs", "GetQueueUrl", QueueName="orders")
+        for number in range(20):
+            await services.call("sqs", "SendMessage", QueueUrl=queue["QueueUrl"], MessageBody=str(number))
+        await visitor.server.time.advance(600_000)  # type: ignore[union-attr]  # simulated
+        shown = await page(visitor, ALARM, name="orders/wait")
+        assert "in alarm</span>" in shown
+        assert 'class="threshold"' in shown
+        assert ": 20 to 20; threshold 10" in shown
+        assert "Alarm updated from" in shown
+        assert f"{ROOM}/topics/told" in shown
+        led = await visitor.post(ALARM, {"name": "orders/wait", "do": "disable"})
+        assert "not+done" in led.headers["Location"]
+        assert "They are disabled" in await page(visitor, ALARM, name="orders/wait", again="")
+        await visitor.post(ALARM, {"name": "orders/wait", "do": "enable"})
+        assert "They are disabled" not in await page(visitor, ALARM, name="orders/wait")
+        assert "OK(&#34;orders/wait&#34;)" in await page(visitor, ALARM, name="both-of-them")
+        assert (await visitor.get(f"{ALARM}?name=absent")).status == 404
+        assert (await visitor.get(ALARM)).status == 404
+
+
+async def test_a_state_is_set_after_a_page_that_says_what_it_sets_off() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await make_alarms(Services(visitor))
+        asks = await page(visitor, f"{ROOM}/alarms/state", name="orders/wait")
+        assert "which sets off told" in asks
+        form = {"name": "orders/wait", "state": "OK", "reason": "an exercise"}
+        assert (await visitor.post(f"{ROOM}/alarms/state", form)).status == 303
+        shown = await page(visitor, ALARM, name="orders/wait")
+        assert "an exercise" in shown
+        assert "well</span>" in shown
+        assert (await visitor.post(f"{ROOM}/alarms/state", {**form, "state": "x"})).status == 400
+
+
+async def test_an_alarm_is_made_by_one_form_and_none_is_replaced_unasked() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        await make_alarms(services)
+        new = f"{ROOM}/alarms/new"
+        assert 'value="orders-dead-alarm"' in await page(visitor, new, queue="orders-dead")
+        assert "throttles" in await page(visitor, new, function="bill")
+        form = {
+            "of": "queue",
+            "thing": "orders-dead",
+            "watched": "waiting",
+            "threshold": "0",
+            "minutes": "5",
+            "name": "dead",
+            "topic": arn("sns", "told"),
+        }
+        assert (await visitor.post(new, form)).status == 303
+        (made,) = (await services.call("cloudwatch", "DescribeAlarms", AlarmNames=["dead"]))["MetricAlarms"]
+        assert made["Dimensions"] == [{"Name": "QueueName", "Value": "orders-dead"}]
+        assert (made["Threshold"], made["EvaluationPeriods"], made["AlarmActions"]) == (
+            0.0,
+            5,
+            [arn("sns", "told")],
+        )
+        again = await visitor.post(new, {**form, "threshold": "7"})
+        assert again.status == 400
+        assert "There is an alarm dead already" in again.body.decode()
+        assert (await visitor.post(new, {**form, "threshold": "7", "replace": "yes"})).status == 303
+        refused = await visitor.post(new, {**form, "name": "other", "topic": "nonsense"})
+        assert refused.status == 400
+        assert "nonsense" in refused.body.decode()
+        assert (await visitor.post(new, {**form, "watched": "errors"})).status == 400
+        assert (await visitor.post(new, {**form, "name": ""})).status == 400
+
+
+PLAIN = {
+    "MetricName": "m",
+    "Statistic": "Sum",
+    "Threshold": 0.5,
+    "ComparisonOperator": "LessThanThreshold",
+    "EvaluationPeriods": 1,
+    "Period": 10,
+}
+
+
+@pytest.mark.parametrize(
+    ("alarm", "words"),
+    [
+        (PLAIN, "Sum of m < 0.5 for 1 period of 10 s"),
+        ({**PLAIN, "EvaluationPeriods": 3, "Period": 300}, "Sum of m < 0.5 for 3 periods of 5 min"),
+        (
+            {**PLAIN, "EvaluationPeriods": 3, "DatapointsToAlarm": 2},
+            "Sum of m < 0.5 for 2 of 3 periods of 10 s",
+        ),
+        ({"AlarmRule": 'ALARM("a")'}, 'ALARM("a")'),
+        (
+            {
+                **PLAIN,
+                "Period": None,
+                "Metrics": [
+                    {"Id": "a", "ReturnData": False, "MetricStat": {"Period": 60}},
+                    {"Id": "e", "Expression": "a / 2"},
+                ],
+            },
+            "a / 2 < 0.5 for 1 period of 1 min",
+        ),
+    ],
+)
+def test_a_condition_is_told_in_words(alarm: dict[str, object], words: str) -> None:
+    assert condition(alarm) == words

@@ -1,0 +1,86 @@
+"""Logs on pages: groups, streams, events by pattern and time, and the rows of one message."""
+
+import re
+from urllib.parse import quote, urlencode
+
+from tests.console.services import GROUP, Services, make_services
+from tests.console.world import ROOM, Visitor, visiting
+
+EVENTS = f"{ROOM}/logs/group"
+
+
+async def page(visitor: Visitor, **asked: str) -> str:
+    response = await visitor.get(f"{EVENTS}?{urlencode(asked)}")
+    return response.body.decode()
+
+
+async def test_groups_lead_to_their_streams_and_events() -> None:
+    async with visiting(functions="on") as visitor:
+        await make_services(visitor)
+        groups = (await visitor.get(f"{ROOM}/logs")).body.decode()
+        assert f"{EVENTS}?name={quote(GROUP, safe='')}" in groups
+        assert GROUP not in (await visitor.get(f"{ROOM}/logs?pattern=absent")).body.decode()
+        streams = (await visitor.get(f"{ROOM}/logs/streams?name={GROUP}")).body.decode()
+        assert "2026/11/22/[$LATEST]ab" in streams
+        assert "MARKED text" in await page(visitor, name=GROUP, stream="2026/11/22/[$LATEST]ab")
+        gone = await visitor.get(f"{EVENTS}?name=sns/us-east-1/0/x")
+        assert gone.status == 404
+        assert "delivery-status attributes name a role" in gone.body.decode()
+        assert (await visitor.get(f"{EVENTS}?name={GROUP}&stream=absent")).status == 404
+
+
+async def test_events_are_found_by_pattern_and_time() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        services.log("old line", group="g")
+        await visitor.server.time.advance(7_200_000)  # type: ignore[union-attr]  # simulated
+        services.log('{"status": "FAILURE", "n": 12345678901234567890}', "ERROR at last", group="g")
+        both = await page(visitor, name="g")
+        assert both.index("ERROR at last") < both.index("1234567890") < both.index("old line")
+        assert "  &#34;n&#34;: 12345678901234567890" in both
+        assert "old line" not in await page(visitor, name="g", last="1 h")
+        assert "at last" not in await page(visitor, name="g", pattern='{ $.status = "FAILURE" }')
+        assert "old line" in await page(visitor, name="g", until="2026-01-01T01:00")
+        assert "old line" not in await page(visitor, name="g", since="2026-01-01T01:00")
+        for unusable in ({"since": "tomorrow"}, {"after": "x"}):
+            assert "cannot be used" in await page(visitor, name="g", **unusable)
+        assert "Invalid filter pattern" in await page(visitor, name="g", pattern="{ $.a = ")
+
+
+async def test_a_long_log_is_looked_through_in_slices() -> None:
+    async with visiting(clock="simulated") as visitor:
+        services = Services(visitor)
+        services.log("needle", *(f"line {number}" for number in range(450)), group="g")
+        first = await page(visitor, name="g", pattern="needle")
+        assert "Nothing found so far that matches" in first
+        link = first.split('id="next" href="')[1].split('"')[0].replace("&amp;", "&")
+        second = (await visitor.get(link)).body.decode()
+        assert "<code>needle</code>" in second
+        assert 'id="next"' not in second
+
+
+async def test_logs_are_hidden_with_bodies_and_not_searched() -> None:
+    async with visiting(console_bodies="hidden") as visitor:
+        Services(visitor).log("MARKED", group="g")
+        shown = await page(visitor, name="g")
+        assert "MARKED" not in shown
+        assert "not shown" in shown
+        assert "cannot be used" in await page(visitor, name="g", pattern="MARKED")
+
+
+async def test_a_message_leads_to_its_rows_in_the_log_of_its_topic() -> None:
+    async with visiting() as visitor:
+        services = Services(visitor)
+        role = "arn:aws:iam::000000000000:role/f"
+        attributes = {"SQSSuccessFeedbackRoleArn": role, "SQSSuccessFeedbackSampleRate": "100"}
+        topic = await services.call("sns", "CreateTopic", Name="Rentals", Attributes=attributes)
+        await services.call("sqs", "CreateQueue", QueueName="orders")
+        arn = "arn:aws:sqs:us-east-1:000000000000:orders"
+        await services.call("sns", "Subscribe", TopicArn=topic["TopicArn"], Protocol="sqs", Endpoint=arn)
+        assert "Its log: delivered" in (await visitor.get(f"{ROOM}/topics/Rentals")).body.decode()
+        published = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "hello"})
+        life = (await visitor.get(published.headers["Location"])).body.decode()
+        (link,) = re.findall(r'href="([^"]+)">delivered<', life)
+        rows = (await visitor.get(link.replace("&amp;", "&"))).body.decode()
+        assert "SUCCESS" in rows
+        assert published.headers["Location"].split("/")[-1].split("?")[0] in rows
