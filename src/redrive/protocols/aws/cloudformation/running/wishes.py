@@ -28,4 +28,5 @@ def wanted_of(stack: Stack, resource: StackResource, base_url: str, words: Words
         base_url=base_url,
         again=again,
         change=stack.change,
+        attributes=resource.attributes,
     )

@@ -6,7 +6,7 @@ that was chosen before, `update` with the same properties, `delete` of what is g
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from redrive.model.names import ResourceName
@@ -64,6 +64,7 @@ class Wanted:
         base_url: What URLs of this server begin with.
         again: It may be there already, made by this stack before it was cut short.
         change: The id of the change to the stack.
+        attributes: Those that it has, where it is there already.
     """
 
     stack: ResourceName
@@ -78,6 +79,7 @@ class Wanted:
     base_url: str = ""
     again: bool = False
     change: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def arn(self, service: str, resource: str) -> str:
         """The ARN of something that belongs to the stack's account and region."""

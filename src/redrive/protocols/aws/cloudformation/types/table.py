@@ -6,11 +6,14 @@ from typing import Any, Final
 from redrive.protocols.aws.cloudformation.types import (
     cloudwatch,
     custom,
+    firehose,
     iam,
+    iam_access,
     kms,
     lambda_,
     lambda_events,
     logs,
+    logs_filters,
     nested,
     s3,
     sns,
@@ -19,10 +22,12 @@ from redrive.protocols.aws.cloudformation.types import (
 )
 from redrive.protocols.aws.cloudformation.types.resource_type import Factory, ResourceType
 
+_PARTS: Final = (
+    *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
+    *(nested, s3, sns, sqs, ssm),
+)
 _FACTORIES: Final[Mapping[str, Factory]] = {
-    name: factory
-    for part in (cloudwatch, custom, iam, kms, lambda_, lambda_events, logs, nested, s3, sns, sqs, ssm)
-    for name, factory in part.TYPES.items()
+    name: factory for part in _PARTS for name, factory in part.TYPES.items()
 }
 KNOWN: Final = tuple(sorted(_FACTORIES))
 """The names of all types; one that ends with colons stands for all that begin so."""
