@@ -77,3 +77,20 @@ async def test_registering_with_an_open_engine_is_refused(clock: VirtualClock, c
         with pytest.raises(RuntimeError, match="open"):
             late()
     await stage.engine.close()
+
+
+def test_a_listener_that_is_removed_hears_no_more_and_others_go_on() -> None:
+    heard: list[str] = []
+    leaving = Hearing(heard, "leaving: ")
+    listeners = Listeners([Hearing(heard, "staying: ")])
+    listeners.add(leaving)
+    listeners.of("plain").published(TOPIC, 1, 1, 10, 0)
+    listeners.remove(leaving)
+    listeners.of("plain").published(TOPIC, 2, 1, 10, 0)
+    listeners.queues.sent(QUEUE, 3, 10, 0)
+    assert heard == [
+        "staying: published 1",
+        "leaving: published 1",
+        "staying: published 2",
+        "staying: sent 3",
+    ]

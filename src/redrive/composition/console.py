@@ -7,6 +7,7 @@ from redrive.composition.extension import Extension
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
 from redrive.console.session import Sessions
+from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
@@ -34,13 +35,15 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         simulated=isinstance(core.runtime.clock, SimulatedClock),
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
+    tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
         services=InnerCalls(services, core.runtime),
         telemetry=core.store,
         settle=core.telemetry.flush,
         keyring=core.keyring,
         containers=BlobContainers(core.blob_store),
+        tail=tail,
         origins=core.origins or origins_of(settings),
     )
     console = Console(core.engine, sessions, installation, options)
-    return Extension(paths={PATH: console.answer}, close=[console.close])
+    return Extension(paths={PATH: console.answer}, listeners=[(tail.losses, ())], close=[console.close])

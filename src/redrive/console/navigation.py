@@ -28,6 +28,7 @@ ROOMS: Final = (
     Room("event-grid", "Event Grid", "v"),
     Room("messages", "Find a message", "f"),
     Room("schedules", "Schedules", "s", anywhere=True),
+    Room("tail", "Live tail", "l"),
     Room("functions", "Functions", "u"),
     Room("logs", "Logs", "b"),
     Room("alarms", "Alarms", "a"),

@@ -23,6 +23,7 @@ from redrive.console.pages import (
     queues,
     redrives,
     schedules,
+    tail,
     topics,
 )
 from redrive.console.session import Sessions
@@ -101,6 +102,7 @@ ROUTES: Final = (
     _post(f"{_P}/endpoints", endpoints.change),
     _get(f"{_P}/event-grid", event_grid.listed),
     _get(f"{_P}/event-grid/{{topic}}/{{subscription}}", event_grid.one),
+    _get(f"{_P}/tail", tail.page),
     _get(f"{_P}/topics", topics.listed),
     _get(_TOPIC, topics.one),
     _get(f"{_TOPIC}/publish", topics.publish_form),

@@ -210,6 +210,14 @@ class Engine:
         self._refuse_once_open()
         self._listeners.add(listener, *names)
 
+    def watch(self, listener: Listener) -> None:
+        """Tell a listener everything that happens from now on, until `unwatch`; also after `open`."""
+        self._listeners.add(listener)
+
+    def unwatch(self, listener: Listener) -> None:
+        """Tell it no more; it may say so while it is told something."""
+        self._listeners.remove(listener)
+
     def _refuse_once_open(self) -> None:
         if self._opened:
             raise RuntimeError("the engine is open: profiles, endpoints and listeners are added before")

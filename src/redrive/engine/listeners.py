@@ -46,6 +46,12 @@ class Listeners:
             self._named.setdefault(name, []).append(listener)
         self._audiences.clear()
 
+    def remove(self, listener: Listener) -> None:
+        """Tell this one no more, which was told of everything."""
+        self._everywhere.remove(listener)
+        self.queues = Audience(self._everywhere)
+        self._audiences.clear()
+
     def of(self, name: str) -> Audience:
         """The listeners to a topic's facts, by its dialect, or to an attempt's, by its profile's name."""
         audience = self._audiences.get(name)

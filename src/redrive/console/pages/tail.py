@@ -1,0 +1,68 @@
+"""Live tail: what happens now on this node, as far as it passes a filter."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from redrive.console.tail import FAILURES, LINES_MAX, OUTCOMES, RETRY, Line
+from redrive.console.visit import Page, Visit
+
+SHOWN_MAX: Final = 200
+_COLOURS: Final = {
+    "delivered": "ok",
+    RETRY: "warn",
+    "dead-lettered": "bad",
+    "lost": "bad",
+}
+_CHOICES: Final = ("all", "failures", *OUTCOMES)
+
+
+async def page(visit: Visit) -> Page:
+    """The latest of what happened in this account and region; asking for it keeps it coming."""
+    chosen = visit.asked("only", "all")
+    chosen = chosen if chosen in _CHOICES else "all"
+    wanted = visit.asked("of").strip()
+    fitting = [line for line in _of(visit) if _fits(line, chosen, wanted)]
+    values = {
+        "rows": [_row(visit, line) for line in fitting[:SHOWN_MAX]],
+        "more": max(0, len(fitting) - SHOWN_MAX),
+        "kept": LINES_MAX,
+        "only": chosen,
+        "choices": _CHOICES,
+        "of": wanted,
+        "form": visit.link("tail"),
+    }
+    return Page("tail.html", values, live_seconds=1)
+
+
+def _of(visit: Visit) -> Iterator[Line]:
+    place = visit.place
+    for line in visit.installation.tail.lines():
+        if line.place.account == place.account and line.place.region == place.region:
+            yield line
+
+
+def _fits(line: Line, chosen: str, wanted: str) -> bool:
+    if chosen == "failures" and line.what not in FAILURES:
+        return False
+    if chosen in OUTCOMES and line.what != chosen:
+        return False
+    if not wanted:
+        return True
+    to = "" if line.subscription is None else f"{line.subscription.id} {line.subscription.endpoint_place}"
+    return wanted in line.place.name or wanted in to or wanted == line.message_id
+
+
+def _row(visit: Visit, line: Line) -> dict[str, Any]:
+    subscription = line.subscription
+    if subscription is None:
+        rooms = "topics" if line.what == "published" else "queues"
+        link = visit.link(rooms, line.place.name)
+    else:
+        link = visit.link("topics", subscription.topic.name, subscription.id)
+    return {
+        "line": line,
+        "colour": _COLOURS.get(line.what, "info"),
+        "link": link,
+        "to": "" if subscription is None else subscription.endpoint_place,
+        "message": visit.link("messages", line.message_id) if line.message_id else "",
+    }

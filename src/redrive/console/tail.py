@@ -1,0 +1,195 @@
+"""The live tail: what just happened on this node, kept in memory while somebody looks.
+
+Losses are always noted, which are rare and written down anyway. All else is heard only while a page asks for it: each
+look renews a lease, and the first fact after its end takes the ring off the listeners, so that nobody pays for what
+nobody reads. Bodies are not kept.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from typing_extensions import override
+
+from redrive.engine.facts import Accepted, Attempted, Listener, Undelivered
+from redrive.model.delivery import DeadLetterReason, Outcome
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+LINES_MAX: Final = 2000
+LEASE_MS: Final = 10_000
+
+DELIVERED: Final = "delivered"
+RETRY: Final = "retry"
+DEAD_LETTERED: Final = "dead-lettered"
+LOST: Final = "lost"
+PUBLISHED: Final = "published"
+SENT: Final = "sent"
+RECEIVED: Final = "received"
+DELETED: Final = "deleted"
+OUTCOMES: Final = (DELIVERED, RETRY, DEAD_LETTERED, LOST, PUBLISHED, SENT, RECEIVED, DELETED)
+FAILURES: Final = frozenset({RETRY, DEAD_LETTERED, LOST})
+_ENDS: Final = {
+    Outcome.DELIVERED: DELIVERED,
+    Outcome.RETRY: RETRY,
+    Outcome.DEAD_LETTERED: DEAD_LETTERED,
+    Outcome.EXPIRED: LOST,
+    Outcome.DROPPED: LOST,
+}
+
+
+class Line(NamedTuple):
+    """Something that happened.
+
+    Attributes:
+        number: Counts up from 1.
+        at: When (ms).
+        what: One of `OUTCOMES`.
+        place: The topic or queue that it happened to.
+        subscription: Whose delivery; None: nobody's.
+        message_id: Of the message, or empty where several were concerned.
+        messages: How many were.
+        attempt: Which attempt it was; 0: none.
+        reason: Why it ended so.
+        status: The endpoint's, or 0.
+        took_ms: How long the attempt took.
+        next_at: When the next attempt is due (ms), or 0.
+    """
+
+    number: int
+    at: int
+    what: str
+    place: ResourceName
+    subscription: Subscription | None = None
+    message_id: str = ""
+    messages: int = 1
+    attempt: int = 0
+    reason: str = ""
+    status: int = 0
+    took_ms: int = 0
+    next_at: int = 0
+
+
+class Tail:
+    """Keeps the last 2,000 lines of what happened on this node.
+
+    Attributes:
+        losses: Hears what is dead-lettered or lost, always.
+    """
+
+    def __init__(
+        self, watch: Callable[[Listener], None], unwatch: Callable[[Listener], None], now: Callable[[], int]
+    ) -> None:
+        """Hear what happens while somebody looks.
+
+        Args:
+            watch: Lets a listener hear what happens from now on.
+            unwatch: Lets it hear no more.
+            now: Real time (ms), which leases are measured by.
+        """
+        self._watch, self._unwatch, self._now = watch, unwatch, now
+        self._lines: deque[Line] = deque(maxlen=LINES_MAX)
+        self._number = 0
+        self._watching: Listener | None = None
+        self._until = 0
+        self.losses: Listener = _Losses(self)
+
+    def lines(self) -> Iterator[Line]:
+        """The lines, latest first; whoever asks is told more for ten seconds."""
+        self._until = self._now() + LEASE_MS
+        if self._watching is None:
+            self._watching = _Happenings(self)
+            self._watch(self._watching)
+        return reversed(self._lines)
+
+    def note(self, line: Line) -> None:
+        """Keep a line, under the next number."""
+        self._number += 1
+        self._lines.append(line._replace(number=self._number))
+
+    def is_read(self) -> bool:
+        """False once nobody has looked for ten seconds: then no more is heard."""
+        if self._now() < self._until:
+            return True
+        if self._watching is not None:
+            self._unwatch(self._watching)
+            self._watching = None
+        return False
+
+
+class _Losses(Listener):
+    def __init__(self, tail: Tail) -> None:
+        self._tail = tail
+
+    @override
+    def undelivered(self, fact: Undelivered) -> None:
+        if not fact.confirmation:
+            self._tail.note(_attempted(fact.last, _ENDS[fact.outcome]))
+
+    @override
+    def buried(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        if messages:
+            self._tail.note(Line(0, now, DEAD_LETTERED, queue.name, messages=messages, reason=str(why)))
+
+    @override
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        if messages:
+            self._tail.note(Line(0, now, LOST, queue.name, messages=messages, reason=str(why)))
+
+
+class _Happenings(Listener):
+    """Hears all else, while somebody looks."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._tail = tail
+
+    @override
+    def attempted(self, fact: Attempted) -> None:
+        what = _ENDS[fact.transition.outcome]
+        if what in (DELIVERED, RETRY) and self._tail.is_read():  # the others are losses
+            self._tail.note(_attempted(fact, what))
+
+    @override
+    def accepted(self, fact: Accepted) -> None:
+        if self._tail.is_read():
+            for attempt in fact.attempts():
+                self._tail.note(_attempted(attempt, DELIVERED))
+
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        self._happened(PUBLISHED, topic.name, messages, now)
+
+    @override
+    def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        self._happened(SENT, queue.name, messages, now)
+
+    @override
+    def received(self, queue: Queue, messages: int, now: int) -> None:
+        self._happened(RECEIVED, queue.name, messages, now)
+
+    @override
+    def deleted(self, queue: Queue, messages: int, now: int) -> None:
+        self._happened(DELETED, queue.name, messages, now)
+
+    def _happened(self, what: str, place: ResourceName, messages: int, now: int) -> None:
+        if messages and self._tail.is_read():
+            self._tail.note(Line(0, now, what, place, messages=messages))
+
+
+def _attempted(fact: Attempted, what: str) -> Line:
+    return Line(
+        0,
+        fact.at,
+        what,
+        fact.topic.name,
+        fact.subscription,
+        id_text(fact.delivery.message_id),
+        1,
+        fact.delivery.attempts,
+        str(fact.attempt.reason),
+        fact.attempt.status,
+        fact.attempt.duration_ms,
+        fact.transition.available_at if what == RETRY else 0,
+    )
