@@ -34,6 +34,8 @@ def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
                 "messages",
                 "schedules",
                 "event-grid",
+                "tail",
+                "metrics",
             )
         ),
         *(f"{room}/dead-letters/{name}{path}" for path in ("", "?cause=all", "/plan?what=all&cause=all")),

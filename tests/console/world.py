@@ -157,6 +157,8 @@ def pages_of(world: World, seq: int) -> list[str]:
         f"{ROOT}/schedules",
         f"{ROOM}/event-grid",
         f"{ROOM}/tail",
+        f"{ROOM}/metrics",
+        f"{ROOM}/metrics?of=%3Cx-evil&namespace=%3Cx-evil&metric=%3Cx-evil",
         f"{ROOM}/tail?of=%3Cx-evil&only=failures",
         f"{ROOM}/schedules?topic=Rentals&subscription=6f1c&outage=%3Cx-evil&policy=%3Cx-evil",
         f"{ROOM}/schedules?topic=Rentals&subscription=6f1c&numRetries=5",

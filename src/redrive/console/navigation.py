@@ -29,6 +29,7 @@ ROOMS: Final = (
     Room("messages", "Find a message", "f"),
     Room("schedules", "Schedules", "s", anywhere=True),
     Room("tail", "Live tail", "l"),
+    Room("metrics", "Metrics", "m"),
     Room("functions", "Functions", "u"),
     Room("logs", "Logs", "b"),
     Room("alarms", "Alarms", "a"),

@@ -1,0 +1,170 @@
+"""Metrics: what CloudWatch's clients see of an account and region, as lines over the last hours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.console.time_chart import Point, time_chart, with_zeros
+from redrive.console.visit import Page, Visit
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, SeriesQuery, Statistics
+from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, names_of, series_of, unit_of
+
+DRAWN_MAX: Final = 12
+LINKED_MAX: Final = 100
+_SERIES_MAX: Final = 1000  # that are looked through
+_HOUR_MS: Final = 60 * MINUTE_MS
+_KEPT_MS: Final = 15 * 24 * _HOUR_MS
+_SPANS: Final = {
+    "1h": (_HOUR_MS, MINUTE_MS),
+    "6h": (6 * _HOUR_MS, 5 * MINUTE_MS),
+    "24h": (24 * _HOUR_MS, 15 * MINUTE_MS),
+    "15d": (_KEPT_MS, 6 * _HOUR_MS),
+}
+_STATISTICS: Final = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
+_LEVELS: Final = ("Approximate", "Concurrent")  # how a thing stands, which nobody adds up
+_MEANS: Final = ("Size", "Duration", "Latency")
+#: The metrics that the console's form for alarms knows, by what it calls them.
+_WATCHED: Final = {
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible"): ("queue", "waiting"),
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage"): ("queue", "age"),
+    ("AWS/Lambda", "Errors"): ("function", "errors"),
+    ("AWS/Lambda", "Throttles"): ("function", "throttles"),
+}
+
+
+async def page(visit: Visit) -> Page:
+    """Metrics by namespace, name and thing: the first twelve that fit as lines, the others as links."""
+    await visit.installation.settle()
+    since = visit.asked("since", "1h")
+    since = since if since in _SPANS else "1h"
+    found = await _found(visit)
+    namespace, name, of = visit.asked("namespace"), visit.asked("metric"), visit.asked("of").strip()
+    fitting = [metric for metric in found if _fits(metric, namespace, name, of)]
+    exactly = [metric for metric in fitting if of in (value for _, value in metric.dimensions)]
+    fitting = exactly or fitting
+    drawn = fitting[:DRAWN_MAX]
+    values = {
+        "charts": await _charts(visit, drawn, since),
+        "others": [_linked(visit, metric, since) for metric in fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX]],
+        "left_out": max(0, len(fitting) - DRAWN_MAX - LINKED_MAX),
+        "namespaces": sorted({metric.namespace for metric in found}),
+        "names": sorted({metric.name for metric in found if namespace in ("", metric.namespace)}),
+        "namespace": namespace,
+        "metric": name,
+        "of": of,
+        "since": since,
+        "spans": [
+            (
+                span,
+                visit.link(
+                    "metrics", namespace=namespace, metric=name, of=of, stat=_asked(visit), since=span
+                ),
+            )
+            for span in _SPANS
+        ],
+        "statistics": _STATISTICS,
+        "stat": _asked(visit),
+        "form": visit.link("metrics"),
+    }
+    return Page("metrics.html", values, live_seconds=10)
+
+
+def _asked(visit: Visit) -> str:
+    statistic = visit.asked("stat")
+    return statistic if statistic in _STATISTICS else ""
+
+
+async def _found(visit: Visit) -> list[MetricName]:
+    """The metrics with points in the time that is kept; those of a thing together."""
+    place = visit.place
+    query = SeriesQuery(place.account, place.region, _SERIES_MAX, active_since=max(0, visit.now - _KEPT_MS))
+    series = await visit.installation.telemetry.find_series(query)
+    metrics = {metric for each in series for metric in names_of(each)}
+    return sorted(metrics, key=lambda metric: (metric.namespace, metric.dimensions, metric.name))
+
+
+def _fits(metric: MetricName, namespace: str, name: str, of: str) -> bool:
+    if namespace and metric.namespace != namespace:
+        return False
+    if name and metric.name != name:
+        return False
+    return not of or any(of in value for _, value in metric.dimensions)
+
+
+async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> list[dict[str, Any]]:
+    """The lines of some metrics: all of their points by one read."""
+    span_ms, period_ms = _SPANS[since]
+    begin = max(0, (visit.now - span_ms) // period_ms * period_ms)
+    place = visit.place
+    series = {metric: series_of(place.account, place.region, metric) for metric in metrics}
+    wanted = [each for own in series.values() for each in own]
+    query = PointQuery(wanted, begin, visit.now + 1, period_ms)
+    buckets = await visit.installation.telemetry.find_points_each(query) if wanted else {}
+    charts = []
+    for metric in metrics:
+        statistic = _asked(visit) or _usual(metric)
+        summed = _summed(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
+        points: list[Point] = [(at, _value(found, statistic)) for at, found in sorted(summed.items())]
+        if statistic in ("Sum", "SampleCount"):
+            points = with_zeros(points, begin, visit.now, period_ms)
+        charts.append(
+            {
+                **_linked(visit, metric, since),
+                "drawn": time_chart({statistic: points}, begin, visit.now, period_ms),
+                "points": bool(summed),
+                "unit": unit_of(metric) or "",
+                "alarm": _alarm(visit, metric),
+                "command": _command(metric, statistic, period_ms),
+            }
+        )
+    return charts
+
+
+def _summed(buckets: Iterator[Bucket]) -> Mapping[int, Statistics]:
+    """The statistics by moment: a metric may be several series."""
+    summed: dict[int, Statistics] = {}
+    for bucket in buckets:
+        known = summed.get(bucket.at)
+        summed[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
+    return summed
+
+
+def _usual(metric: MetricName) -> str:
+    if metric.name.startswith(_LEVELS):
+        return "Maximum"
+    return "Average" if metric.name.endswith(_MEANS) else "Sum"
+
+
+def _value(found: Statistics, statistic: str) -> float:
+    if statistic == "Average":
+        return found.total / found.samples if found.samples else 0.0
+    values = {"Sum": found.total, "Minimum": found.least, "Maximum": found.greatest}
+    return values.get(statistic, found.samples)
+
+
+def _linked(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
+    things = ", ".join(f"{name} {value}" for name, value in metric.dimensions)
+    of = metric.dimensions[-1][1] if metric.dimensions else ""
+    link = visit.link("metrics", namespace=metric.namespace, metric=metric.name, of=of, since=since)
+    return {"name": metric.name, "namespace": metric.namespace, "things": things, "link": link}
+
+
+def _alarm(visit: Visit, metric: MetricName) -> str:
+    """The link to a form for an alarm on the metric, where the console's form knows it."""
+    known = _WATCHED.get((metric.namespace, metric.name))
+    if known is None or len(metric.dimensions) != 1:
+        return ""
+    of, watched = known
+    return visit.link("alarms", "new", of=of, thing=metric.dimensions[0][1], watched=watched)
+
+
+def _command(metric: MetricName, statistic: str, period_ms: int) -> str:
+    """The command for an alarm on the metric."""
+    dimensions = orjson.dumps([{"Name": name, "Value": value} for name, value in metric.dimensions]).decode()
+    return (
+        f"aws cloudwatch put-metric-alarm --alarm-name NAME --namespace {metric.namespace}"
+        f" --metric-name {metric.name} --dimensions '{dimensions}' --statistic {statistic}"
+        f" --period {max(60, period_ms // 1000)} --evaluation-periods 1"
+        " --comparison-operator GreaterThanThreshold --threshold 0"
+    )

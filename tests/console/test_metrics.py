@@ -1,0 +1,86 @@
+"""Metrics as lines, without a browser."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from redrive.model.message import Message
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.stores.sqlite.store import SqliteStore
+from tests.console.test_schedules import text
+from tests.console.world import PLACE, ROOM, Visitor, make_world, visiting
+
+PAGE = f"{ROOM}/metrics"
+
+
+async def measured(visitor: Visitor, name: str, *values: float, of: str = "billing") -> None:
+    """Points of a metric of a function, one a minute, the last of them a minute ago."""
+    engine, store = visitor.server.core.engine, visitor.server.core.store
+    series = Series(PLACE.account, PLACE.region, "AWS/Lambda", name, (("FunctionName", of),))
+    last = engine.clock.now() // MINUTE_MS * MINUTE_MS - MINUTE_MS
+    points = [
+        MetricPoint(series, last - MINUTE_MS * age, "Count", Statistics.of(value))
+        for age, value in enumerate(reversed(values))
+    ]
+    await store.add_points(points)
+
+
+async def test_the_metrics_of_a_queue_are_drawn() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        await world.engine.messages.send(
+            world.orders, [Message(bytes(16), "a"), Message(bytes(15) + b"b", "b")]
+        )
+        page = text(await visitor.get(f"{PAGE}?of=orders&metric=NumberOfMessagesSent"))
+        assert "AWS/SQS · QueueName orders · Count" in page
+        assert "As a table" in page
+        assert "aws cloudwatch put-metric-alarm" in page
+        assert "No metrics that fit" in text(await visitor.get(f"{PAGE}?of=nobody"))
+
+
+async def test_statistics_and_spans_are_chosen() -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        await measured(visitor, "Errors", 1, 5, 3)
+        summed = text(await visitor.get(f"{PAGE}?namespace=AWS/Lambda"))
+        assert "Sum" in summed
+        assert (
+            "alarms/new?of=function&amp;thing=billing&amp;watched=errors"
+            in (await visitor.get(f"{PAGE}?namespace=AWS/Lambda&x")).body.decode()
+        )
+        six = (await visitor.get(f"{PAGE}?namespace=AWS/Lambda&since=6h&stat=Maximum")).body
+        assert b">5<" in six
+        assert b'value="6h"' in six
+        assert (await visitor.get(f"{PAGE}?since=99d&stat=p17")).status == 200
+
+
+async def test_many_metrics_are_bounded_and_two_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(verb: str) -> Any:
+        real = getattr(SqliteStore, verb)
+
+        async def count(store: SqliteStore, *args: Any) -> Any:
+            calls[verb] += 1
+            return await real(store, *args)
+
+        return count
+
+    async with visiting() as visitor:
+        await make_world(visitor)
+        for number in range(130):
+            await measured(visitor, "Invocations", 1, of=f"f{number:03d}")
+        for verb in ("find_series", "find_points", "find_points_each", "find_values"):
+            monkeypatch.setattr(SqliteStore, verb, counted(verb))
+        response = await visitor.get(f"{PAGE}?namespace=AWS/Lambda")
+        assert response.body.count(b"<figure") == 12
+        assert "18 more: name the metric" in text(response)
+        assert calls == {"find_series": 1, "find_points_each": 1}
+
+
+async def test_names_of_strangers_metrics_are_escaped() -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        await measured(visitor, "<x-evil>", 1, of="<x-evil of='")
+        assert b"<x-evil" not in (await visitor.get(PAGE)).body
