@@ -10,13 +10,12 @@ from typing import Final
 
 from redrive.access.principals import ANONYMOUS
 from redrive.engine.ports import Runtime
-from redrive.model.errors import RedriveError
 from redrive.model.ids import id_texts
 from redrive.protocols.aws.authentication import Authentication, Caller
-from redrive.protocols.aws.authorization import check_given_role, check_own_policies
 from redrive.protocols.aws.call import Call, Facade
+from redrive.protocols.aws.carrying import carried_out
 from redrive.protocols.aws.identities import Identities
-from redrive.protocols.aws.unoffered import operation_text, refusal, service_text
+from redrive.protocols.aws.unoffered import refusal
 from redrive.protocols.aws.wire.codec import Codec
 from redrive.protocols.aws.wire.content import is_folded, unfold
 from redrive.protocols.aws.wire.errors import AwsError, common
@@ -99,29 +98,10 @@ class Gateway:
             request.record.account = caller.principal.account
         if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
             unfold(request, service.profile)
-        name = recognised.operation
-        operation = service.operation(action(request) if name is None else name)
-        facade = self._facades.get(recognised.service)
-        verb = None if facade is None else facade.operations.get(operation.name)
-        if facade is None:
-            text = service_text(recognised.service, operation.name, self._facades)
-            raise common("UnknownOperationException", text)
-        if verb is None:
-            text = operation_text(recognised.service, operation.name)
-            raise common("UnknownOperationException", text)
-        params = codec.parse(operation, request)
-        operation.check(params)
         base_url = self._public_url or f"{request.scheme}://{request.host}"
         call = Call(request, caller.principal, caller.region, now, request_id, base_url)
-        if caller.principal.permissions is not None:
-            check_own_policies(call, recognised.service, operation.name, params)
-        if self._identities is not None and recognised.service == "lambda" and "Role" in params:
-            await check_given_role(call, self._identities, recognised.service, operation.name, params)
-        try:
-            result = await verb(call, params)
-        except RedriveError as refused:
-            raise facade.translated(refused) from refused
-        return codec.render(operation, result, request_id)
+        name = action(request) if recognised.operation is None else recognised.operation
+        return await carried_out(call, service, name, codec, self._facades, self._identities)
 
     async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:
         """The caller; a request that follows a link out of a message has no caller and no region."""
