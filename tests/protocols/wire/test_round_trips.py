@@ -88,5 +88,5 @@ def test_profiles_agree_with_the_published_models(name: str) -> None:
     assert profile.endpoint_prefix == metadata["endpointPrefix"]
     assert profile.api_version == metadata["apiVersion"]
     assert profile.target_prefix == metadata.get("targetPrefix", "")
-    assert profile.protocols - {"query"} == set(metadata["protocols"]) - {"query"}
+    assert profile.protocols - {"query"} == set(metadata.get("protocols", [metadata["protocol"]])) - {"query"}
     assert not profile.json_namespace or service.json_version == "1.0"

@@ -49,6 +49,9 @@ _PASSED: Final = {
     ("lambda", "CreateFunction"): ("Role", "lambda.amazonaws.com"),
     ("lambda", "UpdateFunctionConfiguration"): ("Role", "lambda.amazonaws.com"),
     ("logs", "PutSubscriptionFilter"): ("roleArn", "logs.amazonaws.com"),
+    ("apigateway", "PutIntegration"): ("credentials", "apigateway.amazonaws.com"),
+    ("apigatewayv2", "CreateIntegration"): ("CredentialsArn", "apigateway.amazonaws.com"),
+    ("apigatewayv2", "UpdateIntegration"): ("CredentialsArn", "apigateway.amazonaws.com"),
     ("cloudformation", "CreateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "UpdateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
     ("cloudformation", "DeleteStack"): ("RoleARN", "cloudformation.amazonaws.com"),
@@ -109,6 +112,8 @@ def _denied(service: str, text: str) -> AwsError:
 
 
 _CODES: Final = {"sns": "AuthorizationError"}
+#: The services whose actions are methods of HTTP, and whose resources are paths.
+_BY_METHOD: Final = frozenset({"apigateway", "apigatewayv2"})
 
 
 async def check_given_role(
@@ -138,8 +143,8 @@ async def check_given_role(
 
 
 def _action(call: Call, service: str, operation: str) -> tuple[str, str]:
-    if service == "apigateway":  # whose actions are methods
-        return service, call.request.method
+    if service in _BY_METHOD:
+        return "apigateway", call.request.method
     if service == "s3":
         return service, _OF_NO_BUCKET.get(operation, operation)
     return service, operation
@@ -239,6 +244,7 @@ def _arns(params: Structure) -> Iterator[str]:
 
 _RESOURCES: Final[Mapping[str, Resources]] = {
     "apigateway": _paths,
+    "apigatewayv2": _paths,
     "cloudwatch": _alarms,
     "firehose": _delivery_streams,
     "iam": _asked_by_itself,

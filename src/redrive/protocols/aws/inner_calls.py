@@ -3,8 +3,11 @@
 So each service's own rules hold, and its own words say what is wrong.
 """
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
+from urllib.parse import quote
 
 from redrive.access.patterns import Values
 from redrive.access.principals import Principal
@@ -13,11 +16,12 @@ from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.ids import id_text
 from redrive.protocols.aws.authorization import check_own_policies
 from redrive.protocols.aws.call import Call, Facade
-from redrive.protocols.aws.wire.service import Service
+from redrive.protocols.aws.wire.service import Operation, Service
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request
 
 BASE_URL: Final = "http://localhost"  # of queue URLs that go from one operation to the next
+_NAME: Final = re.compile(r"\{([\w-]+)\+?\}")
 
 
 class InnerCalls:
@@ -66,7 +70,7 @@ class InnerCalls:
         asked.check(params)
         facade = self._facades[service]
         call = Call(
-            Request("POST", "/", "", dict(headers or {}), b""),
+            Request(asked.method, path_of(asked, params), "", dict(headers or {}), b""),
             caller,
             region,
             self._runtime.clock.now(),
@@ -81,3 +85,18 @@ class InnerCalls:
             raise
         except RedriveError as refused:
             raise facade.translated(refused) from refused
+
+
+@lru_cache(maxsize=1024)
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(_NAME.findall(path))
+
+
+def path_of(operation: Operation, params: Structure) -> str:
+    """The path that a client would ask for, which some services' policies name."""
+    names = _names(operation.path)
+    if not names:
+        return "/"
+    by_name = {member.json_name: name for name, member in operation.input.members.items()}
+    values = {name: params.get(by_name[name], "") for name in names}
+    return _NAME.sub(lambda found: quote(str(values[found[1]]), safe=""), operation.path.partition("?")[0])

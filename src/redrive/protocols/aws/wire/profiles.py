@@ -99,6 +99,7 @@ class Profile:
 
 _JSON: Final = frozenset({"json"})
 _QUERY: Final = frozenset({"query"})
+_REST_JSON: Final = frozenset({"rest-json"})
 
 _SQS: Final = Profile(
     name="sqs",
@@ -173,9 +174,24 @@ PROFILES: Final[Mapping[str, Profile]] = {
             name="lambda",
             endpoint_prefix="lambda",
             api_version="2015-03-31",
-            protocols=frozenset({"rest-json"}),
+            protocols=_REST_JSON,
             amended=_with_any_runtime,
             body_bytes_max=16 * _MIB,
+        ),
+        # A definition in OpenAPI comes in the body.
+        Profile(
+            name="apigateway",
+            endpoint_prefix="apigateway",
+            api_version="2015-07-09",
+            protocols=_REST_JSON,
+            body_bytes_max=6 * _MIB,
+        ),
+        Profile(
+            name="apigatewayv2",
+            endpoint_prefix="apigateway",
+            api_version="2018-11-29",
+            protocols=_REST_JSON,
+            body_bytes_max=6 * _MIB,
         ),
         Profile("ssm", "ssm", "2014-11-06", _JSON, "AmazonSSM"),
         Profile("cloudformation", "cloudformation", "2010-05-15", _QUERY),

@@ -64,8 +64,7 @@ def service_named(request: Request) -> str | None:
         return None if called is None else _TARGETS.get(called[1])
     if _may_be_for_s3(request) and is_for_s3(request):
         return "s3"
-    dated = _DATED_PATH.match(request.path)
-    return _query_service(request) if dated is None else _DATES.get(dated[1])
+    return _rest_service(request) or _query_service(request)
 
 
 def action(request: Request) -> str:
@@ -93,6 +92,8 @@ _DATES: Final = dict.fromkeys(
     ),
     "lambda",
 )
+
+_GATEWAY_PATHS: Final = ("/restapis", "/v2/apis")
 
 _TARGETS: Final = {p.target_prefix: p.name for p in PROFILES.values() if p.target_prefix}
 _ENDPOINTS: Final = {p.endpoint_prefix: p.name for p in PROFILES.values()} | {"queue": "sqs"}
@@ -141,13 +142,24 @@ def _by_path(path: str) -> Recognised | None:
 
 
 def _by_route(request: Request) -> Recognised | None:
-    """Paths of REST services begin with the date of their API; those of queues begin with an account."""
-    dated = _DATED_PATH.match(request.path)
-    service = None if dated is None else _DATES.get(dated[1])
+    """Paths of REST services begin with a word, or the date of their API; those of queues begin with an account."""
+    service = _rest_service(request)
     if service is None:
         return None
     found = route(service, request.method, request.path, request.query)
     return None if found is None else Recognised(service, found[0], RestJsonCodec(found[1]))
+
+
+def _rest_service(request: Request) -> str | None:
+    """The REST service whose path this is; some of API Gateway's are so short that the signature must say so too."""
+    dated = _DATED_PATH.match(request.path)
+    if dated is not None:
+        return _DATES.get(dated[1])
+    if not request.path.startswith(_GATEWAY_PATHS):
+        scope = credential_scope(request) if request.path != "/" else None
+        if scope is None or scope.service != "apigateway":
+            return None
+    return "apigatewayv2" if request.path.startswith("/v2/") else "apigateway"
 
 
 def _may_be_for_s3(request: Request) -> bool:

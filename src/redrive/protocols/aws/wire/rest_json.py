@@ -36,6 +36,10 @@ class RestJsonCodec:
         parsed = self._from_body(shape, request.body, operation.service.profile.values_max)
         query = query_of(request.query)
         for name, member in shape.members.items():
+            if member.location == "querystring" and member.shape.type == "map":
+                if left := _left_of(query, operation):
+                    parsed[name] = left
+                continue
             value = self._located(member, query, request.headers)
             if value is not None:
                 parsed[name] = value
@@ -104,6 +108,14 @@ class RestJsonCodec:
             else:
                 headers[name] = value
         return Response(error.status, orjson.dumps(body), "application/json", headers)
+
+
+def _left_of(query: Mapping[str, list[str]], operation: Operation) -> dict[str, str]:
+    """The fields of a query that no other member has, and that do not tell the operation."""
+    members = operation.input.members.values()
+    taken = {member.json_name for member in members if member.location == "querystring"}
+    taken |= query_of(operation.path.partition("?")[2]).keys()
+    return {name: texts[-1] for name, texts in query.items() if name not in taken}
 
 
 def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:

@@ -12,7 +12,7 @@ from redrive.protocols.aws.wire.service import Service
 #: Of a path, and parameters of a query: more than any operation's. Nobody has been authenticated yet.
 _PATH_CHARS_MAX: Final = 1024
 _QUERY_FIELDS_MAX: Final = 100
-_NAME: Final = re.compile(r"\{(\w+)(\+?)\}")
+_NAME: Final = re.compile(r"\{([\w-]+)(\+?)\}")
 
 
 @dataclass(frozen=True, slots=True)
