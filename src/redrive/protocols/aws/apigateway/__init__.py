@@ -1,0 +1,1 @@
+"""Amazon API Gateway: REST and HTTP APIs, and the requests that are sent to them."""

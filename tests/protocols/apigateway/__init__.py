@@ -1,0 +1,1 @@
+"""API Gateway without a server."""
