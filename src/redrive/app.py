@@ -31,6 +31,7 @@ from redrive.composition import (
     event_grid,
     firehose,
     functions,
+    gateways,
     identities,
     kms,
     mobile_push,
@@ -296,7 +297,8 @@ def _extensions(core: Core) -> list[Extension]:
     streams = firehose.extension(core, called, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE))
     called |= {**invoked.services, **streams.services}
     offered: dict[str, Facade] = {}
-    found = [*facades, queues, invoked, streams, console.extension(core, offered)]
+    apis = gateways.extension(core, called)
+    found = [*facades, queues, invoked, streams, apis, console.extension(core, offered)]
     services = {name: service for part in found for name, service in part.services.items()}
     made_of_all = stacks.extension(core, services)
     offered |= {**services, **made_of_all.services}

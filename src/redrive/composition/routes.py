@@ -66,7 +66,7 @@ def make_router(
         gateway,
         needs_credential=required,
         guard=None if required else guard,
-        hosted=next((extension.hosted for extension in extensions if extension.hosted), None),
+        hosted=[extension.hosted for extension in extensions if extension.hosted is not None],
         console=_console_path(core),
     )
 

@@ -6,7 +6,7 @@ import random
 import socket
 import ssl
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -83,6 +83,20 @@ class Answer(NamedTuple):
     kept: tuple[tuple[str, str], ...]
 
 
+class Fetched(NamedTuple):
+    """An endpoint's answer, whole.
+
+    Attributes:
+        status: Its status.
+        headers: Names in lower case; several values of one joined by commas.
+        body: Its body, decoded of its transfer coding alone.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 @dataclass(slots=True)
 class _Dial:
     """The steps a push took for its connection: none when it was given an idle one.
@@ -152,6 +166,47 @@ class HttpEndpoint(TimedEndpoint):
                 )
                 return FORBIDDEN.verdict(response=_PRIVATE)
             return verdicts.of_failure(error, unusable=FORBIDDEN)
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int, bytes_max: int
+    ) -> Fetched | str:
+        """Ask for somebody who wants the answer itself; a text says why there is none.
+
+        Args:
+            method: The verb.
+            url: What is asked.
+            headers: All of them.
+            body: Of the request.
+            timeout_ms: How long it may take.
+            bytes_max: The largest body of an answer.
+
+        Raises:
+            TimeoutError: It took longer.
+        """
+        dial = _Dial()
+        _DIAL.set(dial)
+        session = self._session or self._open()
+        content = body if len(body) <= _AT_ONCE_BYTES_MAX else BytesIO(body)
+        try:
+            async with (
+                asyncio.timeout(timeout_ms / 1000),
+                session.request(
+                    method, _read_url(url).url, data=content, headers=headers, allow_redirects=False
+                ) as response,
+            ):
+                found = await response.content.read(bytes_max + 1)
+                while not response.content.at_eof() and len(found) <= bytes_max:
+                    found += await response.content.read(bytes_max + 1 - len(found))
+                if len(found) > bytes_max:
+                    return f"The answer has more than {bytes_max} bytes"
+                names = dict.fromkeys(name.lower() for name in response.headers)
+                kept = {name: ",".join(response.headers.getall(name)) for name in names}
+                return Fetched(response.status, kept, found)
+        except TimeoutError:
+            raise
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            forbidden = dial.forbidden and not dial.opened
+            return _PRIVATE if forbidden else str(error) or type(error).__name__
 
     async def _converse(self, destination: Destination, push_request: PushRequest, dial: _Dial) -> Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.

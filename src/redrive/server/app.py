@@ -64,7 +64,7 @@ class Router:
         *,
         needs_credential: bool = False,
         guard: BrowserGuard | None = None,
-        hosted: Hosted | None = None,
+        hosted: Sequence[Hosted] = (),
         console: str = "",
     ) -> None:
         """Route by path.
@@ -76,7 +76,7 @@ class Router:
             otherwise: Who takes the rest.
             needs_credential: Whether who shows none is sent away, except from what takes little.
             guard: Refuses what web pages cause, where nobody shows a credential.
-            hosted: Asked before all others.
+            hosted: Asked in turn, before all others.
             console: The path of the web console; empty: there is none.
         """
         self._control = control
@@ -85,13 +85,14 @@ class Router:
         self._otherwise = otherwise
         self._needs_credential = needs_credential
         self._guard = guard
-        self._hosted = hosted
+        self._hosted = tuple(hosted)
         self._console = console
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
-        if self._hosted is not None and self._hosted.handles(request):
-            return self._hosted.answer(request, self._refusal)
+        for protocol in self._hosted:
+            if protocol.handles(request):
+                return protocol.answer(request, self._refusal)
         if self._guard is not None and (refused := self._guard.refusal(request)) is not None:
             return refused
         path = request.path
@@ -120,8 +121,9 @@ class Router:
         """The largest body of a request beyond the general bound, by its head alone (`BodyBound`)."""
         if self._needs_credential and not _shows_credential(request):
             return _LITTLE
-        if self._hosted is not None and self._hosted.handles(request):
-            return self._hosted.body_bytes_max(request)
+        for hosted in self._hosted:
+            if hosted.handles(request):
+                return hosted.body_bytes_max(request)
         if any(request.path.startswith(each) for each in self._paths) or self._control.handles(request.path):
             return _LITTLE
         for protocol in self._recognising:

@@ -1,0 +1,63 @@
+"""Access logs: one line for each request, in the format of its stage, to a group of CloudWatch Logs.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.engine.ports import LogSink
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.apigateway.exchange import Exchange
+from redrive.protocols.aws.apigateway.parameters import at_path
+
+_VARIABLE: Final = re.compile(r"\$context\.([A-Za-z0-9_.-]*[A-Za-z0-9_])")
+_GROUP: Final = re.compile(r"arn:aws[a-z-]*:logs:([a-z0-9-]+):(\d{12}):log-group:([^:*]+)(?::\*)?")
+_NOTHING: Final = "-"
+
+
+class AccessLog:
+    """Writes access logs."""
+
+    def __init__(self, sink: LogSink, stream: str) -> None:
+        """Write to this stream of each group."""
+        self._sink = sink
+        self._stream = stream
+
+    def write(
+        self, settings: Mapping[str, Any] | None, exchange: Exchange, status: int, length: int, now: int
+    ) -> None:
+        """Write the line of a request that was answered, where its stage has a log.
+
+        Args:
+            settings: `destinationArn` and `format`; None: there is no log.
+            exchange: The request.
+            status: Of the answer.
+            length: Of its body (bytes).
+            now: The moment of the answer (ms).
+        """
+        group = group_of((settings or {}).get("destinationArn") or "")
+        if settings is None or group is None:
+            return
+        context = exchange.context()
+        context |= {
+            "status": status,
+            "responseLength": length,
+            "responseLatency": now - exchange.now,
+            "routeKey": exchange.route,
+            "integrationErrorMessage": exchange.integration.get("error"),
+            "integrationLatency": exchange.integration.get("latency"),
+            "integrationStatus": exchange.integration.get("status"),
+            "awsEndpointRequestId": exchange.id,
+        }
+        line = _VARIABLE.sub(
+            lambda found: at_path(context, found[1]) or _NOTHING, settings.get("format") or ""
+        )
+        self._sink.write(group, self._stream, now, line)
+
+
+def group_of(arn: str) -> ResourceName | None:
+    """The log group of an ARN; None: it is none."""
+    found = _GROUP.fullmatch(arn)
+    return None if found is None else ResourceName(found[2], found[1], found[3])

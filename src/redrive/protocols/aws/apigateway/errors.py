@@ -1,0 +1,40 @@
+"""The errors of API Gateway, in its own words."""
+
+from redrive.model.errors import RedriveError
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.service import Service
+
+
+def error(code: str, text: str) -> AwsError:
+    """A refusal of the service's own."""
+    return Service.load("apigateway").error(code, text)
+
+
+def bad_request(text: str) -> AwsError:
+    """The refusal of what a caller gave."""
+    return error("BadRequestException", text)
+
+
+def not_found(text: str) -> AwsError:
+    """The refusal for what is not there."""
+    return error("NotFoundException", text)
+
+
+def conflict(text: str) -> AwsError:
+    """The refusal of what contradicts what is there."""
+    return error("ConflictException", text)
+
+
+def unoffered(what: str) -> AwsError:
+    """The refusal of what this server does not have."""
+    return bad_request(f"Redrive does not offer {what}.")
+
+
+def no_api(account: str, api_id: str) -> AwsError:
+    """The refusal for an API that is not there, or is another account's."""
+    return not_found(f"Invalid API identifier specified {account}:{api_id}")
+
+
+def translated(refusal: RedriveError) -> AwsError:
+    """Of the engine nothing is asked that it refuses."""
+    raise refusal

@@ -1,0 +1,186 @@
+"""Integrations of REST APIs: what is behind a method, by its type."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from redrive.engine.ports import Clock
+from redrive.protocols.aws.apigateway import functions
+from redrive.protocols.aws.apigateway.answers import JSON, Answer
+from redrive.protocols.aws.apigateway.callers import Callers
+from redrive.protocols.aws.apigateway.exchange import Exchange
+from redrive.protocols.aws.apigateway.gateway_responses import Refusal
+from redrive.protocols.aws.apigateway.rest_mapping import Mapped, mapped_answer, mapped_request
+from redrive.protocols.aws.apigateway.services import ServiceIntegration, read_uri, with_variables
+from redrive.protocols.aws.apigateway.velocity.template import Renderer
+from redrive.protocols.aws.inner_calls import InnerCalls
+
+_ANY_TYPE: Final = "*/*"
+
+
+class Outgoing(Protocol):
+    """Asks HTTP endpoints beyond this server, within what its operator allows."""
+
+    async def ask(
+        self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
+    ) -> Answer:
+        """The endpoint's answer; raises Refusal where there is none."""
+        ...
+
+
+class Integrations:
+    """Calls what is behind methods."""
+
+    def __init__(
+        self,
+        services: ServiceIntegration,
+        calls: InnerCalls,
+        outgoing: Outgoing,
+        callers: Callers,
+        renderer: Renderer,
+        clock: Clock,
+    ) -> None:
+        """Call it by these.
+
+        Args:
+            services: For integrations of the type `AWS`.
+            calls: For functions as proxies.
+            outgoing: For HTTP endpoints.
+            callers: Makes callers of credentials.
+            renderer: Renders mapping templates.
+            clock: Tells how long it took.
+        """
+        self._services = services
+        self._calls = calls
+        self._outgoing = outgoing
+        self._callers = callers
+        self._renderer = renderer
+        self._clock = clock
+
+    async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> Answer:
+        """The answer of a method.
+
+        Args:
+            exchange: The request.
+            method: As it was deployed.
+            binary: The API's binary media types.
+
+        Raises:
+            Refusal: There is none.
+        """
+        integration = method["methodIntegration"]
+        if integration["type"] == "AWS_PROXY":
+            return await self._function(exchange, integration, binary)
+        if integration["type"] == "HTTP_PROXY":
+            passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration))
+            return passed
+        mapped = await mapped_request(self._renderer, exchange, integration)
+        answer = await self._timed(exchange, self._asked(exchange, integration, mapped))
+        made = await mapped_answer(self._renderer, exchange, method, answer)
+        if integration["type"] == "MOCK":
+            made.headers.setdefault("Content-Type", JSON)
+        return _converted(exchange, made, binary)
+
+    async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> Answer:
+        if integration["type"] == "MOCK":
+            return _mocked(mapped)
+        if integration["type"] == "HTTP":
+            url = _url(exchange, integration, mapped)
+            timeout = integration["timeoutInMillis"]
+            return await self._outgoing.ask(
+                integration["httpMethod"], url, mapped.headers, mapped.body, timeout
+            )
+        caller = await self._caller(exchange, integration)
+        return await self._services.call(exchange, integration, mapped, caller)
+
+    async def _function(
+        self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
+    ) -> Answer:
+        uri = with_variables(exchange, integration["uri"])
+        read_uri(uri)
+        coded = is_binary(binary, exchange.content_type)
+        event = functions.event_of(exchange, coded=coded)
+        caller = await self._caller(exchange, integration)
+        invoking = functions.invoked(self._calls, functions.function_arn(uri), event, caller, exchange)
+        payload = await self._timed(exchange, invoking)
+        return functions.answer_of(payload, coded=bool(binary))
+
+    async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
+        credentials = integration.get("credentials")
+        return await self._callers.of(exchange, credentials, exchange.method, exchange.route)
+
+    async def _timed(self, exchange: Exchange, calling: Any) -> Any:
+        began = self._clock.now()
+        try:
+            answer = await calling
+        finally:
+            exchange.integration["latency"] = self._clock.now() - began
+        exchange.integration["status"] = answer.status if isinstance(answer, Answer) else 200
+        return answer
+
+    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+        request = exchange.request
+        mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}})
+        url = _url(exchange, integration, mapped, given=request.query)
+        own = {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
+        headers = {name: value for name, value in exchange.headers.items() if name.lower() not in own}
+        method = integration["httpMethod"]
+        return await self._outgoing.ask(
+            request.method if method == "ANY" else method,
+            url,
+            {**headers, **mapped.headers},
+            request.body,
+            integration["timeoutInMillis"],
+        )
+
+
+def _mocked(mapped: Mapped) -> Answer:
+    """The answer of an integration that asks nobody: the status that its template says.
+
+    Raises:
+        Refusal: It says none.
+    """
+    try:
+        given = orjson.loads(mapped.body)
+    except orjson.JSONDecodeError:
+        given = None
+    status = given.get("statusCode") if isinstance(given, dict) else None
+    if isinstance(status, str) and status.isdecimal():
+        status = int(status[:4])
+    if not isinstance(status, int) or isinstance(status, bool):
+        raise Refusal("API_CONFIGURATION_ERROR", reason="The mock's template names no statusCode")
+    return Answer(status, b"", {"content-type": JSON})
+
+
+def _url(exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped, given: str = "") -> str:
+    """The URL of an HTTP endpoint with its variables and its query."""
+    url = with_variables(exchange, integration["uri"])
+    for name, value in mapped.path.items():
+        url = url.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}+}}", quote(value))
+    query = "&".join(part for part in (given, urlencode(mapped.query)) if part)
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def is_binary(types: Sequence[str], kind: str) -> bool:
+    """True if a media type is among an API's binary ones."""
+    family = f"{kind.partition('/')[0]}/*"
+    return any(each in (_ANY_TYPE, kind, family) for each in types)
+
+
+def _converted(exchange: Exchange, answer: Answer, binary: Sequence[str]) -> Answer:
+    """The answer as its integration response's `contentHandling` wants it."""
+    handling = exchange.integration.get("contentHandling")
+    if handling == "CONVERT_TO_BINARY" and binary:
+        try:
+            answer.body = base64.b64decode(answer.body, validate=True)
+        except (binascii.Error, ValueError):
+            raise Refusal("API_CONFIGURATION_ERROR", reason="The body is no base64") from None
+    elif handling == "CONVERT_TO_TEXT":
+        answer.body = base64.b64encode(answer.body)
+    return answer

@@ -1,0 +1,185 @@
+"""Documents of API Gateway: APIs, deployments, keys, plans, and the places that ids lead to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+
+Tree = Mapping[str, Any]
+"""What an API consists of: by kind, then by id or name; as the wire has it, with what belongs to each in it."""
+
+REST: Final = "rest"
+HTTP: Final = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class RestApi(Document):
+    """A REST API as its owner edits it; callers see deployments.
+
+    Attributes:
+        account: Whose it is.
+        region: Where.
+        id: Ten letters and digits.
+        created_at: ms.
+        settings: Its members on the wire, besides those above.
+        tree: Its resources, models, stages …
+        tags: By key.
+    """
+
+    account: str
+    region: str
+    id: str
+    created_at: int
+    settings: Tree
+    tree: Tree
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The key of the document."""
+        return api_key(self.account, self.region, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment(Document):
+    """An API as it was at a moment, which stages show.
+
+    Attributes:
+        id: Six letters and digits.
+        created_at: ms.
+        description: Free text.
+        settings: Of the API then.
+        tree: Of the API then, without stages.
+    """
+
+    id: str
+    created_at: int
+    description: str
+    settings: Tree
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPlace(Document):
+    """The place that an API's id leads to, since a request names nothing else.
+
+    Attributes:
+        account: The API's.
+        region: Where it is.
+        kind: `REST` or `HTTP`.
+    """
+
+    account: str
+    region: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey(Document):
+    """A key that callers of methods may have to show.
+
+    Attributes:
+        account: Whose it is.
+        region: Where.
+        id: Ten letters and digits.
+        value: What callers show.
+        created_at: ms.
+        updated_at: ms.
+        settings: Its members on the wire, besides those above.
+        plans: The ids of the usage plans that it belongs to.
+        tags: By key.
+    """
+
+    restored: ClassVar = {"plans": tuple}
+
+    account: str
+    region: str
+    id: str
+    value: str
+    created_at: int
+    updated_at: int
+    settings: Tree
+    plans: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue(Document):
+    """The key that has a value.
+
+    Attributes:
+        id: The key's.
+    """
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePlan(Document):
+    """A plan: how much the holders of its keys may ask of which stages.
+
+    Attributes:
+        account: Whose it is.
+        region: Where.
+        id: Six letters and digits.
+        created_at: ms.
+        settings: Its members on the wire, besides those above.
+        keys: The ids of its keys.
+        tags: By key.
+    """
+
+    restored: ClassVar = {"keys": tuple}
+
+    account: str
+    region: str
+    id: str
+    created_at: int
+    settings: Tree
+    keys: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayAccount(Document):
+    """The settings of an account's region.
+
+    Attributes:
+        role: That logs are written by, as `cloudwatchRoleArn` has it.
+    """
+
+    role: str = ""
+
+
+def api_key(account: str, region: str, document_id: str) -> str:
+    """The key of what belongs to an account's region; with an empty id the beginning of all of them."""
+    return f"{account}/{region}/{document_id}"
+
+
+def deployment_key(account: str, region: str, api_id: str, deployment_id: str) -> str:
+    """The key of a deployment; with an empty id the beginning of all of its API's."""
+    return f"{account}/{region}/{api_id}/{deployment_id}"
+
+
+REST_API: Final[DocumentKind[RestApi]] = DocumentKind(
+    "apigateway_rest_api", RestApi.to_document, RestApi.from_document
+)
+DEPLOYMENT: Final[DocumentKind[Deployment]] = DocumentKind(
+    "apigateway_deployment", Deployment.to_document, Deployment.from_document
+)
+API_PLACE: Final[DocumentKind[ApiPlace]] = DocumentKind(
+    "apigateway_place", ApiPlace.to_document, ApiPlace.from_document
+)
+API_KEY: Final[DocumentKind[ApiKey]] = DocumentKind(
+    "apigateway_key", ApiKey.to_document, ApiKey.from_document
+)
+KEY_VALUE: Final[DocumentKind[KeyValue]] = DocumentKind(
+    "apigateway_key_value", KeyValue.to_document, KeyValue.from_document
+)
+USAGE_PLAN: Final[DocumentKind[UsagePlan]] = DocumentKind(
+    "apigateway_plan", UsagePlan.to_document, UsagePlan.from_document
+)
+ACCOUNT: Final[DocumentKind[GatewayAccount]] = DocumentKind(
+    "apigateway_account", GatewayAccount.to_document, GatewayAccount.from_document
+)

@@ -1,0 +1,158 @@
+"""The objects of mapping templates: `$input`, `$util` and `$context`.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import quote_plus, unquote_plus
+
+import orjson
+
+from redrive.protocols.aws.apigateway.exchange import Exchange, last_values
+from redrive.protocols.aws.apigateway.json_paths import looked_up
+from redrive.protocols.aws.apigateway.velocity.budget import Budget, TemplateFailed
+from redrive.protocols.aws.apigateway.velocity.values import text_of
+
+_CHARS_PER_STEP: Final = 64
+_PLACES: Final = ("path", "querystring", "header")
+
+
+class InputObject:
+    """`$input`: the body, and the parameters of the request.
+
+    Attributes:
+        body: As it came; `{}` where there was none.
+    """
+
+    def __init__(self, exchange: Exchange, body: str) -> None:
+        """Show this body of a request or of an answer."""
+        self._exchange = exchange
+        self.body = body or "{}"
+        self._document: Any = None
+        self._is_read = False
+
+    def member(self, name: str) -> Any:
+        """`body` alone."""
+        return self.body if name == "body" else None
+
+    def text(self, _: Budget) -> str:
+        """Nothing in its own place."""
+        return ""
+
+    def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
+        """`json`, `path` and `params`; null of others."""
+        given = text_of(budget, arguments[0]) if arguments else ""
+        match name:
+            case "json":
+                found = looked_up(budget, self._read(budget), given or "$")
+                return budget.text(orjson.dumps(found).decode())
+            case "path":
+                return looked_up(budget, self._read(budget), given or "$")
+            case "params":
+                return self._parameter(given) if arguments else self._parameters()
+        return None
+
+    def _read(self, budget: Budget) -> Any:
+        if not self._is_read:
+            budget.spend(len(self.body) // _CHARS_PER_STEP)
+            try:
+                self._document = orjson.loads(self.body)
+            except orjson.JSONDecodeError:
+                self._document = self.body  # what is no JSON is a text
+            self._is_read = True
+        return self._document
+
+    def _parameter(self, name: str) -> str:
+        exchange = self._exchange
+        if name in _PLACES:
+            return self._parameters()[name]  # type: ignore[return-value] # a map, as Amazon's answers it
+        found = exchange.parameters.get(name)
+        if found is None and name in exchange.query:
+            found = exchange.query[name][-1]
+        return (exchange.header(name) if found is None else found) or ""
+
+    def _parameters(self) -> dict[str, dict[str, str]]:
+        exchange = self._exchange
+        return {
+            "path": dict(exchange.parameters),
+            "querystring": last_values(exchange.query),
+            "header": dict(exchange.headers),
+        }
+
+
+class UtilObject:
+    """`$util`: texts in other forms."""
+
+    def member(self, _: str) -> None:
+        """None: there are no properties."""
+
+    def text(self, _: Budget) -> str:
+        """Nothing in its own place."""
+        return ""
+
+    def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
+        """A text in another form; null of methods that it has not."""
+        method = _UTIL.get(name)
+        if method is None or not arguments:
+            return None
+        text = text_of(budget, arguments[0])
+        budget.spend(len(text) // _CHARS_PER_STEP)
+        made = method(text)
+        return budget.text(made) if isinstance(made, str) else made
+
+
+def _escaped(text: str) -> str:
+    """A text as it stands between quotes of JavaScript; Amazon's escapes single quotes as well."""
+    return orjson.dumps(text).decode()[1:-1].replace("'", "\\'").replace("/", "\\/") if text else ""
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise TemplateFailed("$util.parseJson: the text is no JSON") from None
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise TemplateFailed("$util.base64Decode: the text is no base64 of a text") from None
+
+
+_UTIL: Final[Mapping[str, Callable[[str], Any]]] = {
+    "escapeJavaScript": _escaped,
+    "parseJson": _parsed,
+    "urlEncode": lambda text: quote_plus(text, safe="*-._"),  # as Java's URLEncoder
+    "urlDecode": unquote_plus,
+    "base64Encode": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64Decode": _from_base64,
+}
+_UTIL_OBJECT: Final = UtilObject()
+
+
+def variables_of(exchange: Exchange, body: str) -> dict[str, Any]:
+    """The variables of a template.
+
+    Args:
+        exchange: The request.
+        body: Of the request, or of the answer of what is behind the method.
+    """
+    context = exchange.context()
+    for name, members in (
+        ("requestOverride", ("header", "path", "querystring")),
+        ("responseOverride", ("header",)),
+    ):
+        context[name] = {member: {} for member in members}
+    message = context["error"].get("message")
+    if message is not None:
+        context["error"]["messageString"] = orjson.dumps(message).decode()
+    return {
+        "context": context,
+        "input": InputObject(exchange, body),
+        "stageVariables": dict(exchange.place.variables),
+        "util": _UTIL_OBJECT,
+    }

@@ -1,0 +1,1 @@
+"""API Gateway through boto3, and its APIs through plain HTTP."""
