@@ -23,7 +23,11 @@ TYPES = {
     "IAM": "Role Policy RolePolicy ManagedPolicy User Group AccessKey InstanceProfile",
     "SSM": "Parameter",
     "CloudFormation": "Stack WaitCondition WaitConditionHandle",
-    "ApiGateway": "RestApi Resource Method Deployment Stage Account Model RequestValidator",
+    "ApiGateway": (
+        "RestApi Resource Method Deployment Stage Account Model RequestValidator ApiKey UsagePlan UsagePlanKey"
+        " GatewayResponse Authorizer"
+    ),
+    "ApiGatewayV2": "Api Route Integration Stage Deployment Authorizer",
 }
 # Patterns are for other regular expressions than Python's; what a service refuses it says by itself.
 KEPT = (

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.protocols.aws.cloudformation.types import (
+    apigateway,
+    apigateway_methods,
+    apigateway_use,
     cloudwatch,
     custom,
     firehose,
@@ -23,6 +26,7 @@ from redrive.protocols.aws.cloudformation.types import (
 from redrive.protocols.aws.cloudformation.types.resource_type import Factory, ResourceType
 
 _PARTS: Final = (
+    *(apigateway, apigateway_methods, apigateway_use),
     *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
     *(nested, s3, sns, sqs, ssm),
 )

@@ -1,0 +1,93 @@
+"""The type of REST APIs' methods, with what is behind them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.protocols.aws.cloudformation.template.parameters import text_of
+from redrive.protocols.aws.cloudformation.types.apigateway import SERVICE, lowered
+from redrive.protocols.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    Made,
+    ResourceType,
+    Wanted,
+    as_text,
+    without_absence,
+)
+from redrive.protocols.aws.wire.errors import AwsError
+
+_METHOD: Final = (
+    *("AuthorizationType", "AuthorizerId", "ApiKeyRequired", "OperationName", "RequestParameters"),
+    *("RequestModels", "RequestValidatorId", "AuthorizationScopes"),
+)
+_INTEGRATION: Final = (
+    *("Type", "Uri", "ConnectionType", "ConnectionId", "Credentials", "RequestParameters"),
+    *("RequestTemplates", "PassthroughBehavior", "CacheNamespace", "CacheKeyParameters"),
+    *("ContentHandling", "TimeoutInMillis"),
+)
+_RESPONSE: Final = ("SelectionPattern", "ResponseParameters", "ResponseTemplates", "ContentHandling")
+
+
+class Method(ResourceType):
+    """`AWS::ApiGateway::Method`, with what is behind it and what it answers; known by a generated id."""
+
+    service = SERVICE
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        given = wanted.properties
+        if wanted.again or wanted.physical_id:
+            await self.delete(ask, wanted)
+        at = _at(given)
+        params = {lowered(name): given[name] for name in _METHOD if name in given}
+        await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **at, **params})
+        for response in given.get("MethodResponses") or ():
+            params = {
+                lowered(name): response[name]
+                for name in ("ResponseModels", "ResponseParameters")
+                if name in response
+            }
+            status = text_of(response["StatusCode"])
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
+        if given.get("Integration"):
+            await _put_integration(ask, at, given["Integration"])
+        return Made(wanted.physical_id or wanted.name)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, wanted)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask(SERVICE, "DeleteMethod", **_at(wanted.properties)))
+
+
+def _at(properties: Mapping[str, Any]) -> dict[str, str]:
+    return {lowered(name): properties[name] for name in ("RestApiId", "ResourceId", "HttpMethod")}
+
+
+async def _put_integration(ask: Ask, at: Mapping[str, str], integration: Mapping[str, Any]) -> None:
+    params = {lowered(name): integration[name] for name in _INTEGRATION if name in integration}
+    if "IntegrationHttpMethod" in integration:
+        params["integrationHttpMethod"] = integration["IntegrationHttpMethod"]
+    await ask(SERVICE, "PutIntegration", **at, **params)
+    for response in integration.get("IntegrationResponses") or ():
+        status = text_of(response["StatusCode"])
+        params = {lowered(name): response[name] for name in _RESPONSE if name in response}
+        if "responseTemplates" in params:
+            params["responseTemplates"] = {
+                kind: as_text(text) for kind, text in params["responseTemplates"].items()
+            }
+        try:
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+        except AwsError as error:
+            if error.code != "NotFoundException":
+                raise
+            # A template may leave the method's response out; without one there is no place for this.
+            await ask(SERVICE, "PutMethodResponse", statusCode=status, **at)
+            await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
+
+
+TYPES: Final[Mapping[str, Factory]] = {"AWS::ApiGateway::Method": Method}
