@@ -320,6 +320,8 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
     time = None
     if isinstance(clock, SimulatedClock):
         time = SimulatedTime(clock, core.engine, core.telemetry, others)
+        for drive in (drive for extension in extensions for drive in extension.drives):
+            drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
     router = make_router(core, extensions, services, time, provision, exposition)
     request_log = RequestLog(router.answer, monotonic) if core.settings.request_log else None

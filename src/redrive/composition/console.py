@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.console.clock_hands import ClockHands
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
 from redrive.console.session import Sessions
@@ -32,9 +33,10 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         bodies_shown=settings.console_bodies == "shown",
         needs_sign_in=settings.auth == "required",
         public_url=settings.public_url,
-        simulated=isinstance(core.runtime.clock, SimulatedClock),
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
+    clock = core.runtime.clock
+    hands = ClockHands(clock.now, clock.next_at) if isinstance(clock, SimulatedClock) else None
     tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
         services=InnerCalls(services, core.runtime),
@@ -43,7 +45,13 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         keyring=core.keyring,
         containers=BlobContainers(core.blob_store),
         tail=tail,
+        hands=hands,
         origins=core.origins or origins_of(settings),
     )
     console = Console(core.engine, sessions, installation, options)
-    return Extension(paths={PATH: console.answer}, listeners=[(tail.losses, ())], close=[console.close])
+    return Extension(
+        paths={PATH: console.answer},
+        listeners=[(tail.losses, ())],
+        close=[console.close],
+        drives=[hands.drive] if hands else [],
+    )

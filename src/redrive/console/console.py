@@ -41,14 +41,12 @@ class ConsoleOptions:
         bodies_shown: Whether messages' bodies are shown.
         needs_sign_in: Whether visitors have to prove who they are.
         public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
-        simulated: Whether the clock is a simulated one.
     """
 
     writes: bool
     bodies_shown: bool
     needs_sign_in: bool
     public_url: str = ""
-    simulated: bool = False
 
 
 class Console:
@@ -156,6 +154,7 @@ class Console:
 
     def _shell(self, visit: Visit, page: Page) -> Mapping[str, Any]:
         """The values that each template has."""
+        hands = self._installation.hands
         return {
             "visit": visit,
             "base": self._base,
@@ -164,7 +163,8 @@ class Console:
             "now": visit.now,
             "version": __version__,
             "live_seconds": page.live_seconds,
-            "simulated": self._options.simulated,
+            "hands": hands,
+            "due": None if hands is None else hands.next_at(),
             "needs_sign_in": self._options.needs_sign_in,
             "rooms": ROOMS,
             "nav_place": visit.place if "account" in visit.args else None,

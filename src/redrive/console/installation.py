@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
+from redrive.console.clock_hands import ClockHands
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
@@ -20,6 +21,7 @@ class Installation:
         telemetry: Metric points and log events.
         settle: Lets what this node counted and logged arrive in `telemetry`, so that a page shows it.
         keyring: The access keys.
+        hands: Moves the clock, where it is a simulated one.
         tail: What just happened on this node.
         containers: The blob containers in this server's own store.
         origins: The settings in effect, as they may be shown, and where each comes from.
@@ -31,4 +33,5 @@ class Installation:
     keyring: Keyring
     containers: BlobContainers
     tail: Tail
+    hands: ClockHands | None
     origins: Sequence[Origin]

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from redrive.console.pages import (
     alarms,
+    clock,
     dead_letters,
     endpoints,
     event_grid,
@@ -77,6 +78,7 @@ ROUTES: Final = (
     Route("POST", "/logout", login.page, open=True, special=login.sign_out),
     _get("/place", overview.chosen),
     _get("/keys", overview.keys),
+    _post("/clock", clock.move),
     _get("/schedules", schedules.lab),
     _get(f"{_P}/schedules", schedules.lab),
     _post(f"{_P}/schedules", schedules.save),

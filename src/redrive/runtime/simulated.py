@@ -56,6 +56,11 @@ class SimulatedClock:
             heapq.heappush(self._calls, (at, next(self._order), entry))
         return entry
 
+    def next_at(self) -> int | None:
+        """The moment (ms) of the next call; None: nothing falls due."""
+        self._drop_cancelled()
+        return self._calls[0][0] if self._calls else None
+
     async def sleep_until(self, at: int) -> None:
         """Return when the clock comes to that moment (ms)."""
         woken = asyncio.get_running_loop().create_future()
@@ -94,10 +99,14 @@ class SimulatedClock:
         self._now = until
 
     def _next_moment(self, until: int) -> int | None:
-        """The moment (ms) of the next call up to then; cancelled ones are dropped, of which each attempt leaves one."""
+        """The moment (ms) of the next call up to then."""
+        self._drop_cancelled()
+        return self._calls[0][0] if self._calls and self._calls[0][0] <= until else None
+
+    def _drop_cancelled(self) -> None:
+        """Drop cancelled calls from the front, of which each attempt leaves one."""
         while self._calls and self._calls[0][2].cancelled:
             heapq.heappop(self._calls)
-        return self._calls[0][0] if self._calls and self._calls[0][0] <= until else None
 
 
 async def _quiet(settle: Callable[[], Awaitable[None]], is_settled: Callable[[], bool]) -> None:

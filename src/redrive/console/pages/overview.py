@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from redrive.access.keys import is_account
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask
@@ -51,6 +52,7 @@ def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
         "name": f"{place.account} · {place.region}",
         "queues": visit.link_in(place, "queues"),
         "dead": visit.link_in(place, "dead-letters"),
+        "event_grid": "" if is_account(place.account) else visit.link_in(place, "event-grid"),
     }
 
 

@@ -1,0 +1,41 @@
+"""The simulated clock: time passes when somebody presses a button of its bar."""
+
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from redrive.console.clock_hands import SPAN_MAX_MS
+from redrive.console.visit import Missing, Redirect, Unusable, Visit
+from redrive.model.durations import show_duration
+
+_NEXT: Final = "next"
+
+
+async def move(visit: Visit) -> Redirect:
+    """Let time pass, and go back to the page that the button was on."""
+    hands = visit.installation.hands
+    if hands is None:
+        raise Missing("This server's clock is the system's, which nobody moves.")
+    before = visit.engine.clock.now()
+    if visit.asked("by") == _NEXT:
+        attempts = await hands.to_next_attempt()
+    else:
+        milliseconds = visit.number("by")
+        if milliseconds > SPAN_MAX_MS:
+            raise Unusable("Time goes on by 31 days at most.")
+        attempts = await hands.forward(milliseconds)
+    passed = show_duration(visit.engine.clock.now() - before)
+    made = (
+        "no delivery was attempted"
+        if not attempts
+        else f"{attempts:,} {'attempt was' if attempts == 1 else 'attempts were'} made"
+    )
+    return Redirect(_back(visit, f"Time went on by {passed}: {made}"))
+
+
+def _back(visit: Visit, told: str) -> str:
+    """The page of the console that the form names, which now tells what happened."""
+    path, _, query = visit.asked("back").partition("?")
+    if not path.startswith(f"{visit.base}/") or "\\" in path or not path.isprintable():
+        path, query = f"{visit.base}/", ""
+    kept = [(name, value) for name, value in parse_qsl(query) if name != "told"]
+    return f"{path}?{urlencode([*kept, ('told', told)])}"
