@@ -36,6 +36,7 @@ from redrive.composition import (
     kms,
     mobile_push,
     monitoring,
+    opentelemetry,
     s3,
     sns,
     sqs,
@@ -221,7 +222,8 @@ async def assembled(
     try:
         core = await _core(settings, runtime, store, engine, meters, url)
         core = replace(core, origins=origins, siblings=siblings)
-        server = _server(core, _extensions(core), declared)
+        collector = opentelemetry.Collector(core)
+        server = _server(core, [*_extensions(core), collector.extension()], declared, collector)
     except BaseException:
         await engine.close()
         raise
@@ -305,7 +307,9 @@ def _extensions(core: Core) -> list[Extension]:
     return [*found, made_of_all]
 
 
-def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> Server:
+def _server(
+    core: Core, extensions: Sequence[Extension], declared: Declared, collector: opentelemetry.Collector
+) -> Server:
     services: dict[str, Facade] = {}
     for extension in extensions:
         extension.register(core.engine)
@@ -324,9 +328,10 @@ def _server(core: Core, extensions: Sequence[Extension], declared: Declared) -> 
             drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
     router = make_router(core, extensions, services, time, provision, exposition)
-    request_log = RequestLog(router.answer, monotonic) if core.settings.request_log else None
+    answer = collector.traced(router.answer)
+    request_log = RequestLog(answer, monotonic) if core.settings.request_log else None
     front = HttpFront(
-        router.answer if request_log is None else request_log.answer,
+        answer if request_log is None else request_log.answer,
         HttpLimits(),
         now=clock.now,
         new_request_id=lambda: core.runtime.message_id().hex(),

@@ -27,7 +27,8 @@ def undelivered(
     confirmation: bool = False,
     name: str = "m-1",
 ) -> Undelivered:
-    return Undelivered(attempted(0, attempt, outcome), handed, confirmation, lambda _: name)
+    last = replace(attempted(0, attempt, outcome), identify=lambda _: name)
+    return Undelivered(last, handed, confirmation)
 
 
 @pytest.fixture

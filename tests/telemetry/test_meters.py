@@ -64,7 +64,7 @@ def test_attempts_are_timed_by_protocol_and_outcome(meters: NodeMeters) -> None:
 
 def undelivered(outcome: Outcome, attempt: Attempt = FAILED, **others: Any) -> Undelivered:
     wanted = {"confirmation": False, "handed": None, **others}
-    return Undelivered(attempted(0, attempt, outcome), identify=lambda _: "m", **wanted)
+    return Undelivered(attempted(0, attempt, outcome), **wanted)
 
 
 def test_undelivered_messages_count_as_dead_letters_or_losses(meters: NodeMeters) -> None:

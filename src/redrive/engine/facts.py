@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition
+from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition, own_id
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
 from redrive.model.replay import is_replayed
@@ -28,6 +28,7 @@ class Attempted:
         transition: The delivery's outcome.
         at: When the attempt ended (ms).
         position: The delivery's place among those of the attempt, from 0.
+        identify: Finds the message's id, as its publisher knows it, in a delivery.
     """
 
     topic: Topic
@@ -37,6 +38,12 @@ class Attempted:
     transition: Transition
     at: int
     position: int = 0
+    identify: Callable[[Delivery], str] = own_id
+
+    @property
+    def message_id(self) -> str:
+        """The message's id, as its publisher knows it."""
+        return self.identify(self.delivery)
 
     @property
     def replayed(self) -> bool:
@@ -92,14 +99,12 @@ class Undelivered:
             dropped or expired.
         handed: The dead-letter queue's answer; None: it has none.
         confirmation: It asked its endpoint whether that wants the others.
-        identify: Finds the message's id, as its publisher knows it, in a delivery.
         letter: A letter of it is on its way to a store of dead letters.
     """
 
     last: Attempted
     handed: Attempt | None
     confirmation: bool
-    identify: Callable[[Delivery], str]
     letter: bool = False
 
     @property
@@ -110,7 +115,7 @@ class Undelivered:
     @property
     def message_id(self) -> str:
         """The message's id, as its publisher knows it."""
-        return self.identify(self.last.delivery)
+        return self.last.message_id
 
 
 class Listener:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redrive.model.attempt import AttemptResult
+from redrive.model.ids import id_text
 
 
 class LinePosition(enum.IntEnum):
@@ -65,6 +66,11 @@ class Delivery:
     headers: bytes | None
     body: str
     failure: str | None = None
+
+
+def own_id(delivery: Delivery) -> str:
+    """The message's id as its publisher knows it, where that is the delivery's own."""
+    return id_text(delivery.message_id)
 
 
 class Outcome(enum.Enum):

@@ -105,6 +105,12 @@ def _check_gateway(url: str) -> None:
         read_gateway(url)
 
 
+def _check_collector(url: str) -> None:
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.query):
+        raise ValueError("is the URL of a collector, like http://127.0.0.1:4318")
+
+
 def _check_token(token: str) -> None:
     if token and not _TOKEN.fullmatch(token):
         raise ValueError("has at least 16 characters of ASCII, and no spaces")
@@ -262,6 +268,11 @@ class Settings:
     )
     log_format: str = _setting("text", "text, or json: an object an event", choices=("text", "json"))
     request_log: bool = _switch("log a line for each request, without bodies and secrets")
+    otlp_endpoint: str = _setting(
+        "",
+        "OpenTelemetry's collector (http://host:4318) that gets traces and metrics; needs redrive[otlp]",
+        check=_check_collector,
+    )
 
     def __post_init__(self) -> None:
         for setting in fields(self):

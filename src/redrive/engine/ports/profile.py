@@ -7,8 +7,7 @@ from typing import Protocol
 from redrive.engine.facts import Attempted
 from redrive.engine.ports.pushing import Plan, PushRequest
 from redrive.model.attempt import Attempt
-from redrive.model.delivery import Delivery
-from redrive.model.ids import id_text
+from redrive.model.delivery import Delivery, own_id
 from redrive.model.message import Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -39,10 +38,6 @@ def whole_envelope(envelope: bytes) -> bytes:
 
 def _never(_: Delivery) -> bool:
     return False
-
-
-def _own_id(delivery: Delivery) -> str:
-    return id_text(delivery.message_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ class SubscriptionContext:
     is_confirmation: Callable[[Delivery], bool] = _never
     retries_refusals: bool = False
     awaits_confirmation: bool = False
-    identify: Callable[[Delivery], str] = _own_id
+    identify: Callable[[Delivery], str] = own_id
 
 
 class DeliveryProfile(Protocol):

@@ -261,7 +261,7 @@ class TopicPublisher:
             if route.refusal is not None:
                 self._tell_refused(routed, route, route.refusal, now)
         if sent:
-            attempts = functools.partial(_attempts, routed, now)
+            attempts = functools.partial(self._attempts, routed, now)
             fact = Accepted(routed.topic, sent, attempts, now, routed.replayed)
             self._listeners.of(routed.topic.dialect).accepted(fact)
 
@@ -280,7 +280,7 @@ class TopicPublisher:
 
     def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
         audience = self._listeners.of(routed.topic.dialect)
-        fact = _attempted(routed, route, refusal, now)
+        fact = self._attempted(routed, route, refusal, now)
         if route.queue is not None and route.new_delivery is not None:
             self._listeners.queues.sent(route.queue, 1, bytes_of(route.new_delivery.body), now)
         audience.attempted(fact)
@@ -289,19 +289,18 @@ class TopicPublisher:
             handed = route.dead_refusal or _accepted(route)
             letter = DeadLettered(routed.topic, route.subscription, fact.delivery, handed, now)
             audience.dead_lettered(letter)
-        identify = self._contexts.of(routed.topic, route.subscription).identify
-        audience.undelivered(Undelivered(fact, handed, confirmation=False, identify=identify))
+        audience.undelivered(Undelivered(fact, handed, confirmation=False))
 
+    def _attempts(self, routed: Routed, now: int) -> list[Attempted]:
+        """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
+        taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
+        return [self._attempted(routed, route, _accepted(route), now) for route in taken]
 
-def _attempts(routed: Routed, now: int) -> list[Attempted]:
-    """The deliveries that went straight into queues; those that entered backlogs have not been tried yet."""
-    taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
-    return [_attempted(routed, route, _accepted(route), now) for route in taken]
-
-
-def _attempted(routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
-    delivery = _as_delivery(routed, route, now)
-    return Attempted(routed.topic, route.subscription, delivery, attempt, route.transition, now)
+    def _attempted(self, routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
+        topic, subscription = routed.topic, route.subscription
+        delivery = _as_delivery(routed, route, now)
+        identify = self._contexts.of(topic, subscription).identify
+        return Attempted(topic, subscription, delivery, attempt, route.transition, now, identify=identify)
 
 
 def _accepted(route: Route) -> Attempt:

@@ -71,7 +71,9 @@ class DeliveryAttempt:
         transitions = self._decided or await self._decide_when_counted(results, now)
         taker = queue if attempt.delivered else None
         items = [
-            SettleItem(Attempted(context.topic, context.subscription, *ended, now, position), taker)
+            SettleItem(
+                Attempted(context.topic, context.subscription, *ended, now, position, context.identify), taker
+            )
             for position, ended in enumerate(zip(self._deliveries, results, transitions, strict=True))
         ]
         await self._settle(items, now)
@@ -84,7 +86,15 @@ class DeliveryAttempt:
         transition = EXPIRED if context.dead_letter is None else DEAD_LETTERED
         untried = [replace(delivery, attempts=delivery.attempts - 1) for delivery in self._deliveries]
         facts = [
-            Attempted(context.topic, context.subscription, delivery, OVERDUE, transition, now)
+            Attempted(
+                context.topic,
+                context.subscription,
+                delivery,
+                OVERDUE,
+                transition,
+                now,
+                identify=context.identify,
+            )
             for delivery in untried
         ]
         await self._settle([SettleItem(fact) for fact in facts], now)

@@ -221,8 +221,8 @@ class AttemptSettlement:
             audience.expired(fact)
         if item.met and fact.transition.outcome not in _UNLOST:
             confirmation = self._context.is_confirmation(fact.delivery)
-            follows, identify = item.follow_ups is not None, self._context.identify
-            audience.undelivered(Undelivered(fact, item.handed, confirmation, identify, letter=follows))
+            follows = item.follow_ups is not None
+            audience.undelivered(Undelivered(fact, item.handed, confirmation, letter=follows))
 
 
 def _log(fact: Attempted) -> None:
