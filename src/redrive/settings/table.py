@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.settings.database_url import hosts_of
