@@ -1,1 +1,1 @@
-"""What is shipped: the wheel, and the files in `deploy/`."""
+"""The files that are shipped: the wheel, and those in `deploy/`."""

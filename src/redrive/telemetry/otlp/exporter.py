@@ -1,4 +1,4 @@
-"""What is sent to a collector, and when: spans as they end, in batches; metrics once a minute, and at the end.
+"""The way to a collector: spans go as they end, in batches; metrics once a minute, and at the end.
 
 The SDK's own variables count as everywhere: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES name the node,
 OTEL_TRACES_SAMPLER says how many traces are kept, OTEL_EXPORTER_OTLP_HEADERS brings a token.
