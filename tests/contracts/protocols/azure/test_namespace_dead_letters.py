@@ -1,7 +1,9 @@
 """Events of a namespace that nobody could process: in a queue to look into and send back, and in blobs."""
 
 import datetime as dt
+import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,31 +20,40 @@ from tests.contracts.protocols.azure.namespaces import (
     orders,
     tokens,
 )
-from tests.services.server import Server, new_server
+from tests.services.postgres import DatabaseMaker
+from tests.services.server import Server, serving
 
 MINUTE = 60
 LETTERS = "dead-letters:namespaces:shop:orders:billing"
 PLACE = {"subscription": SUBSCRIPTION, "group": GROUP}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
-    sqlite = request.param == "sqlite"
-    store = f"sqlite:///{tmp_path}/redrive.db" if sqlite else request.getfixturevalue("postgres_database")
-    blobs = ("--blob-store", str(tmp_path / "blobs"))
-    one = new_server(store, "--clock", "simulated", *blobs, directory=tmp_path)
-    one.start()
-    make_container(one)
-    try:
-        yield one
-    finally:
-        one.kill()
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def started(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database_maker: DatabaseMaker
+) -> Iterator[Server]:
+    """A server on each store that keeps its blobs in a folder of its own, where a test may kill it."""
+    directory = tmp_path_factory.mktemp("namespaces")
+    flags = ("--clock", "simulated", "--allow-reset", "--blob-store", str(directory / "blobs"))
+    with ExitStack() as stack:
+        sqlite = f"sqlite:///{directory}/redrive.db"
+        store = sqlite if request.param == "sqlite" else stack.enter_context(database_maker.database())
+        yield stack.enter_context(serving(store, *flags, directory=directory))
 
 
 @pytest.fixture
-def blobs(tmp_path: Path) -> Path:
+def server(started: Server, blobs: Path) -> Server:
+    """The server, empty."""
+    started.reset()
+    shutil.rmtree(blobs.parent, ignore_errors=True)
+    make_container(started)
+    return started
+
+
+@pytest.fixture
+def blobs(started: Server) -> Path:
     """The container's folder."""
-    return tmp_path / "blobs" / "letters" / "dead"
+    return started.log.parent / "blobs" / "letters" / "dead"
 
 
 def letters(shop: Shop) -> list[Any]:
