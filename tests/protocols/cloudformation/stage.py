@@ -1,6 +1,7 @@
 """A whole server in this process, without its front, on a simulated clock: stacks by calls from within."""
 
 import json
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -104,6 +105,7 @@ class Stage:
         mappings = await self.ask("lambda", "ListEventSourceMappings")
         aliases = await self.ask("kms", "ListAliases")
         parameters = await self.ask("ssm", "DescribeParameters")
+        roles = await self.ask("iam", "ListRoles")
         found = {
             "queues": list(queues.get("QueueUrls") or ()),
             "topics": [one["TopicArn"] for one in topics["Topics"]],
@@ -116,6 +118,7 @@ class Stage:
                 one["AliasName"] for one in aliases["Aliases"] if "alias/aws/" not in one["AliasName"]
             ],
             "parameters": [one["Name"] for one in parameters["Parameters"]],
+            "roles": [one["RoleName"] for one in roles["Roles"]],
         }
         return {kind: names for kind, names in found.items() if names}
 
@@ -132,9 +135,17 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(store: str = "sqlite://:memory:") -> AsyncIterator[Stage]:
-    settings = Settings(store=store, functions="on", clock="simulated", skip_queue_waits=True)
-    async with assembled(settings, URL) as server:
-        assert isinstance(server.core.runtime.clock, SimulatedClock)
-        await server.open()
-        yield Stage(server)
+async def stage(store: str = "sqlite://:memory:", auth: str = "off") -> AsyncIterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="redrive-blobs-") as blobs:
+        settings = Settings(
+            store=store,
+            auth=auth,
+            functions="on",
+            clock="simulated",
+            skip_queue_waits=True,
+            blob_store=blobs,
+        )
+        async with assembled(settings, URL) as server:
+            assert isinstance(server.core.runtime.clock, SimulatedClock)
+            await server.open()
+            yield Stage(server)
