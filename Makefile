@@ -20,7 +20,7 @@ help: ## Show this list
 run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 	$(BIN)/redrive serve $(args)
 
-demo: $(VENV)/run.stamp ## Watch one message published, failed, retried, dead-lettered and redriven
+demo: $(VENV)/run.stamp ## Watch orders published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
 test: check postgresql azurite rabbitmq bubblewrap java az chromium axe ## Run every check and every test
@@ -60,7 +60,7 @@ clean: ## Remove what was installed and cached here
 
 # A stamp is newer than the lists it was installed from, so a second run installs nothing.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --constraint constraints.txt --editable '.[functions]'
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip compiler

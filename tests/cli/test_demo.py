@@ -20,6 +20,7 @@ def test_the_demo_ends_as_it_says_in_a_few_seconds() -> None:
     assert "✘" not in told.stdout
     assert "…" not in told.stdout
     assert "\n                   │     └─ unreachable ────────► Rental-Fulfilment-Fanout-DLQ\n" in told.stdout
+    assert "└─ unreachable ────────► Rental-Billing-Fanout-DLQ ● 1\n" in told.stdout
 
 
 def test_the_demo_that_stays_shows_its_dead_orders_until_somebody_ends_it() -> None:

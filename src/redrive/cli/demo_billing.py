@@ -1,4 +1,7 @@
-"""The demo's billing system: a real HTTP service that can be told to fail."""
+"""The demo's billing system: a real HTTP service that can be told to fail.
+
+A function posts orders to it, or a topic notifications that have them.
+"""
 
 import json
 import threading
@@ -15,11 +18,11 @@ SECONDS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One notification that came.
+    """One order that came.
 
     Attributes:
         at: The server's simulated time (s since the epoch).
-        order: The message.
+        order: Its name, or the message of the notification.
         status: What was answered.
     """
 
@@ -53,12 +56,12 @@ class Billing:
         """The visits of an order: their number and their answers."""
         return [visit for visit in self.visits if visit.order == order]
 
-    def receive(self, notification: dict[str, Any]) -> int:
+    def receive(self, document: dict[str, Any]) -> int:
         """Answer one request: confirm, or take an order as well as the service can at the moment."""
-        if notification["Type"] == "SubscriptionConfirmation":
-            with urllib.request.urlopen(notification["SubscribeURL"], timeout=SECONDS_MAX):  # noqa: S310 - loopback
+        if document.get("Type") == "SubscriptionConfirmation":
+            with urllib.request.urlopen(document["SubscribeURL"], timeout=SECONDS_MAX):  # noqa: S310 - loopback
                 return 200
-        order = notification["Message"]
+        order = document["Message"] if "Message" in document else document["order"]
         status = self.answers(len(self.visits_of(order)) + 1)
         self.visits.append(Visit(self._now(), order, status))
         return status
