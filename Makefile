@@ -150,7 +150,7 @@ java: .java/stamp ## Install a JDK and Maven, and fetch jars, for the tests
 	    apt-get install -qq -y --no-install-recommends openjdk-17-jdk-headless maven </dev/null; \
 	} || { echo 'Could not install Java; the tests need it: apt-get install openjdk-17-jdk-headless maven'; exit 1; }
 	@mkdir -p .java && cp $^ .java/
-	cd .java && mvn --quiet --batch-mode generate-resources && javac -d classes -cp 'client/*:sdk/*' *.java
+	cd .java && mvn --quiet --batch-mode generate-resources && javac -d classes -cp 'client/*:sdk/*:sdk1/*' *.java
 	@touch $@
 
 # Proton, which speaks AMQP, comes as C.

@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 
 
 def run(server: Server, folder: Path, *command: str) -> str:
-    """What a command of the page says, in the environment that the page sets."""
+    """The last line that a command of the page prints, in the environment that the page sets."""
     environment = {
         **os.environ,
         "AWS_ENDPOINT_URL": server.url,

@@ -171,7 +171,7 @@ class Story:
         return self.billing.visits_of(order)
 
     def failures(self) -> list[Mapping[str, Any]]:
-        """What the topic's delivery log tells of failures."""
+        """The failures that the topic's delivery log tells of."""
         group = f"sns/us-east-1/{ACCOUNT}/Rental-Orders/Failure"
         events = self._logs.filter_log_events(logGroupName=group)["events"]
         return [json.loads(event["message"])["delivery"] for event in events]

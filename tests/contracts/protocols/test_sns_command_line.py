@@ -99,9 +99,12 @@ def test_subscriptions_and_messages(server: Server, aws: Aws, together: Callable
         token = ("--token", webhook.next().document["Token"])
         subscription = ("--subscription-arn", arn)
         raw = ("--attribute-name", "RawMessageDelivery", "--attribute-value", "true")
-        confirmed, _ = together(
+        policy = orjson.dumps({"deadLetterTargetArn": Sqs(server).queue().arn}).decode()
+        redrive = ("--attribute-name", "RedrivePolicy", "--attribute-value", policy)
+        confirmed, *_ = together(
             ("confirm-subscription", *topic, *token),
             ("set-subscription-attributes", *subscription, *raw),
+            ("set-subscription-attributes", *subscription, *redrive),
         )
         both = {arn, confirmed["SubscriptionArn"]}
         everybodys, topics, shown = together(
@@ -111,7 +114,8 @@ def test_subscriptions_and_messages(server: Server, aws: Aws, together: Callable
         )
         assert {one["SubscriptionArn"] for one in everybodys["Subscriptions"]} == both
         assert {one["SubscriptionArn"] for one in topics["Subscriptions"]} == both
-        assert shown["Attributes"]["RawMessageDelivery"] == "true"
+        attributes = shown["Attributes"]
+        assert (attributes["RawMessageDelivery"], attributes["RedrivePolicy"]) == ("true", policy)
         attribute = '{"n": {"DataType": "Number", "StringValue": "7"}}'
         sent = aws("publish", *topic, "--message", "one", "--subject", "s", "--message-attributes", attribute)
         document = webhook.next().document

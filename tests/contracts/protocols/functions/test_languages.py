@@ -1,6 +1,7 @@
 """One handler in four languages, called in every way, and Amazon's SDK for Java as a client."""
 
 import io
+import os
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -128,3 +129,24 @@ def test_amazon_s_sdk_for_java_is_a_client_like_any_other(server: Server) -> Non
         "taken 202",
         "refused 404",
     ], done.stderr
+
+
+def test_the_program_of_amazon_s_article_sets_a_redrive_policy(server: Server) -> None:
+    workshop = Workshop(server)
+    topic, queue, dead = workshop.sns.topic(), workshop.sqs.queue(), workshop.sqs.queue()
+    subscription = topic.subscribe("sqs", queue.arn)
+    java = ("java", "-XX:TieredStopAtLevel=1", "-cp", f"{_JAVA}/classes:{_JAVA}/sdk1/*")
+    done = subprocess.run(
+        [*java, "RedrivePolicy", server.url, subscription, dead.arn],
+        env={"PATH": os.environ["PATH"], "AWS_ACCESS_KEY_ID": workshop.account, "AWS_SECRET_KEY": "secret"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert orjson.loads(done.stdout) == {"deadLetterTargetArn": dead.arn}
+    queue.call("delete_queue")
+    topic.publish("an order")
+    server.advance(1)
+    assert orjson.loads(dead.one()["Body"])["Message"] == "an order"
