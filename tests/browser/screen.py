@@ -12,6 +12,7 @@ from selenium.common.exceptions import (
 )
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -26,6 +27,17 @@ _EXCHANGED: Final = (
     ElementClickInterceptedException,
     ElementNotInteractableException,
 )
+_STOPS_MAX: Final = 60
+_FOCUSED: Final = (
+    "const at = document.activeElement;"
+    " return at.matches('a, button, input, select') ? (at.labels?.[0] ?? at).innerText : ''"
+)
+_LATER: Final = """
+const [ms, done] = arguments, real = Date.now;
+Date.now = () => real() + ms;
+let ticks = 0;
+const timer = setInterval(() => { if (++ticks === 4) { clearInterval(timer); done(); } }, 250);
+"""
 _AXE: Final = """
 const [rules, done] = arguments;
 const only = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
@@ -46,6 +58,7 @@ class Screen:
         """
         self._chrome = chrome
         self._axe = axe
+        self._scripts: list[str] = []
 
     # ---- going -----------------------------------------------------------------------------------------------
 
@@ -62,6 +75,10 @@ class Screen:
         """Press the first link or button of the page that says this; return when the next page is there."""
         path = f"//main//*[self::a or self::button][starts-with(normalize-space(.), '{text}')]"
         self.leaving(lambda: _click(self._chrome.find_element(By.XPATH, path)))
+
+    def follow(self, css: str) -> None:
+        """Follow the first link of this kind; return when the next page is there."""
+        self.leaving(lambda: _click(self._chrome.find_element(By.CSS_SELECTOR, css)))
 
     def leaving(self, act: Callable[[], object]) -> None:
         """Do what leads to another page, and return when that is there.
@@ -131,6 +148,15 @@ class Screen:
         """Type, wherever the focus is."""
         ActionChains(self._chrome).send_keys(*keys).perform()
 
+    def tab_to(self, text: str, *keys: str) -> None:
+        """Press the tabulator until the focus is on what says this, and then these keys."""
+        for _ in range(_STOPS_MAX):
+            self.keys(Keys.TAB)
+            if text in str(self.run(_FOCUSED)):
+                self.keys(*keys)
+                return
+        raise AssertionError(f"the tabulator never comes to {text!r}")
+
     def run(self, script: str, *args: object) -> Any:
         """Run a script in the page; the answer."""
         return self._chrome.execute_script(script, *args)
@@ -171,6 +197,20 @@ class Screen:
         """Give a command of Chromium's own protocol."""
         return self._chrome.execute_cdp_cmd(name, params)
 
+    def before_each_page(self, script: str) -> None:
+        """Run a script in each page before its own, until `leave`."""
+        made = self.command("Page.addScriptToEvaluateOnNewDocument", source=script)
+        self._scripts.append(made["identifier"])
+
+    def pass_time(self, seconds: int) -> None:
+        """Let the page's clock jump, and its own clockwork look at it a few times."""
+        self._chrome.execute_async_script(_LATER, seconds * 1000)
+
+    def requests(self) -> int:
+        """The number of requests that the page has made since it was loaded."""
+        number: int = self.run("return performance.getEntriesByType('resource').length")
+        return number
+
     # ---- judging ---------------------------------------------------------------------------------------------
 
     def axe(self, *rules: str) -> list[str]:
@@ -187,11 +227,20 @@ class Screen:
 
     def leave(self) -> None:
         """Go where nothing asks the server any more, as on the first day."""
+        self.command("Storage.clearDataForOrigin", origin=_origin(self.url), storageTypes="local_storage")
         self._chrome.get("about:blank")
+        while self._scripts:
+            self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self._scripts.pop())
         self.command("Emulation.clearDeviceMetricsOverride")
         self.media()
         self.scripts(on=True)
 
 
 def _click(element: WebElement) -> None:
+    """Click on an element in the middle of the window: at its edges are bars that stay."""
+    element.parent.execute_script("arguments[0].scrollIntoView({ block: 'center' })", element)
     element.click()
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/")[:3])

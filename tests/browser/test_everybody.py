@@ -14,7 +14,7 @@ _OF_COLOUR: Final = ("color-contrast", "link-in-text-block")
 def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
     screen: Screen, sns: Sns, server: Server, webhook: Webhook
 ) -> None:
-    name = dead_orders(sns, server, webhook)
+    dead = dead_orders(sns, server, webhook)
     screen.open(f"{server.url}/")
     screen.press("Look")
     room = screen.url.partition("/dead-letters")[0]
@@ -38,8 +38,11 @@ def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
                 "metrics",
             )
         ),
-        *(f"{room}/dead-letters/{name}{path}" for path in ("", "?cause=all", "/plan?what=all&cause=all")),
-        *(f"{room}/queues/{name}{path}" for path in ("", "/messages", "/send")),
+        *(
+            f"{room}/dead-letters/{dead.name}{path}"
+            for path in ("", "?cause=all", "/plan?what=all&cause=all")
+        ),
+        *(f"{room}/queues/{dead.name}{path}" for path in ("", "/messages", "/send")),
         letter,
         f"{letter.partition('?')[0]}/edit",
     ]

@@ -136,6 +136,7 @@ def pages_of(world: World, seq: int) -> list[str]:
         f"{dead}?cause=all",
         f"{dead}?cause={world.orders.id}:server_error%20503&order=oldest",
         f"{dead}?q=order",
+        f"{dead}/search?cause={world.orders.id}:server_error%20503&q=order",
         f"{dead}/plan?what=all&cause={world.orders.id}:server_error%20503",
         f"{dead}/plan?what=picked&id={seq}",
         f"{dead}/{seq}",

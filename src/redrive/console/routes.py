@@ -84,6 +84,7 @@ ROUTES: Final = (
     _post(f"{_P}/schedules", schedules.save),
     _get(_DEAD, dead_letters.listed),
     _get(f"{_DEAD}/{{queue}}", dead_letters.workbench),
+    _get(f"{_DEAD}/{{queue}}/search", dead_letters.search_slice),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
     _post(f"{_DEAD}/{{queue}}/plan", redrives.start),
     _post(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside),

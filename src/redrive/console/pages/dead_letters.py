@@ -74,6 +74,17 @@ async def workbench(visit: Visit) -> Page:
     return Page("workbench.html", values, live_seconds=10)
 
 
+async def search_slice(visit: Visit) -> Page:
+    """The next slice of a search: what the workbench asks for by itself until it is stopped."""
+    queue = await visit.queue()
+    asked = visit.asked("cause", "all")
+    key = None if asked == "all" else read_cause(asked)
+    look = await _look(visit, queue, key)
+    letters = await visit.engine.operations.letters_of(look.shown)
+    rows = [_row(visit, letter) for letter in letters]
+    return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look.values})
+
+
 def chosen_group(visit: Visit, groups: Sequence[FailureGroup]) -> FailureGroup | None:
     """The cause that the visitor chose; else, where nothing is said, the most frequent.
 
@@ -177,11 +188,13 @@ async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
     )
     asked = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
     here = ("dead-letters", queue.name.name)
+    of_cause = {**asked, "cause": "all" if key is None else cause_id(key)}
     values = {
         "q": text,
         "newest": newest,
         "looked": looked,
         "next": visit.link(*here, **asked, after=last, looked=looked or None) if more else "",
+        "slice": visit.link(*here, "search", **of_cause, after=last, looked=looked) if more and text else "",
         "first": visit.link(*here, **asked) if after else "",
         "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
     }

@@ -98,7 +98,7 @@ async def task(visit: Visit) -> Page:
     """A task: how far it is, how the messages fare that it moved, and what can be done about it."""
     queue = await visit.queue()
     found = await _task(visit, queue)
-    seconds = max(1, visit.now - max(found.started_at, found.starts_at, found.resumed_at)) / 1000
+    seconds = max(1000, visit.now - max(found.started_at, found.starts_at, found.resumed_at)) / 1000
     rate = (found.moved - found.moved_before) / seconds if found.state is TaskState.RUNNING else 0
     left = max(0, found.to_move - found.moved)
     values: dict[str, Any] = {

@@ -96,6 +96,44 @@ countPicks();
 
 document.getElementById("plan")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 
+// ---- a search goes on by itself, slice by slice, until a page is found or somebody stops it
+
+const search = document.getElementById("search");
+const FOUND_MAX = 50;
+let searching = Boolean(search?.dataset.next);
+
+async function slice(url) {
+  const answer = await fetch(url, { headers: { "HX-Request-Type": "partial" } });
+  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+  return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("slice");
+}
+
+async function searchOn() {
+  const bar = search.querySelector("progress");
+  const rows = document.getElementById("letters");
+  let next = search.dataset.next, looked = Number(search.dataset.looked), found = Number(search.dataset.found);
+  bar.parentElement.hidden = false;
+  while (searching && next && found < FOUND_MAX) {
+    const part = await slice(next);
+    if (found === 0 && Number(part.dataset.found)) rows.replaceChildren();
+    rows.append(...part.querySelectorAll("tr[data-row]"));
+    found += Number(part.dataset.found);
+    looked = Number(part.dataset.looked);
+    next = part.dataset.next;
+    bar.max = Math.max(bar.max, looked);
+    bar.value = looked;
+    const more = next ? (searching ? "; looking on" : "; stopped") : "";
+    search.querySelector("[role=status]").textContent = `${found} found among ${looked.toLocaleString("en")} messages looked at${more}.`;
+  }
+  bar.parentElement.hidden = true;
+  const onward = document.getElementById("next");
+  if (onward && next) onward.href = next.replace("/search?", "?");
+  else onward?.remove();
+}
+
+document.getElementById("search-stop")?.addEventListener("click", () => { searching = false; });
+if (searching) searchOn().catch((error) => failed(error.message));
+
 // ---- signing in by a link: its token is behind the #, which no log has
 
 const login = document.getElementById("login");

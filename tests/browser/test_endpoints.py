@@ -1,0 +1,50 @@
+"""Stories of endpoints: rested ones that are back, and those that only may be looked at."""
+
+import orjson
+
+from tests.browser.dying import rest_when_failing
+from tests.browser.screen import Screen
+from tests.cli.telling import POLICY, confirmed, fail
+from tests.contracts.protocols.sns import Sns, Webhook
+from tests.services.server import Server
+
+
+def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    topic = sns.topic()
+    subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
+    rest_when_failing(server, topic, subscription)
+    fail(server, webhook.url, 404)
+    topic.publish("refused")
+    server.advance(1)
+    fail(server, webhook.url, None)
+    topic.publish("held")
+    endpoints = f"{server.url}/_redrive/console/{sns.account}/{sns.region}/endpoints"
+    screen.open(endpoints)
+    assert "1 resting" in screen.text()
+    assert "client_error 404" in screen.text("tr[data-row]")
+    assert "until" in screen.text("tr[data-row]")
+    with screen.other_tab():
+        screen.open(endpoints)
+        screen.press("Lift")
+        screen.wait_for("is served again: what waited is tried now")
+        assert webhook.next().document["Message"] == "held"
+    screen.wait_for("No endpoint rests or fails.")
+
+
+def test_what_does_not_rest_is_not_lifted(screen: Screen, sns: Sns, server: Server, webhook: Webhook) -> None:
+    topic = sns.topic()
+    subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
+    rest_when_failing(server, topic, subscription)
+    fail(server, webhook.url, 404)
+    topic.publish("refused")
+    server.advance(1)
+    fail(server, webhook.url, None)
+    screen.open(f"{server.url}/_redrive/console/{sns.account}/{sns.region}/endpoints")
+    screen.click("#live-switch")
+    server.advance(3600)  # the rest ends by itself
+    topic.publish("served")
+    server.advance(1)
+    screen.press("Lift")
+    screen.wait_for("was not resting")

@@ -1,0 +1,108 @@
+"""Stories of one message: mended, seen as it arrives, and found among many."""
+
+import re
+from urllib.parse import quote
+
+from tests.browser.dying import BAD, came, dead_orders, order, waiting
+from tests.browser.screen import Screen
+from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.protocols.sqs import Queue, entries
+from tests.services.server import Server
+
+MANY = 2_100  # a slice of a search looks at 2,000
+
+
+def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_alone(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    screen.open(f"{server.url}/")
+    screen.press("Look")
+    screen.follow("a.cause[href*='400']")
+    screen.follow("tr[data-row] td a")
+    screen.press("Edit a copy")
+    body = screen.find("textarea").get_attribute("value") or ""
+    screen.fill("textarea", body.replace("}", ""))
+    screen.press("Check")
+    assert re.search(r"none now: line \d+, column \d+", screen.text())
+    screen.fill("textarea", body.replace("EURO", "EUR"))
+    screen.press("Check")
+    assert [line.text for line in screen.all(".diff .gone, .diff .new")] == [
+        '-   "currency": "EURO",',
+        '+   "currency": "EUR",',
+    ]
+    screen.press("Replace and redrive")
+    screen.wait_for("was sent with its new body")
+    server.advance(1)
+    (mended,) = came(webhook, 1)
+    assert re.sub(r"\s", "", mended) in [
+        re.sub(r"\s", "", order(400, each)).replace("EURO", "EUR") for each in range(BAD)
+    ]
+    assert '"paid": 12345678901234567890' in mended
+    assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
+
+
+def test_a_message_is_seen_as_it_arrives_and_is_not_received_by_looking(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    queue = sns.sqs.queue()
+    screen.open(f"{server.url}/_redrive/console/{sns.account}/{sns.region}/queues/{queue.name}/messages")
+    screen.run("window.sameDocument = true")
+    queue.send("first")
+    screen.wait_for("first")
+    screen.click("#live-switch")
+    assert screen.text("#live-switch") == "Paused"
+    asked = screen.requests()
+    queue.send("second")
+    screen.pass_time(10)
+    assert screen.requests() == asked
+    assert "second" not in screen.text()
+    screen.click("#live-switch")
+    screen.wait_for("second")
+    screen.run("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+    asked = screen.requests()
+    screen.pass_time(10)
+    assert screen.requests() == asked
+    assert screen.run("return window.sameDocument")
+    received = queue.receive(AttributeNames=["ApproximateReceiveCount"])
+    assert {each["Attributes"]["ApproximateReceiveCount"] for each in received} == {"1"}
+
+
+def test_an_order_is_found_among_many_and_the_link_finds_it_again(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    fill(dead)
+    room = f"{server.url}/_redrive/console/{sns.account}/{sns.region}"
+    query = quote("body.order:503007")
+    screen.open(f"{room}/dead-letters/{dead.name}?cause=all&q={query}")
+    screen.wait_for(f"1 found among {MANY + 16:,} messages looked at.")
+    screen.open(screen.url)
+    screen.wait_for("1 found among")
+    screen.follow("tr[data-row] td a")
+    assert "3 attempts" in screen.text()
+    assert len(screen.all("svg.timeline circle")) == 3
+
+
+def test_a_search_stops_when_it_is_told_to(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    fill(dead)
+    screen.before_each_page(
+        "const real = window.fetch; window.fetch = async (...all) => {"
+        " await new Promise((go) => { window.letGo = go; }); return real(...all); };"
+    )
+    room = f"{server.url}/_redrive/console/{sns.account}/{sns.region}"
+    screen.open(f"{room}/dead-letters/{dead.name}?cause=all&q=absent")
+    screen.until(lambda: screen.run("return Boolean(window.letGo)"))
+    screen.click("#search-stop")
+    screen.run("window.letGo()")
+    screen.until(lambda: not screen.find("#search progress").is_displayed())
+    assert "0 found among" in screen.text("#search")
+
+
+def fill(queue: Queue) -> None:
+    """Send more than a slice of a search looks at."""
+    for start in range(0, MANY, 10):
+        queue.send_batch(*entries(*(f'{{"order": {each}}}' for each in range(start, start + 10))))
