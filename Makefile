@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test browser quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
+.PHONY: help run demo test browser pictures quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: check postgresql azurite rabbitmq bubblewrap java az chromium axe ## Run e
 
 browser: $(VENV)/test.stamp chromium axe ## Try the console in Chromium
 	$(BIN)/pytest --numprocesses=0 tests/browser $(args)
+
+pictures: $(VENV)/test.stamp chromium axe ## Take the documentation's pictures of the console anew
+	$(BIN)/python -m tests.browser.pictures
 
 quick: $(VENV)/test.stamp ## Run the tests that need nothing but Python, in under a minute
 	$(PYTEST) --quick --hypothesis-profile=quick $(QUICK_TESTS) $(args)

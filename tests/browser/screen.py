@@ -211,6 +211,10 @@ class Screen:
         number: int = self.run("return performance.getEntriesByType('resource').length")
         return number
 
+    def picture(self) -> bytes:
+        """The window as a PNG."""
+        return self._chrome.get_screenshot_as_png()
+
     # ---- judging ---------------------------------------------------------------------------------------------
 
     def axe(self, *rules: str) -> list[str]:

@@ -33,7 +33,9 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     screen.wait_for("No endpoint rests or fails.")
 
 
-def test_an_endpoint_that_is_served_again_is_not_lifted(screen: Screen, sns: Sns, server: Server, webhook: Webhook) -> None:
+def test_an_endpoint_that_is_served_again_is_not_lifted(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
     topic = sns.topic()
     subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
     rest_when_failing(server, topic, subscription)

@@ -14,7 +14,7 @@ from redrive.console.navigation import ROOMS
 from redrive.console.rendering import Renderer
 from redrive.console.session import SESSION_SECONDS, Session, Sessions
 from redrive.console.static import StaticFiles
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.protocols.aws.wire.errors import AwsError
@@ -127,6 +127,8 @@ class Console:
             answered = await route.special(visit, self._sessions, request.client_host)
         else:
             answered = await route.page(visit)
+        if isinstance(answered, File):
+            return _kept(answered)
         if isinstance(answered, Redirect):
             headers = {}
             if answered.cookie is not None:
@@ -224,3 +226,9 @@ def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:
     return Response(
         303, b"", "text/plain", {"Location": location, "Cache-Control": "no-store", **(headers or {})}
     )
+
+
+def _kept(file: File) -> Response:
+    """A file that a browser keeps and never shows: names of queues are letters, digits, `-`, `_` and `.` alone."""
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"', "Cache-Control": "no-store"}
+    return Response(200, file.body, file.content_type, headers)

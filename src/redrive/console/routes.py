@@ -11,6 +11,7 @@ from redrive.console.pages import (
     alarms,
     clock,
     dead_letters,
+    downloads,
     endpoints,
     event_grid,
     functions,
@@ -29,9 +30,9 @@ from redrive.console.pages import (
     topics,
 )
 from redrive.console.session import Sessions
-from redrive.console.visit import Page, Redirect, Visit
+from redrive.console.visit import File, Page, Redirect, Visit
 
-Answered: TypeAlias = Page | Redirect
+Answered: TypeAlias = Page | Redirect | File
 PageFunction: TypeAlias = Callable[[Visit], Awaitable[Answered]]
 SignIn: TypeAlias = Callable[[Visit, Sessions, str], Awaitable[Answered]]
 
@@ -84,6 +85,7 @@ ROUTES: Final = (
     _post(f"{_P}/schedules", schedules.save),
     _get(_DEAD, dead_letters.listed),
     _get(f"{_DEAD}/{{queue}}", dead_letters.workbench),
+    _get(f"{_DEAD}/{{queue}}/download", downloads.download),
     _get(f"{_DEAD}/{{queue}}/search", dead_letters.search_slice),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
     _post(f"{_DEAD}/{{queue}}/plan", redrives.start),

@@ -172,3 +172,18 @@ class Redirect:
 
     location: str
     cookie: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to be kept by who visits.
+
+    Attributes:
+        name: Its name.
+        content_type: Its media type.
+        body: All of it: a page's answers are not streamed, so that what makes one bounds it.
+    """
+
+    name: str
+    content_type: str
+    body: bytes

@@ -196,6 +196,10 @@ async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
         "next": visit.link(*here, **asked, after=last, looked=looked or None) if more else "",
         "slice": visit.link(*here, "search", **of_cause, after=last, looked=looked) if more and text else "",
         "first": visit.link(*here, **asked) if after else "",
+        "download": [
+            (kind, visit.link(*here, "download", **{**of_cause, "order": ""}, format=kind))
+            for kind in ("jsonl", "csv")
+        ],
         "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
     }
     return _Look(shown, values)

@@ -1,0 +1,37 @@
+"""Debian's Chromium with the driver of the same package, as a screen."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from tests.browser.screen import Screen
+
+AXE: Final = Path(__file__).parents[2] / ".axe/node_modules/axe-core/axe.min.js"
+_ARGUMENTS: Final = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--window-size=1280,900", "--hide-scrollbars", "--force-color-profile=srgb"),
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Screen]:
+    """A browser for the time of a block."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    assert binary, "Chromium is missing: make chromium"
+    assert driver, "Chromium's driver is missing: make chromium"
+    assert AXE.exists(), "axe-core is missing: make axe"
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in _ARGUMENTS:
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield Screen(chrome, AXE.read_text())
+    finally:
+        chrome.quit()
