@@ -18,7 +18,6 @@ from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.names import arn_of
 from redrive.protocols.aws.lambda_.records import FunctionUrl
 from redrive.protocols.aws.lambda_.streaming import begin
-from redrive.protocols.aws.lambda_.url_cors import preflight, shared
 from redrive.protocols.aws.lambda_.url_events import AnswerMalformed, event_of, response_of
 from redrive.protocols.aws.lambda_.url_records import (
     FUNCTION_URL,
@@ -28,6 +27,7 @@ from redrive.protocols.aws.lambda_.url_records import (
     target_of,
 )
 from redrive.protocols.aws.lambda_.url_streams import streamed_response
+from redrive.protocols.aws.wire.cors import preflight, shared
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, Response

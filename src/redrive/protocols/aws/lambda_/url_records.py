@@ -2,20 +2,18 @@
 
 import re
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import ClassVar, Final, NamedTuple
-from urllib.parse import urlsplit
 
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
+from redrive.protocols.aws.wire.hosted_urls import hosted_url
 from redrive.protocols.http import Request
 
 PATH: Final = "/_redrive/function-url/"
 _HOST: Final = re.compile(r"([a-z0-9]{32})\.lambda-url\.[a-z0-9-]+\..+")
 _IN_HOST: Final = ".lambda-url."
 _HOST_CHARS_MAX: Final = 300
-_HERE: Final = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +66,5 @@ def target_of(request: Request) -> UrlTarget | None:
 
 
 def url_text(base_url: str, url_id: str, region: str) -> str:
-    """The URL as callers are told it.
-
-    Names below `localhost` lead to this machine (RFC 6761), so the id stands in the host as on AWS; names below an
-    address or a container's name lead nowhere, so there it stands in the path. Both forms work everywhere.
-    """
-    parts = urlsplit(base_url)
-    if not _is_here(parts.hostname or ""):
-        return f"{base_url}{PATH}{url_id}/"
-    port = "" if parts.port is None else f":{parts.port}"
-    return f"{parts.scheme}://{url_id}{_IN_HOST}{region}.{_HERE}{port}/"
-
-
-def _is_here(host: str) -> bool:
-    if host == _HERE or host.endswith(f".{_HERE}"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    """The URL as callers are told it: `redrive.protocols.aws.wire.hosted_urls`."""
+    return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{PATH}{url_id}')}/"

@@ -1,4 +1,4 @@
-"""Cross-origin rules of function URLs: which pages' scripts may ask, as the URL's configuration says.
+"""Cross-origin rules of function URLs and HTTP APIs: which pages' scripts may ask, as the configuration says.
 
 https://docs.aws.amazon.com/lambda/latest/dg/urls-configuration.html#urls-cors
 """
@@ -9,10 +9,11 @@ from typing import Any, Final
 from redrive.protocols.http import Request, Response
 
 _ANY: Final = "*"
+_SCHEMES: Final = frozenset({"https://*", "http://*"})  # which HTTP APIs allow whole
 
 
 def preflight(cors: Mapping[str, Any] | None, request: Request) -> Response | None:
-    """The answer to a browser that asks before it sends; None: it does not ask, or the function answers itself."""
+    """The answer to a browser that asks before it sends; None: it does not ask, or nobody made rules."""
     asked = request.method == "OPTIONS" and "access-control-request-method" in request.headers
     if cors is None or not asked:
         return None
@@ -44,7 +45,8 @@ def shared(cors: Mapping[str, Any] | None, request: Request) -> dict[str, str]:
 
 
 def _is_allowed(origins: Sequence[str], origin: str) -> bool:
-    return _ANY in origins or origin in origins
+    beginnings = (each[:-1] for each in origins if each in _SCHEMES)
+    return _ANY in origins or origin in origins or any(origin.startswith(each) for each in beginnings)
 
 
 def _listed(values: Sequence[str]) -> str:
