@@ -8,6 +8,8 @@ from redrive.protocols.aws.apigateway.access_log import AccessLog
 from redrive.protocols.aws.apigateway.callers import Callers
 from redrive.protocols.aws.apigateway.facade import ApiGateway
 from redrive.protocols.aws.apigateway.front import ApiFront
+from redrive.protocols.aws.apigateway.http_facade import HttpApiGateway
+from redrive.protocols.aws.apigateway.http_front import HttpFront
 from redrive.protocols.aws.apigateway.integrations import Integrations
 from redrive.protocols.aws.apigateway.metrics import ApiMetrics
 from redrive.protocols.aws.apigateway.outgoing import OutgoingCalls
@@ -30,11 +32,13 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     engine, identities = core.engine, core.sessions.identities
     renderer, clock = Renderer(), core.runtime.clock
     calls = InnerCalls(services, core.runtime)
+    outgoing = OutgoingCalls(core.web)
+    callers = Callers(identities, open_functions=core.settings.auth == "off")
     integrations = Integrations(
         ServiceIntegration(WireCalls(services, core.runtime, identities if identities.restricts else None)),
         calls,
-        OutgoingCalls(core.web),
-        Callers(identities, open_functions=core.settings.auth == "off"),
+        outgoing,
+        callers,
         renderer,
         clock,
     )
@@ -42,8 +46,13 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     front = ApiFront(
         engine,
         rest,
+        HttpFront(engine, core.authentication, calls, outgoing, callers),
         renderer,
         ApiMetrics(core.telemetry.count),
         AccessLog(core.telemetry.logs, core.stream),
     )
-    return Extension(services={"apigateway": ApiGateway(engine)}, hosted=front, kinds=ApiGateway.kinds)
+    return Extension(
+        services={"apigateway": ApiGateway(engine), "apigatewayv2": HttpApiGateway(engine)},
+        hosted=front,
+        kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
+    )

@@ -1,5 +1,7 @@
 """API Gateway on each store."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.contracts.protocols.apigateway.gateways import Gateways
@@ -12,7 +14,7 @@ def gateways(server: Server) -> Gateways:
 
 
 @pytest.fixture
-def gateway(server_on_sqlite: Server) -> Gateways:
+def gateway(server_on_sqlite: Server) -> Iterator[Gateways]:
     """For what no store has to do with."""
+    yield Gateways(server_on_sqlite)
     server_on_sqlite.reset()
-    return Gateways(server_on_sqlite)

@@ -22,13 +22,11 @@ class Definition:
     Attributes:
         document: The whole.
         validators: The ids of request validators, by name.
-        authorizers: The ids of authorizers, by name.
         schemes: What methods' `security` names.
     """
 
     document: Mapping[str, Any]
     validators: Mapping[str, str]
-    authorizers: Mapping[str, str]
     schemes: Mapping[str, Any]
 
     def resolved(self, value: Any) -> Mapping[str, Any]:
@@ -52,7 +50,7 @@ def defined_method(
     """A method as its API keeps it.
 
     Args:
-        tree: Of the API, with its models, validators and authorizers.
+        tree: Of the API, with its models, and validators.
         name: `GET` … `ANY`.
         resource_id: The resource's.
         item: All of the path.
@@ -136,8 +134,8 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
     for requirement in _listed(operation.get("security", definition.document.get("security"))):
         for name in requirement if isinstance(requirement, Mapping) else ():
             scheme = definition.resolved(definition.schemes.get(name))
-            if name in definition.authorizers:
-                wanted |= {"authorizationType": "CUSTOM", "authorizerId": definition.authorizers[name]}
+            if f"{_X}authorizer" in scheme:
+                wanted["authorizationType"] = "CUSTOM"
             elif scheme.get(f"{_X}authtype") == "awsSigv4":
                 wanted["authorizationType"] = "AWS_IAM"
             elif scheme.get("type") == "apiKey" and str(scheme.get("name", "")).lower() == "x-api-key":

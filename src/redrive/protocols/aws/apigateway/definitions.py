@@ -149,7 +149,6 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) 
     schemes = _object(
         document.get("securityDefinitions") or _object(document.get("components")).get("securitySchemes")
     )
-    authorizers = dict(_authorizers(schemes, chance))
     tree: Tree = {
         **before,
         "models": {**(before.get("models") or {}), **_models(schemas, chance)},
@@ -157,13 +156,11 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) 
             **(before.get("validators") or {}),
             **{key: {"id": key, **value} for key, value in validators.items()},
         },
-        "authorizers": {**(before.get("authorizers") or {}), **authorizers},
         GATEWAY_RESPONSES: {**(before.get(GATEWAY_RESPONSES) or {}), **dict(_gateway_responses(document))},
     }
     definition = Definition(
         document,
         {value["name"]: key for key, value in validators.items()},
-        {value["name"]: key for key, value in authorizers.items()},
         schemes,
     )
     for path, item in document["paths"].items():
@@ -181,28 +178,6 @@ def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]
         }
         for name, schema in schemas.items()
     }
-
-
-def _authorizers(schemes: Mapping[str, Any], chance: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, scheme in schemes.items():
-        given = _object(_object(scheme).get(f"{_X}authorizer"))
-        if not given.get("authorizerUri"):
-            continue
-        made_id = new_id(chance)
-        source = given.get("identitySource") or f"method.request.header.{scheme.get('name', 'Authorization')}"
-        made = {
-            "id": made_id,
-            "name": str(name),
-            "type": str(given.get("type", "token")).upper(),
-            "authType": scheme.get(f"{_X}authtype", "custom"),
-            "authorizerUri": given["authorizerUri"],
-            "identitySource": source,
-            "authorizerResultTtlInSeconds": int(given.get("authorizerResultTtlInSeconds", 300)),
-        }
-        for key in ("authorizerCredentials", "identityValidationExpression"):
-            if given.get(key):
-                made[key] = given[key]
-        yield made_id, made
 
 
 def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,19 +1,24 @@
 """The front of all APIs: which API and stage a request is for; counted and logged when it was answered."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.model.ids import id_text
+from redrive.protocols.aws.apigateway import http_front
 from redrive.protocols.aws.apigateway.access_log import AccessLog
 from redrive.protocols.aws.apigateway.answers import Answer, refused, response_of
 from redrive.protocols.aws.apigateway.exchange import Exchange, Place
 from redrive.protocols.aws.apigateway.gateway_responses import Refusal
+from redrive.protocols.aws.apigateway.http_front import HttpFront
+from redrive.protocols.aws.apigateway.http_records import HTTP_API
 from redrive.protocols.aws.apigateway.metrics import ApiMetrics
 from redrive.protocols.aws.apigateway.records import API_PLACE, REST, REST_API, ApiPlace, RestApi, api_key
 from redrive.protocols.aws.apigateway.rest_front import BODY_BYTES_MAX, RestFront, Staged
 from redrive.protocols.aws.apigateway.targets import Target, is_for_api, target_of
 from redrive.protocols.aws.apigateway.velocity.template import Renderer
+from redrive.protocols.aws.wire.cors import preflight, shared
 from redrive.protocols.http import Request, Response
 
 Refuse = Callable[[Request], Response | None]
@@ -27,6 +32,7 @@ class ApiFront:
         self,
         engine: Engine,
         rest: RestFront,
+        http: HttpFront,
         renderer: Renderer,
         metrics: ApiMetrics,
         log: AccessLog,
@@ -36,6 +42,7 @@ class ApiFront:
         Args:
             engine: Where APIs are kept, and whose time and ids are used.
             rest: Answers those to REST APIs.
+            http: Answers those to HTTP APIs.
             renderer: Renders templates.
             metrics: Counts requests.
             log: Writes them down.
@@ -43,6 +50,7 @@ class ApiFront:
         self._engine = engine
         self._documents = engine.resources.documents
         self._rest = rest
+        self._http = http
         self._renderer = renderer
         self._metrics = metrics
         self._log = log
@@ -71,7 +79,7 @@ class ApiFront:
             request.record.account = found.account
         if found.kind == REST:
             return await self._rest_answer(exchange, found)
-        return response_of(await self._forbidden(exchange), exchange)
+        return await self._http_answer(exchange, found)
 
     async def _forbidden(self, exchange: Exchange) -> Answer:
         return await refused(self._renderer, exchange, Refusal(_UNKNOWN))
@@ -87,6 +95,40 @@ class ApiFront:
         answer = await self._rest.answer(exchange, staged)
         self._told(exchange, staged, answer)
         return response_of(answer, exchange)
+
+    async def _http_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
+        key = api_key(found.account, found.region, exchange.target.api)
+        api = await self._documents.get(HTTP_API, key)
+        if api is None or api.settings.get("DisableExecuteApiEndpoint"):
+            return response_of(http_front.said(404), exchange)
+        exchange.place = Place(api.account, api.region, api.id, api.settings["Name"], "")
+        staged = await self._http.staged(api, exchange)
+        if staged is None:
+            return response_of(http_front.said(404), exchange)
+        cors = api.settings.get("CorsConfiguration")
+        asked = preflight(cors, exchange.request)
+        if asked is not None:
+            asked.status = HTTPStatus.NO_CONTENT
+            return asked
+        answer = await self._http.answer(exchange, staged)
+        self._told_of_http(exchange, staged, answer)
+        answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
+        return response_of(answer, exchange)
+
+    def _told_of_http(self, exchange: Exchange, staged: http_front.StagedApi, answer: Answer) -> None:
+        """Count and log a request to an HTTP API that was answered."""
+        now = self._engine.runtime.clock.now()
+        latency = exchange.integration.get("latency")
+        self._metrics.add(
+            exchange.place, answer.status, exchange.now, now - exchange.now, latency, is_rest=False
+        )
+        log = staged.settings.get("AccessLogSettings")
+        shown = (
+            None
+            if log is None
+            else {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
+        )
+        self._log.write(shown, exchange, answer.status, len(answer.body), now)
 
     def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
         """True if the API is not to be reached at its own host, which is the only one that this server has for it."""

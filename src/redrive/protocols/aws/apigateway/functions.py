@@ -70,12 +70,13 @@ async def invoked(
     return answer
 
 
-def event_of(exchange: Exchange, *, coded: bool) -> bytes:
-    """The event of a request to a REST API, as JSON.
+def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
+    """The event of a request, as JSON: payload format 1.0.
 
     Args:
         exchange: The request.
         coded: Whether its body goes in base64, as one of a binary media type does.
+        version: Of the format, which HTTP APIs name; empty: it is not named.
     """
     request, context = exchange.request, exchange.context()
     headers, query = exchange.headers, exchange.query
@@ -91,7 +92,7 @@ def event_of(exchange: Exchange, *, coded: bool) -> bytes:
     if exchange.authorizer:
         shown["authorizer"] = dict(exchange.authorizer)
     event = {
-        "resource": exchange.route,
+        "resource": exchange.route.rpartition(" ")[2],
         "path": exchange.path,
         "httpMethod": request.method,
         "headers": dict(headers),
@@ -104,7 +105,7 @@ def event_of(exchange: Exchange, *, coded: bool) -> bytes:
         "body": body if request.body else None,
         "isBase64Encoded": coded and bool(request.body),
     }
-    return orjson.dumps(event)
+    return orjson.dumps({"version": version, **event} if version else event)
 
 
 def answer_of(payload: bytes, *, coded: bool) -> Answer:

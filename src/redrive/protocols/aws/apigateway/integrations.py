@@ -20,6 +20,9 @@ from redrive.protocols.aws.apigateway.velocity.template import Renderer
 from redrive.protocols.aws.inner_calls import InnerCalls
 
 _ANY_TYPE: Final = "*/*"
+_OF_CONNECTION: Final = frozenset(
+    {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
+)
 
 
 class Outgoing(Protocol):
@@ -89,7 +92,7 @@ class Integrations:
         if integration["type"] == "MOCK":
             return _mocked(mapped)
         if integration["type"] == "HTTP":
-            url = _url(exchange, integration, mapped)
+            url = url_with(exchange, integration["uri"], mapped.path, urlencode(mapped.query))
             timeout = integration["timeoutInMillis"]
             return await self._outgoing.ask(
                 integration["httpMethod"], url, mapped.headers, mapped.body, timeout
@@ -125,9 +128,9 @@ class Integrations:
     async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
         request = exchange.request
         mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}})
-        url = _url(exchange, integration, mapped, given=request.query)
-        own = {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
-        headers = {name: value for name, value in exchange.headers.items() if name.lower() not in own}
+        query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
+        url = url_with(exchange, integration["uri"], mapped.path, query)
+        headers = http_headers(exchange)
         method = integration["httpMethod"]
         return await self._outgoing.ask(
             request.method if method == "ANY" else method,
@@ -156,15 +159,19 @@ def _mocked(mapped: Mapped) -> Answer:
     return Answer(status, b"", {"content-type": JSON})
 
 
-def _url(exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped, given: str = "") -> str:
-    """The URL of an HTTP endpoint with its variables and its query."""
-    url = with_variables(exchange, integration["uri"])
-    for name, value in mapped.path.items():
+def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:
+    """The URL of an HTTP endpoint with its variables and a query."""
+    url = with_variables(exchange, uri)
+    for name, value in path.items():
         url = url.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}+}}", quote(value))
-    query = "&".join(part for part in (given, urlencode(mapped.query)) if part)
     if not query:
         return url
     return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def http_headers(exchange: Exchange) -> dict[str, str]:
+    """The headers that a proxy hands on; those of the connection are its own."""
+    return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}
 
 
 def is_binary(types: Sequence[str], kind: str) -> bool:

@@ -29,7 +29,6 @@ _MISSING: Final[Mapping[str, str]] = {
     "integrationResponses": "Invalid Response status code specified",
     "models": "Invalid model name specified: {}",
     "validators": "Invalid Request Validator identifier specified",
-    "authorizers": "Invalid Authorizer identifier specified",
     STAGES: "Invalid stage identifier specified",
     GATEWAY_RESPONSES: "Gateway response not found",
 }
@@ -143,17 +142,6 @@ VALIDATOR: Final = Kind(
     ("validators", "{requestValidatorId}"),
     frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
     "RequestValidators",
-)
-AUTHORIZER: Final = Kind(
-    "Authorizer",
-    ("authorizers", "{authorizerId}"),
-    frozenset(
-        {
-            *("name", "type", "authType", "authorizerUri", "authorizerCredentials", "identitySource"),
-            *("identityValidationExpression", "authorizerResultTtlInSeconds", "providerARNs"),
-        }
-    ),
-    "Authorizers",
 )
 STAGE: Final = Kind(
     "Stage",

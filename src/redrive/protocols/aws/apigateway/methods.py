@@ -22,7 +22,7 @@ HTTP_METHODS: Final = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD
 TIMEOUT_MS: Final = 29_000
 _TIMEOUT_MS_MIN: Final = 50
 _METHOD: Final = (
-    *("authorizationType", "authorizerId", "operationName", "requestParameters", "requestModels"),
+    *("authorizationType", "operationName", "requestParameters", "requestModels"),
     *("requestValidatorId", "authorizationScopes"),
 )
 _INTEGRATION: Final = (
@@ -30,7 +30,8 @@ _INTEGRATION: Final = (
     *("requestTemplates", "contentHandling", "tlsConfig"),
 )
 _PASSTHROUGH: Final = frozenset({"WHEN_NO_MATCH", "WHEN_NO_TEMPLATES", "NEVER"})
-_AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM", "CUSTOM", "COGNITO_USER_POOLS"})
+_AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM"})
+_UNOFFERED: Final = frozenset({"CUSTOM", "COGNITO_USER_POOLS"})
 
 
 class MethodOperations:
@@ -101,16 +102,7 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
-    if params["authorizationType"] not in _AUTHORIZATIONS:
-        raise bad_request("Invalid authorization type specified")
-    if params["authorizationType"] == "COGNITO_USER_POOLS":
-        raise unoffered("authorizers of Cognito user pools")
-    if params["authorizationType"] == "CUSTOM" and params.get("authorizerId") not in (
-        tree.get("authorizers") or {}
-    ):
-        raise bad_request(
-            "Invalid authorizer ID specified. Setting the authorization type to CUSTOM requires an authorizer"
-        )
+    check_authorization(params["authorizationType"])
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):
             raise bad_request(f"Invalid model identifier specified: {model}")
@@ -121,39 +113,58 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **given}
 
 
+def check_authorization(kind: str) -> None:
+    """Refuse a type of authorization that this server does not have: a method must not be open for want of it.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    if kind in _UNOFFERED:
+        raise unoffered(f"the authorization type {kind}: authorizers")
+    if kind not in _AUTHORIZATIONS:
+        raise bad_request("Invalid authorization type specified")
+
+
+def check_integration(integration: Mapping[str, Any]) -> None:
+    """Refuse an integration that cannot be, or is not offered.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    kind, uri = integration["type"], str(integration.get("uri") or "")
+    if kind != "MOCK" and not integration.get("httpMethod"):
+        raise bad_request("Enumeration value for HttpMethod must be non-empty")
+    if kind != "MOCK" and not uri:
+        raise bad_request("Invalid HTTP endpoint specified for URI")
+    if integration.get("connectionType") == "VPC_LINK":
+        raise unoffered("VPC links")
+    if kind in {"AWS", "AWS_PROXY"} and not uri.startswith("arn:"):
+        raise bad_request("Invalid ARN specified in the request")
+    if integration["passthroughBehavior"] not in _PASSTHROUGH:
+        raise bad_request("Invalid passthrough behavior specified")
+    if not _TIMEOUT_MS_MIN <= integration["timeoutInMillis"] <= TIMEOUT_MS:
+        raise bad_request(f"Timeout should be between {_TIMEOUT_MS_MIN} ms and {TIMEOUT_MS} ms")
+
+
 def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
     """An integration as its method keeps it.
 
     Raises:
         AwsError: `BadRequestException`: it cannot be, or is not offered.
     """
-    kind, method = params["type"], params.get("integrationHttpMethod")
-    if kind != "MOCK" and not method:
-        raise bad_request("Enumeration value for HttpMethod must be non-empty")
-    if kind != "MOCK" and not params.get("uri"):
-        raise bad_request("Invalid HTTP endpoint specified for URI")
-    if params.get("connectionType") == "VPC_LINK":
-        raise unoffered("VPC links")
     if params.get("responseTransferMode") == "STREAM":
         raise unoffered("streamed responses of REST APIs")
-    if kind in {"AWS", "AWS_PROXY"} and not str(params["uri"]).startswith("arn:"):
-        raise bad_request("Invalid ARN specified in the request")
-    passthrough = params.get("passthroughBehavior") or "WHEN_NO_MATCH"
-    if passthrough not in _PASSTHROUGH:
-        raise bad_request("Invalid passthrough behavior specified")
-    timeout = params.get("timeoutInMillis")
-    timeout = TIMEOUT_MS if timeout is None else timeout
-    if not _TIMEOUT_MS_MIN <= timeout <= TIMEOUT_MS:
-        raise bad_request(f"Timeout should be between {_TIMEOUT_MS_MIN} ms and {TIMEOUT_MS} ms")
-    given = {name: params[name] for name in _INTEGRATION if params.get(name) is not None}
-    return {
-        **given,
+    method, timeout = params.get("integrationHttpMethod"), params.get("timeoutInMillis")
+    made = {
+        **{name: params[name] for name in _INTEGRATION if params.get(name) is not None},
         **({"httpMethod": method} if method else {}),
-        "passthroughBehavior": passthrough,
-        "timeoutInMillis": timeout,
+        "passthroughBehavior": params.get("passthroughBehavior") or "WHEN_NO_MATCH",
+        "timeoutInMillis": TIMEOUT_MS if timeout is None else timeout,
         "cacheNamespace": params.get("cacheNamespace") or resource_id,
         "cacheKeyParameters": list(params.get("cacheKeyParameters") or ()),
     }
+    check_integration(made)
+    return made
 
 
 def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:

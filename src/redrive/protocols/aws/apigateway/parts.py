@@ -1,6 +1,6 @@
 """Operations that are alike for all that an API consists of, by the table of kinds: show, list, change, delete.
 
-And those that make models, validators, authorizers and gateway responses.
+And those that make models, validators and gateway responses.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.protocols.aws.apigateway.editing import Editing
-from redrive.protocols.aws.apigateway.errors import bad_request, conflict, unoffered
+from redrive.protocols.aws.apigateway.errors import bad_request, conflict
 from redrive.protocols.aws.apigateway.gateway_responses import RESPONSES
 from redrive.protocols.aws.apigateway.ids import new_id
 from redrive.protocols.aws.apigateway.kinds import (
-    AUTHORIZER,
     GATEWAY_RESPONSE,
     GATEWAY_RESPONSES,
     INTEGRATION_RESPONSE,
@@ -23,6 +22,7 @@ from redrive.protocols.aws.apigateway.kinds import (
     VALIDATOR,
     Kind,
 )
+from redrive.protocols.aws.apigateway.methods import check_authorization, check_integration
 from redrive.protocols.aws.apigateway.paging import page
 from redrive.protocols.aws.apigateway.patching import patched
 from redrive.protocols.aws.apigateway.records import Tree
@@ -38,11 +38,6 @@ _ALIKE: Final = (
     INTEGRATION_RESPONSE,
     MODEL,
     VALIDATOR,
-    AUTHORIZER,
-)
-_AUTHORIZER: Final = (
-    *("name", "type", "authType", "authorizerUri", "authorizerCredentials", "identitySource"),
-    *("identityValidationExpression", "authorizerResultTtlInSeconds"),
 )
 
 
@@ -87,7 +82,7 @@ def _operations(kind: Kind, editing: Editing) -> dict[str, Verb]:
 
 
 class PartOperations:
-    """Makes models, validators, authorizers and gateway responses."""
+    """Makes models, validators and gateway responses."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
         """Make them in the APIs of this engine."""
@@ -115,16 +110,6 @@ class PartOperations:
             "validateRequestParameters": bool(params.get("validateRequestParameters")),
         }
         return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, made)
-
-    async def create_authorizer(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateAuthorizer.html; by functions alone."""
-        made_id = new_id(self._chance)
-        made: Structure = {
-            "id": made_id,
-            "authType": "custom",
-            **{key: params[key] for key in _AUTHORIZER if key in params},
-        }
-        return await self._create(AUTHORIZER, call, {**params, "authorizerId": made_id}, made)
 
     async def _create(self, kind: Kind, call: Call, params: Structure, made: Structure) -> Structure:
         check_part(kind, made)
@@ -217,8 +202,7 @@ def check_part(kind: Kind, value: Mapping[str, Any]) -> None:
     """
     if kind is MODEL and value.get("schema"):
         check_schema(value["schema"])
-    if kind is AUTHORIZER:
-        if value.get("type") == "COGNITO_USER_POOLS":
-            raise unoffered("authorizers of Cognito user pools")
-        if not value.get("authorizerUri"):
-            raise bad_request("Invalid Authorizer URI: the authorizer needs a function")
+    if kind is METHOD:
+        check_authorization(value.get("authorizationType", ""))
+    if kind is METHOD_INTEGRATION:
+        check_integration({"passthroughBehavior": "", "timeoutInMillis": 0, **value})

@@ -13,7 +13,7 @@ from redrive.protocols.aws.apigateway.answers import Answer, refused
 from redrive.protocols.aws.apigateway.exchange import Exchange, Place
 from redrive.protocols.aws.apigateway.gateway_responses import Refusal
 from redrive.protocols.aws.apigateway.integrations import Integrations
-from redrive.protocols.aws.apigateway.kinds import STAGES
+from redrive.protocols.aws.apigateway.kinds import RESOURCES, STAGES
 from redrive.protocols.aws.apigateway.records import DEPLOYMENT, Deployment, RestApi, deployment_key
 from redrive.protocols.aws.apigateway.routing import Routes
 from redrive.protocols.aws.apigateway.usage import Usage
@@ -105,10 +105,8 @@ class RestFront:
         signed = method["authorizationType"] == SIGNED
         if signed:
             exchange.caller = await signer(self._authentication, request)
-        elif method["authorizationType"] == "CUSTOM":
-            raise Refusal(
-                "AUTHORIZER_CONFIGURATION_ERROR", reason="Redrive does not offer authorizers of REST APIs"
-            )
+        elif method["authorizationType"] != "NONE":  # what nobody can decide is not open
+            raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
         check_policies(exchange, deployment.settings.get("policy"), signed=signed)
         await self._usage.admit(exchange, method, staged.settings)
         check_request(exchange, method, deployment)
@@ -127,6 +125,6 @@ class RestFront:
             return known[1]
         if len(self._routes) >= _REMEMBERED_MAX:
             self._routes.clear()
-        routes = Routes(deployment)
+        routes = Routes(deployment.tree[RESOURCES].values())
         self._routes[key] = deployment, routes
         return routes

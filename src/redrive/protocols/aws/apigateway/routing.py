@@ -1,12 +1,13 @@
-"""Routing of REST APIs: the resource that a path is for: text before `{variables}`, those before `{greedy+}` ones."""
+"""Routing of requests: the resource that a path is for: text before `{variables}`, those before `{greedy+}` ones."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from redrive.protocols.aws.apigateway.exchange import decoded
-from redrive.protocols.aws.apigateway.kinds import METHODS, RESOURCES
-from redrive.protocols.aws.apigateway.records import Deployment
+from redrive.protocols.aws.apigateway.kinds import METHODS
+
+DEFAULT: Final = "$default"
 
 
 @dataclass(slots=True)
@@ -27,13 +28,17 @@ class _Step:
 
 
 class Routes:
-    """The resources of a deployment, found by path."""
+    """The resources of an API, found by path."""
 
-    def __init__(self, deployment: Deployment) -> None:
-        """Find them in this deployment."""
+    def __init__(self, resources: Iterable[Mapping[str, Any]]) -> None:
+        """Find these; the one whose path is `$default` is for all that no other is for."""
         self._root = _Step()
-        for resource in deployment.tree[RESOURCES].values():
-            self._add(resource)
+        self._default: Mapping[str, Any] | None = None
+        for resource in resources:
+            if resource["path"] == DEFAULT:
+                self._default = resource
+            else:
+                self._add(resource)
 
     def _add(self, resource: Mapping[str, Any]) -> None:
         at = self._root
@@ -57,7 +62,9 @@ class Routes:
         parts = [part for part in path.split("/") if part]
         found = _search(self._root, parts, 0, method, {})
         if found is None:
-            return None
+            if self._default is None:
+                return None
+            found = self._default, {}
         resource, parameters = found
         methods = resource[METHODS]
         return resource, methods.get(method) or methods["ANY"], parameters

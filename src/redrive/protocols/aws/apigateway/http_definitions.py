@@ -1,0 +1,95 @@
+"""Definitions of HTTP APIs by OpenAPI 3, as deployment tools write them."""
+
+import random
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.protocols.aws.apigateway.http_kinds import (
+    INTEGRATIONS,
+    ROUTES,
+    TARGET,
+    TIMEOUT_MS,
+    bad_request,
+    check_integration,
+    check_route,
+    unoffered,
+)
+from redrive.protocols.aws.apigateway.ids import new_id
+from redrive.protocols.aws.apigateway.records import Tree
+
+_X: Final = "x-amazon-apigateway-"
+_METHODS: Final = ("get", "put", "post", "delete", "patch", "options", "head")
+_ID_CHARS: Final = 7
+
+
+def defined_tree(document: Mapping[str, Any], chance: random.Random) -> Tree:
+    """The routes and integrations that a definition has.
+
+    Raises:
+        AwsError: `BadRequestException`: something in it cannot be.
+    """
+    try:
+        return _defined(document, chance)
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # a text where an object has to be, and the like
+        raise bad_request("Invalid OpenAPI input.") from None
+
+
+def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
+    routes: dict[str, Any] = {}
+    integrations: dict[str, Any] = {}
+    for path, item in document["paths"].items():
+        for name, operation in item.items():
+            key = _route_key(str(path), str(name))
+            if not key:
+                continue
+            given = operation.get(f"{_X}integration")
+            if operation.get("security", document.get("security")):
+                raise unoffered("authorizers of HTTP APIs")
+            route_id = new_id(chance, _ID_CHARS)
+            route = {
+                "RouteId": route_id,
+                "RouteKey": key,
+                "AuthorizationType": "NONE",
+                "ApiKeyRequired": False,
+            }
+            if given is not None:
+                made = new_id(chance, _ID_CHARS)
+                integrations[made] = _integration(made, given)
+                route["Target"] = f"{TARGET}{made}"
+            check_route(route, {ROUTES: routes, INTEGRATIONS: integrations})
+            routes[route_id] = route
+    return {ROUTES: routes, INTEGRATIONS: integrations}
+
+
+def _route_key(path: str, name: str) -> str:
+    """The key of a route; empty: what stands there is none."""
+    if path.strip("/") == "$default":
+        return "$default" if name.endswith("any-method") else ""
+    if name in _METHODS:
+        return f"{name.upper()} {path}"
+    return f"ANY {path}" if name == f"{_X}any-method" else ""
+
+
+def _integration(made: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    named = {
+        "IntegrationType": str(given.get("type", "")).upper(),
+        "IntegrationMethod": given.get("httpMethod"),
+        "IntegrationUri": given.get("uri"),
+        "IntegrationSubtype": given.get("integrationSubtype"),
+        "CredentialsArn": given.get("credentials"),
+        "RequestParameters": given.get("requestParameters"),
+        "ConnectionType": given.get("connectionType", "INTERNET"),
+        "PayloadFormatVersion": str(given.get("payloadFormatVersion", "1.0")),
+        "TimeoutInMillis": int(given.get("timeoutInMillis", TIMEOUT_MS)),
+    }
+    integration = {
+        "IntegrationId": made,
+        **{name: value for name, value in named.items() if value is not None},
+    }
+    check_integration(integration, {})
+    return integration
