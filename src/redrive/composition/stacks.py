@@ -25,7 +25,12 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     called = {**services, "ssm": parameters}
     leaps = isinstance(core.runtime.clock, SimulatedClock)
     alone = leaps or core.settings.store.startswith("sqlite")
-    asked = Services(InnerCalls(called, core.runtime), called, core.base_url, core.sessions.identities.acting)
+    asked = Services(
+        InnerCalls(called, core.runtime, core.base_url),
+        called,
+        core.base_url,
+        core.sessions.identities.acting,
+    )
     operations = StackOperations(
         core.engine, asked, core.secret.key("answers to stacks"), alone=alone, leaps=leaps
     )

@@ -27,13 +27,15 @@ _NAME: Final = re.compile(r"\{([\w-]+)\+?\}")
 class InnerCalls:
     """Calls operations of the services that this server offers."""
 
-    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime) -> None:
+    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime, base_url: str = BASE_URL) -> None:
         """Call these facades.
 
         Args:
             facades: By botocore's names of the services; one that comes later is found as well.
             runtime: Time, and ids of calls.
+            base_url: What URLs in answers begin with, where they are told to others.
         """
+        self._base_url = base_url
         self._facades = facades
         self._runtime = runtime
 
@@ -75,7 +77,7 @@ class InnerCalls:
             region,
             self._runtime.clock.now(),
             id_text(self._runtime.message_id()),
-            BASE_URL,
+            self._base_url,
             keys,
         )
         check_own_policies(call, service, operation, params)

@@ -316,20 +316,6 @@ class RequestValidator(Part):
     }
 
 
-class Authorizer(Part):
-    """`AWS::ApiGateway::Authorizer`."""
-
-    noun, parameter = "Authorizer", "authorizerId"
-    paths: ClassVar[Mapping[str, str]] = {
-        "Name": "/name",
-        "AuthorizerUri": "/authorizerUri",
-        "AuthorizerCredentials": "/authorizerCredentials",
-        "IdentitySource": "/identitySource",
-        "IdentityValidationExpression": "/identityValidationExpression",
-        "AuthorizerResultTtlInSeconds": "/authorizerResultTtlInSeconds",
-    }
-
-
 class GatewayResponse(ResourceType):
     """`AWS::ApiGateway::GatewayResponse`, known by a generated id."""
 
@@ -361,7 +347,6 @@ class GatewayResponse(ResourceType):
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::ApiGateway::Authorizer": Authorizer,
     "AWS::ApiGateway::GatewayResponse": GatewayResponse,
     "AWS::ApiGateway::Model": Model,
     "AWS::ApiGateway::RequestValidator": RequestValidator,

@@ -7,6 +7,7 @@ from redrive.protocols.aws.cloudformation.types import (
     apigateway,
     apigateway_methods,
     apigateway_use,
+    apigatewayv2,
     cloudwatch,
     custom,
     firehose,
@@ -26,7 +27,7 @@ from redrive.protocols.aws.cloudformation.types import (
 from redrive.protocols.aws.cloudformation.types.resource_type import Factory, ResourceType
 
 _PARTS: Final = (
-    *(apigateway, apigateway_methods, apigateway_use),
+    *(apigateway, apigateway_methods, apigateway_use, apigatewayv2),
     *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
     *(nested, s3, sns, sqs, ssm),
 )
