@@ -21,6 +21,7 @@ from benchmarks import (
     event_grid,
     filters,
     functions,
+    gateways,
     hanging,
     hostile,
     long_polls,
@@ -39,6 +40,7 @@ from benchmarks.stores import KINDS
 QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "throughput": throughput.counters,
     "publish": publish.counters,
+    "gateways": gateways.counters,
     "filters": filters.counters,
     "webhooks": webhooks.counters,
     "hanging": hanging.counters,

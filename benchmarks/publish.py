@@ -22,13 +22,13 @@ CREDENTIALS: Final = {
 def counters(bench: Bench) -> Iterator[Figure]:
     """One figure for each number of connections; what counts is publications."""
     with redrive(bench) as ours, ceiling(bench) as least:
-        lanes = Lane("redrive", ours, lambda: _new_topic(ours)), Lane("ceiling", least, least.new_queue)
+        lanes = Lane("redrive", ours, lambda: new_topic(ours)), Lane("ceiling", least, least.new_queue)
         for connections in bench.scale.connections:
             runs = in_turn(bench.scale, lanes, "publish", connections)
             yield compared(f"publish to {FAN_OUT}, {connections} connections, {bench.store_name}", runs)
 
 
-def _new_topic(server: Redrive) -> str:
+def new_topic(server: Redrive) -> str:
     """The ARN of a topic made now, with its queues subscribed."""
     sns = boto3.client("sns", endpoint_url=server.url, **CREDENTIALS)
     sqs = boto3.client("sqs", endpoint_url=server.url, **CREDENTIALS)
