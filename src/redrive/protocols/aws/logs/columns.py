@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.protocols.aws.logs.json_expression import Test, comparison, refuse
+from redrive.protocols.aws.logs.regexes import BETWEEN_PERCENTS
 
 _WORD: Final = re.compile(r'"([^"]*)"|\[([^\]]*)\]|(\S+)')
 _COLUMN: Final = re.compile(r"\s*([A-Za-z_][\w.-]*|\.\.\.)?\s*(.*?)\s*", re.DOTALL)
-_CONDITION: Final = re.compile(r'\s*(!=|>=|<=|=|<|>)\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"&|%]+))\s*')
+_CONDITION: Final = re.compile(
+    r'\s*(!=|>=|<=|=|<|>)\s*(?:"(?P<string>(?:[^"\\]|\\.)*)"|(?P<word>[^\s"&|%]+)|'
+    + BETWEEN_PERCENTS
+    + r")\s*"
+)
 _JOIN: Final = re.compile(r"(&&|\|\|)\s*([A-Za-z_][\w.-]*)?")
 _COLUMNS_MAX: Final = 100
 ANY: Final = "..."
@@ -25,10 +30,12 @@ class Column:
     Attributes:
         name: Empty where the pattern gives none; `...` for any number of columns.
         tests: Every one of a group has to hold, for one of the groups.
+        regexes: The number of regular expressions among them.
     """
 
     name: str
     tests: Sequence[Sequence[Test]]
+    regexes: int = 0
 
     def holds(self, word: str) -> bool:
         """True if a word may stand in the column."""
@@ -37,11 +44,16 @@ class Column:
 
 
 class Columns:
-    """A pattern for columns."""
+    """A pattern for columns.
+
+    Attributes:
+        regexes: The number of regular expressions in it.
+    """
 
     def __init__(self, columns: Sequence[Column]) -> None:
         """Have these columns."""
         self._columns = columns
+        self.regexes = sum(column.regexes for column in columns)
         names = [column.name for column in columns]
         self._gap = names.index(ANY) if ANY in names else None
 
@@ -76,11 +88,13 @@ def read_columns(text: str) -> Columns:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts between commas that stand in no quotes."""
-    parts, quoted = [""], False
+    """The parts between commas that stand neither in quotes nor between percent signs."""
+    parts, within, escaped = [""], "", False
     for character in text:
-        quoted ^= character == '"'
-        if character == "," and not quoted:
+        if character in '"%' and within in ("", character) and not escaped:
+            within = "" if within else character
+        escaped = character == "\\" and bool(within) and not escaped
+        if character == "," and not within:
             parts.append("")
         else:
             parts[-1] += character
@@ -93,12 +107,14 @@ def _column(part: str) -> Column:
         refuse()
     name, rest = found[1] or "", found[2]
     groups: list[list[Test]] = [[]]
+    regexes = 0
     while rest:
         condition = _CONDITION.match(rest)
         if condition is None:
             refuse()
-        sign, quoted, word = condition.groups()
-        groups[-1].append(comparison(sign, "word" if quoted is None else "string", quoted or word or ""))
+        kind = next(kind for kind in ("string", "word", "regex") if condition[kind] is not None)
+        groups[-1].append(comparison(condition[1], kind, condition[kind]))
+        regexes += kind == "regex"
         rest = rest[condition.end() :]
         if rest:
             join = _JOIN.match(rest)
@@ -109,7 +125,7 @@ def _column(part: str) -> Column:
             rest = rest[join.end() :]
             if not rest.strip():
                 refuse()
-    return Column(name, [group for group in groups if group])
+    return Column(name, [group for group in groups if group], regexes)
 
 
 def _value(word: str) -> str | float:

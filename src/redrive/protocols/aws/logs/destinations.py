@@ -19,6 +19,7 @@ from redrive.protocols.aws.wire.errors import AwsError, common
 from redrive.protocols.aws.wire.shapes import Structure
 
 _SERVICE: Final = "logs"  # that policies and trusts let in
+_SESSION: Final = "redrive-logs"
 _STREAM: Final = "deliverystream/"
 _BUSY: Final = "The delivery stream did not take the record."
 
@@ -163,7 +164,7 @@ class DeliveryStreams:
             trusted = role is not None and self._identities.trusts(role, _SERVICE, group.region)
             if not trusted or arn.split(":")[4] != group.account:
                 raise invalid(f"CloudWatch Logs cannot assume the role {arn}.")
-        return await self._identities.acting(group.account, account_root(group.account).name, arn)
+        return await self._identities.acting(group.account, account_root(group.account).name, arn, _SESSION)
 
 
 def destination_of(text: str, account: str, region: str) -> str:

@@ -70,6 +70,8 @@ class Logs:
         }
         self._filters = MetricFilters(store, places)
         self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
+        self._filters.kept.stand_beside(SUBSCRIPTION_FILTER)
+        self._subscriptions.kept.stand_beside(METRIC_FILTER)
         self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
         self.profile = OwedCallProfile(DIALECT)
         self.endpoint = SubscribedEndpoint(destinations)

@@ -1,14 +1,14 @@
 r"""Filter patterns, as far as Redrive knows them ("Filter pattern syntax", CloudWatch Logs user guide).
 
-    ERROR "out of memory"        every term and phrase occurs in the message, capitals as they stand
-    ?ERROR ?WARN                 one of them does; beside a term without question mark they are ignored
-    ERROR -Retry                 the first does and the second does not
-    { $.status = "FAILURE" }     the message is a JSON object whose member is that; `*` stands for anything
-    { $.delivery.statusCode >= 500 && ($.attempts > 1 || $.tags[0] != a*) }
-    { $.redrivePolicy IS NULL }, `IS TRUE`, `IS FALSE`, `NOT EXISTS`
-    [ip, user, ..., status = 4*, size > 1000]     the message has these columns, see `columns`
-
-Regular expressions (`%…%`) are refused, like what cannot be read at all.
+ERROR "out of memory"        every term and phrase occurs in the message, capitals as they stand
+?ERROR ?WARN                 one of them does; beside a term without question mark they are ignored
+ERROR -Retry                 the first does and the second does not
+{ $.status = "FAILURE" }     the message is a JSON object whose member is that; `*` stands for anything
+{ $.delivery.statusCode >= 500 && ($.attempts > 1 || $.tags[0] != a*) }
+{ $.redrivePolicy IS NULL }, `IS TRUE`, `IS FALSE`, `NOT EXISTS`
+[ip, user, ..., status = 4*, size > 1000]     the message has these columns, see `columns`
+%[Ee]rror-[0-9]+%            a regular expression is found in the message; `= %…%` compares members and columns,
+see `regexes`
 """
 
 import re
@@ -19,13 +19,29 @@ from typing import Any, Final, Protocol
 import orjson
 
 from redrive.protocols.aws.logs.columns import Columns, read_columns
-from redrive.protocols.aws.logs.json_expression import Test, read_expression, refuse, selectors_in, text_at
+from redrive.protocols.aws.logs.errors import invalid
+from redrive.protocols.aws.logs.json_expression import (
+    Test,
+    read_expression,
+    refuse,
+    regexes_in,
+    selectors_in,
+    text_at,
+)
+from redrive.protocols.aws.logs.regexes import BETWEEN_PERCENTS, read_regex
 
+REGEXES_MAX: Final = 2
+_ALONE: Final = re.compile(BETWEEN_PERCENTS)
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 
 
 class Pattern(Protocol):
     """The test that a pattern is, and the values that it names."""
+
+    @property
+    def regexes(self) -> int:
+        """The number of regular expressions in it."""
+        ...
 
     def matches(self, message: str) -> bool:
         """True if a message matches."""
@@ -46,12 +62,20 @@ def read_pattern(text: str) -> Pattern:
     Raises:
         AwsError: `InvalidParameterException`.
     """
-    pattern = text.strip()
+    found = _read_pattern(text.strip())
+    if found.regexes > REGEXES_MAX:
+        raise invalid(f"Invalid filter pattern: it has more than {REGEXES_MAX} regular expressions")
+    return found
+
+
+def _read_pattern(pattern: str) -> Pattern:
     if pattern.startswith("{") and pattern.endswith("}"):
         expression = pattern[1:-1]
-        return _OnJson(read_expression(expression), selectors_in(expression))
+        return _OnJson(read_expression(expression), selectors_in(expression), regexes_in(expression))
     if pattern.startswith("[") and pattern.endswith("]"):
         return _OnColumns(read_columns(pattern[1:-1]))
+    if (standing := _ALONE.fullmatch(pattern)) is not None:
+        return _Terms(_regex(standing["regex"]), 1)
     if pattern.startswith(("[", "{", "%")):
         refuse()
     return _Terms(_terms(pattern))
@@ -65,6 +89,7 @@ class _Terms:
     """A pattern of terms; members of messages that are JSON can be named all the same."""
 
     test: Callable[[str], bool]
+    regexes: int = 0
 
     def matches(self, message: str) -> bool:
         return self.test(message)
@@ -74,6 +99,13 @@ class _Terms:
 
     def extracted(self, _message: str) -> dict[str, str]:
         return {}
+
+
+def _regex(text: str) -> Callable[[str], bool]:
+    found_in = read_regex(text)
+    if found_in is None:
+        refuse()
+    return found_in
 
 
 def _terms(pattern: str) -> Callable[[str], bool]:
@@ -105,6 +137,7 @@ def _terms(pattern: str) -> Callable[[str], bool]:
 class _OnJson:
     test: Test
     selectors: Sequence[str]
+    regexes: int
 
     def matches(self, message: str) -> bool:
         document = _read(message)
@@ -133,6 +166,10 @@ def _read(message: str) -> Any:
 @dataclass(frozen=True, slots=True)
 class _OnColumns:
     columns: Columns
+
+    @property
+    def regexes(self) -> int:
+        return self.columns.regexes
 
     def matches(self, message: str) -> bool:
         return self.columns.words(message) is not None

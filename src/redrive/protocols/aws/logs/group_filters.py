@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from redrive.engine.ports import DocumentKind, Removal
 from redrive.engine.resources import Documents, Draft
@@ -17,6 +17,7 @@ from redrive.protocols.aws.logs.places import Places
 from redrive.protocols.aws.wire.shapes import Structure
 
 DESCRIBED_MAX: Final = 50
+REGEX_FILTERS_MAX: Final = 5  # of a group, whatever their kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,15 @@ class GroupFilters(Generic[F]):
         self._filters_max = filters_max
         self._places = places
         self._documents: Documents = places.documents
+        self._beside: Sequence[DocumentKind[Any]] = ()
         self._by_group: dict[int, dict[str, Compiled[F]]] = {}
         self._outdated = True
         self._documents.on_write(self._written)
         self._documents.on_forget(self._forgotten)
+
+    def stand_beside(self, others: DocumentKind[Any]) -> None:
+        """Share the number of regular expressions that a group may have with filters of another kind."""
+        self._beside = (others,)
 
     async def put(self, made: F) -> None:
         """Put a filter, in the place of the group's one of that name.
@@ -89,10 +95,20 @@ class GroupFilters(Generic[F]):
             others = await draft.find(self._kind, f"{made.group_id:020d}/")
             if made.key not in dict(others) and len(others) >= self._filters_max:
                 raise error("LimitExceededException", "Resource limit exceeded.")
+            if read_pattern(made.pattern).regexes:
+                await self._check_regexes(draft, made, [each for key, each in others if key != made.key])
             await draft.get(self._kind, made.key)
             draft.put(self._kind, made.key, made)
 
         await self._documents.transact(decide)
+
+    async def _check_regexes(self, draft: Draft, made: F, others: Sequence[GroupFilter]) -> None:
+        beside = [
+            each for kind in self._beside for _, each in await draft.find(kind, f"{made.group_id:020d}/")
+        ]
+        number = sum(read_pattern(each.pattern).regexes > 0 for each in (*others, *beside))
+        if number >= REGEX_FILTERS_MAX:
+            raise error("LimitExceededException", "Resource limit exceeded.")
 
     async def remove(self, call: Call, params: Structure) -> None:
         """Remove the filter that a request names.

@@ -21,6 +21,7 @@ from redrive.protocols.aws.logs.insights_values import (
     nought,
     unquoted,
 )
+from redrive.protocols.aws.logs.regexes import compiled
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`(?P<quoted>[^`]+)`
@@ -30,7 +31,6 @@ _TOKEN: Final = re.compile(
 )
 _REGEX: Final = re.compile(r"\s*/(?P<regex>(?:[^/\\]|\\.)+)/\s*", re.DOTALL)
 _NAMED: Final = re.compile(r"\(\?<(?=[A-Za-z_])")
-_REGEX_MEMORY_BYTES: Final = 8 << 20
 _UNITS_MS: Final = {
     "ms": 1,
     "s": 1_000,
@@ -102,11 +102,8 @@ def regex(text: str) -> Any:
     Raises:
         AwsError: `MalformedQueryException`.
     """
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _REGEX_MEMORY_BYTES
     try:
-        return re2.compile(_NAMED.sub("(?P<", text), options)
+        return compiled(_NAMED.sub("(?P<", text))
     except re2.error as invalid:
         raise malformed(f"invalid regular expression: {invalid}") from None
 

@@ -8,14 +8,16 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from redrive.protocols.aws.logs.errors import invalid
+from redrive.protocols.aws.logs.regexes import BETWEEN_PERCENTS, read_regex
 
 Test = Callable[[Any], bool]  # of a JSON document
 
 _TOKEN: Final = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
     (?P<selector>\$(?:\.[\w:-]+|\[\d+\]|\["[^"]*"\])+)
     |(?P<sign>&&|\|\||!=|>=|<=|[()=<>])
     |"(?P<string>(?:[^"\\]|\\.)*)"
+    |{BETWEEN_PERCENTS}
     |(?P<word>[^\s()&|=!<>"%]+)
     )\s*""",
     re.VERBOSE,
@@ -149,13 +151,13 @@ def comparison(sign: str, kind: str, literal: str) -> Test:
 
     Args:
         sign: `=`, `!=`, `<` …
-        kind: `string` where the literal stood in quotes, else `word`.
-        literal: The literal, where `*` stands for any text.
+        kind: `string` where the literal stood in quotes, `regex` between percent signs, else `word`.
+        literal: The literal, where `*` stands for any text; or the regular expression.
 
     Raises:
         AwsError: `InvalidParameterException`.
     """
-    if kind not in ("string", "word"):
+    if kind not in ("string", "word", "regex"):
         refuse()
     number = _number(literal) if kind == "word" else None
     if order := _ORDER.get(sign):
@@ -163,7 +165,7 @@ def comparison(sign: str, kind: str, literal: str) -> Test:
             refuse()
         limit = number
         return lambda value: _is_number(value) and order(value, limit)
-    equals = _equals(literal) if number is None else _equals_number(number)
+    equals = _test(kind, literal, number)
     if sign == "=":
         return equals
     return lambda value: value is not _ABSENT and not equals(value)
@@ -174,6 +176,11 @@ def selectors_in(text: str) -> list[str]:
     return [found["selector"] for found in _TOKEN.finditer(text) if found["selector"]]
 
 
+def regexes_in(text: str) -> int:
+    """The number of regular expressions in an expression."""
+    return sum(found["regex"] is not None for found in _TOKEN.finditer(text))
+
+
 def text_at(document: Any, selector: str) -> str | None:
     """The value of a member of a JSON document, as text; None where there is none, or the selector is none."""
     if not _SELECTOR.fullmatch(selector):
@@ -181,7 +188,7 @@ def text_at(document: Any, selector: str) -> str | None:
     value = _value(document, _path(selector))
     if value is _ABSENT or value is None:
         return None
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return _text(value) if isinstance(value, str | int | float) else orjson.dumps(value).decode()
 
 
 def _number(literal: str) -> float | None:
@@ -206,9 +213,31 @@ def _equals(literal: str) -> Test:
     def equals(value: object) -> bool:
         if isinstance(value, str):
             return _fits(value, first, others)
-        return isinstance(value, int | float) and _fits(orjson.dumps(value).decode(), first, others)
+        return isinstance(value, int | float) and _fits(_text(value), first, others)
 
     return equals
+
+
+def _test(kind: str, literal: str, number: float | None) -> Test:
+    if kind == "regex":
+        return _finds(literal)
+    return _equals(literal) if number is None else _equals_number(number)
+
+
+def _finds(literal: str) -> Test:
+    """Returns whether a regular expression is found in a value.
+
+    Raises:
+        AwsError: `InvalidParameterException`.
+    """
+    found_in = read_regex(literal)
+    if found_in is None:
+        refuse()
+    return lambda value: isinstance(value, str | int | float) and found_in(_text(value))
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _fits(text: str, first: str, others: Sequence[str]) -> bool:
