@@ -47,7 +47,7 @@ from redrive.composition.core import Core, authentications, make_keyring, make_s
 from redrive.composition.extension import Extension, Presenter
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import open_store, root_key
+from redrive.composition.store import open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -270,6 +270,7 @@ async def _core(
         pair=await signing_pair(store, SystemClock().now()),
         secret=secret,
         root_key=root_key(settings, runtime, secret.key("root key of KMS")),
+        seal_by=lambda key: sealed_by(key, runtime),
         base_url=settings.public_url.rstrip("/") or url,
         stream=id_text(runtime.message_id()),
     )

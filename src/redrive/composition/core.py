@@ -1,7 +1,7 @@
 """The core: what stands before any facade does, and what each of them is built on."""
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class Core:
         pair: The installation's key.
         secret: The installation's secret.
         root_key: Wraps the material of KMS's keys.
+        seal_by: Seals with a key of 32 bytes that lies elsewhere.
         base_url: What links that lead back here begin with.
         stream: The stream of this node in every log group.
         origins: Where each setting comes from, where that is known.
@@ -69,6 +70,7 @@ class Core:
     pair: SigningPair
     secret: InstallationSecret
     root_key: RootKey
+    seal_by: Callable[[bytes], RootKey]
     base_url: str
     stream: str
     origins: Sequence[Origin] = ()

@@ -9,6 +9,7 @@ from redrive.composition.extension import Extension
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 from redrive.protocols.aws.encryption.encryption import Encryption
+from redrive.protocols.aws.encryption.queue_key import QueueKey
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.kms.facade import Kms
 from redrive.protocols.aws.kms.keyring import KeyRing
@@ -20,10 +21,11 @@ _ROUND_MS: Final = 6 * 60 * 60 * 1000
 def extension(core: Core) -> Extension:
     """Keys that an older root key wrapped are wrapped anew when the server starts."""
     kms = Kms(core.engine, core.root_key)
+    queue_key = QueueKey(core.store, core.root_key, core.seal_by, core.runtime)
     encryption = Encryption(
         InnerCalls({"kms": kms}, core.runtime),
         kms.inside,
-        core.root_key,
+        queue_key,
         core.runtime,
         by_default=bool(core.settings.kms_root_key),
     )
@@ -32,7 +34,7 @@ def extension(core: Core) -> Extension:
         services={"kms": kms},
         kinds=Kms.kinds,
         encryption=encryption,
-        prepare=(kms.keyring.wrap_anew,),
+        prepare=(queue_key.open, kms.keyring.wrap_anew),
         start=(upkeep.start,),
         stop=(upkeep.stop,),
     )

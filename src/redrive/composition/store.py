@@ -140,6 +140,11 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
     return Seal((*given, installation_key), runtime.chance.randbytes, "what kms_root_key names")
 
 
+def sealed_by(key: bytes, runtime: Runtime) -> Seal:
+    """A seal of one key, of 32 bytes."""
+    return Seal((key,), runtime.chance.randbytes)
+
+
 def _file_of(url: str) -> Path:
     """The file of a SQLite store."""
     return Path(url.removeprefix("sqlite:///").removeprefix(_SQLITE))

@@ -56,7 +56,11 @@ class KeysInside(Protocol):
 
 
 class RootKey(Protocol):
-    """The key that the operator gives; see `redrive.stores.seal`."""
+    """A key that seals documents, data keys among them; see `redrive.stores.seal`."""
+
+    def is_of_first(self, document: Any) -> bool:
+        """True if it has sealed the document, and no older one that it opens as well."""
+        ...
 
     def sealed(self, kind: str, key: str, document: Any) -> Any:
         """A document that nobody else can read."""

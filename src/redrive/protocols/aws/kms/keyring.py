@@ -1,6 +1,7 @@
 """The ring: all keys and aliases of a server, with what time does to keys by itself."""
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -13,6 +14,8 @@ from redrive.model.names import ResourceName
 from redrive.protocols.aws.kms.errors import not_found
 from redrive.protocols.aws.kms.material import Materials
 from redrive.protocols.aws.kms.records import ALIAS, DAY_MS, GRANT, KEY, Alias, KmsKey, key_arn
+
+logger = logging.getLogger(__name__)
 
 MANAGED_PREFIX: Final = "alias/aws/"
 #: The services that have a key of their own in each account; `alias/aws/` and the name.
@@ -80,15 +83,22 @@ class KeyRing:
         Raises:
             StoreUnavailable: None of the root keys that this server has wrapped it.
         """
+        anew = 0
         for _, key in await self._documents.entries(KEY):
             materials = self._materials.wrapped_anew(key)
             if materials is not None:
+                anew += 1
                 await self.change(
                     key.name,
                     lambda current: replace(
                         current, materials=self._materials.wrapped_anew(current) or current.materials
                     ),
                 )
+
+        if anew:
+            logger.info(
+                "kms.wrapped_anew keys=%d: none of them needs another root key than the first any more", anew
+            )
 
     async def _present(self, keys: list[KmsKey], now: int) -> list[KmsKey]:
         found = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
