@@ -6,10 +6,11 @@ import pytest
 
 from redrive.access.principals import account_root
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.cloudwatch.alarms import registry
 from redrive.protocols.aws.cloudwatch.alarms.definition import definition
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request
-from tests.protocols.cloudwatch.stage import ACCOUNT, REGION, of_one_metric
+from tests.protocols.cloudwatch.stage import ACCOUNT, REGION, Stage, of_one_metric
 from tests.protocols.cloudwatch.test_alarms import metric
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
@@ -81,3 +82,50 @@ def test_impossible_definitions_are_refused(params: dict[str, Any], text: str) -
 def test_given_parameters_are_kept() -> None:
     given = {**of_one_metric(), "AlarmActions": [TOPIC], "Threshold": 2.5}
     assert definition(CALL, {**given, "AlarmName": "a", "Tags": []}) == given
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"AlarmName": ""}, "length greater than or equal to 1"),
+        ({"AlarmName": "a" * 256}, "length less than or equal to 255"),
+        ({"AlarmDescription": "a" * 1025}, "length less than or equal to 1024"),
+        (
+            {"Dimensions": [{"Name": f"d{number}", "Value": "v"} for number in range(31)]},
+            "less than or equal to 30",
+        ),
+        ({"AlarmActions": [TOPIC] * 6}, "length less than or equal to 5"),
+        ({"EvaluationPeriods": 0}, "value greater than or equal to 1"),
+        ({"Period": 0}, "value greater than or equal to 1"),
+        (
+            NO_METRIC | {"Metrics": [{"Id": f"m{number}", "MetricStat": metric()} for number in range(11)]},
+            "10",
+        ),
+    ],
+)
+async def test_limits_are_those_of_cloudwatch(stage: Stage, params: dict[str, Any], text: str) -> None:
+    wanted = {
+        name: value
+        for name, value in {**of_one_metric(), "AlarmName": "a", **params}.items()
+        if value is not None
+    }
+    with pytest.raises(AwsError) as refused:
+        await stage.watch("PutMetricAlarm", **wanted)
+    assert text in refused.value.message
+
+
+async def test_a_region_has_so_many_alarms(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "ALARMS_MAX", 2)
+    await stage.alarm("a")
+    await stage.watch("PutCompositeAlarm", AlarmName="c", AlarmRule="ALARM(a)")
+    await stage.alarm("a", Threshold=5.0)
+    await stage.watch("PutMetricAlarm", **of_one_metric(), AlarmName="b", region="eu-west-1")
+    for operation, rest in (
+        ("PutMetricAlarm", of_one_metric()),
+        ("PutCompositeAlarm", {"AlarmRule": "ALARM(a)"}),
+    ):
+        with pytest.raises(AwsError) as refused:
+            await stage.watch(operation, AlarmName="b", **rest)
+        assert refused.value.query_code == "LimitExceeded"
+    await stage.watch("DeleteAlarms", AlarmNames=["c"])
+    await stage.alarm("b")

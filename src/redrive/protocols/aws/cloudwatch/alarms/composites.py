@@ -70,6 +70,8 @@ class Composites:
         rule, name, tags = _rule(params), named(call, params["AlarmName"]), tags_of(params)
         given = {key: params[key] for key in _KEPT if params.get(key) is not None}
 
+        await self._registry.check_room(name)
+
         async def decide(draft: Draft) -> None:
             await _check_children(draft, name, rule)
             await _check_suppressor(draft, name, given)

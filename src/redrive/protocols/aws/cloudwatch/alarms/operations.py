@@ -23,6 +23,7 @@ from redrive.protocols.aws.cloudwatch.alarms.records import (
     history_at,
     history_key,
 )
+from redrive.protocols.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.protocols.aws.cloudwatch.alarms.transitions import Transitions
 from redrive.protocols.aws.cloudwatch.errors import error, unreadable
 from redrive.protocols.aws.wire.shapes import Structure
@@ -34,16 +35,22 @@ class AlarmOperations:
     """Carries out what callers ask for of single alarms."""
 
     def __init__(
-        self, engine: Engine, transitions: Transitions, settle: Callable[[int], Awaitable[None]]
+        self,
+        engine: Engine,
+        registry: AlarmRegistry,
+        transitions: Transitions,
+        settle: Callable[[int], Awaitable[None]],
     ) -> None:
         """Carry it out by this engine.
 
         Args:
             engine: Where alarms are.
+            registry: Knows how many there are.
             transitions: Writes transitions down.
             settle: Lets composite alarms follow, at a moment (ms).
         """
         self._engine = engine
+        self._registry = registry
         self._transitions = transitions
         self._settle = settle
 
@@ -51,6 +58,7 @@ class AlarmOperations:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html."""
         given, name = definition(call, params), named(call, params["AlarmName"])
         tags = tags_of(params)
+        await self._registry.check_room(name)
         await self._engine.resources.write(lambda draft: put_in(draft, name, METRIC, given, tags, call.now))
         return {}
 

@@ -78,7 +78,7 @@ class Alarms:
             leaps=leaps,
         )
         operations = (
-            AlarmOperations(engine, transitions, composites.settle),
+            AlarmOperations(engine, registry, transitions, composites.settle),
             composites,
             Describing(documents),
             history,

@@ -1,11 +1,15 @@
 """The alarms that there are, in memory: reading a thousand documents a minute would cost more than evaluating them."""
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from redrive.engine.resources import Documents
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.cloudwatch.alarms.records import ALARMS, METRIC, Alarm
 from redrive.protocols.aws.cloudwatch.alarms.watch import Watch
+from redrive.protocols.aws.cloudwatch.errors import error
 
+ALARMS_MAX: Final = 5_000  # of an account's region (CloudWatch quotas); to count them takes 0.3 ms
 _FINE_SECONDS = 60
 
 
@@ -54,6 +58,21 @@ class AlarmRegistry:
             return None
         fine = any(watch.period_seconds < _FINE_SECONDS for watch in self._watches.values())
         return 10 if fine else _FINE_SECONDS
+
+    async def check_room(self, name: ResourceName) -> None:
+        """Refuse an alarm that is new where its region has as many as it may.
+
+        Raises:
+            AwsError: `LimitExceeded`.
+        """
+        await self.follow()
+        if name.key in self._alarms:
+            return
+        if sum(each.name[:2] == name[:2] for each in self._alarms.values()) >= ALARMS_MAX:
+            raise error(
+                "LimitExceededFault",
+                "The quota for the number of alarms for this customer has already been reached.",
+            )
 
     def get(self, key: str) -> Alarm | None:
         """The alarm under a key."""
