@@ -13,6 +13,7 @@ from redrive.protocols.aws.cloudformation.finding import current_in, find_stack,
 from redrive.protocols.aws.cloudformation.history import CHANGE_SET, ChangeSet
 from redrive.protocols.aws.cloudformation.names import change_set_arn, check_name, id_in
 from redrive.protocols.aws.cloudformation.preview import preview
+from redrive.protocols.aws.cloudformation.property_values import without_values
 from redrive.protocols.aws.cloudformation.records import (
     STACK,
     STACK_NAME,
@@ -129,6 +130,8 @@ class ChangeSetOperations:
         change_set, stack = await self._found(call, params)
         settings = change_set.settings
         page, token = paging.page(change_set.changes, params)
+        if not params.get("IncludePropertyValues"):
+            page = [without_values(change) for change in page]
         values = [
             {"ParameterKey": name, "ParameterValue": text} for name, text in settings.parameters.items()
         ]

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
+from redrive.protocols.aws.cloudformation.property_values import (
+    context_of,
+    shown_properties,
+    target_values,
+)
 from redrive.protocols.aws.cloudformation.records import RESOURCE, Stack, StackResource, StackSettings
 from redrive.protocols.aws.cloudformation.running.programs import Programs
 from redrive.protocols.aws.cloudformation.running.values import Values
@@ -62,9 +67,11 @@ async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, p
 def _of_resource(
     definition: ResourceDefinition, now: StackResource | None, values: Values, replaced: set[str]
 ) -> list[Change]:
-    if now is None:
-        return [_change("Add", definition.logical_id, definition.type)]
     after = _known_properties(definition, values, replaced)
+    program = values.program
+    if now is None:
+        _, shown_after = shown_properties(definition, program, {}, after)
+        return [_change("Add", definition.logical_id, definition.type, AfterContext=context_of(shown_after))]
     changed = changed_properties(now.properties, after)
     if not changed:
         return []
@@ -73,15 +80,20 @@ def _of_resource(
     unknown = {name for name in changed if after.get(name) == UNKNOWN}
     if replacing - unknown:
         replaced.add(definition.logical_id)
+    shown_before, shown_after = shown_properties(definition, program, now.properties, after)
     details = [
         _detail(name, definition, values, "Always" if name in replacing else "Never")
         for name in sorted(changed)
     ]
+    for name, detail in zip(sorted(changed), details, strict=True):
+        detail["Target"] |= target_values(name, shown_before, shown_after)
     shown = {
         "PhysicalResourceId": now.physical_id,
         "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
         "Scope": ["Properties"],
         "Details": details,
+        "BeforeContext": context_of(shown_before),
+        "AfterContext": context_of(shown_after),
     }
     if replacing and now.replace_policy != "Retain":
         shown["PolicyAction"] = "ReplaceAndDelete"
@@ -107,7 +119,7 @@ def _known_properties(definition: ResourceDefinition, values: Values, replaced: 
     return {**found, **{name: typed[name] for name in known if name in typed}}
 
 
-def _detail(name: str, definition: ResourceDefinition, values: Values, recreation: str) -> Change:
+def _detail(name: str, definition: ResourceDefinition, values: Values, recreation: str) -> dict[str, Any]:
     target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
     expression = definition.properties.get(name)
     named = list(references(expression, values.program.conditions.holds))

@@ -12,9 +12,11 @@ from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.ids import id_text
+from redrive.model.queue import DAY_MS
 from redrive.protocols.aws.cloudformation.history import StackEvent
 from redrive.protocols.aws.cloudformation.records import OPERATION, STACK, Operation, OperationState, Stack
 from redrive.protocols.aws.cloudformation.running.asking import Services
+from redrive.protocols.aws.cloudformation.running.forgetting import forget_deleted
 from redrive.protocols.aws.cloudformation.running.journal import Superseded, put_events, stack_event
 from redrive.protocols.aws.cloudformation.running.phases import Change
 from redrive.protocols.aws.cloudformation.running.waiting import Activity, Watch
@@ -52,6 +54,7 @@ class StackOperations:
         self.words = Words(engine, Watch(engine, self.activity), services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
         self._keeping_up: asyncio.Task[None] | None = None
+        self._forgets_at = 0
 
     async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
         """Begin a change with the write of a draft: the stack has the status of its first phase.
@@ -142,12 +145,20 @@ class StackOperations:
                 with self.activity.going_on():
                     await self._release()
                     await self.take_up()
+                    await self._forget()
             except StoreUnavailable as error:
                 logger.warning("stacks.unread error=%s", error)
             else:
                 if self._leaps:
                     return
             await clock.sleep_until(clock.now() + ROUND_MS)
+
+    async def _forget(self) -> None:
+        """Forget deleted stacks, once a day."""
+        now = self._engine.clock.now()
+        if now >= self._forgets_at:
+            await forget_deleted(self._engine, now)
+            self._forgets_at = now + DAY_MS
 
     async def _release(self) -> None:
         """Let nobody wait for the leases of dead nodes, where no other is alive."""
