@@ -189,7 +189,7 @@ def test_several_objects_are_removed_at_once(s3: Any) -> None:
     "params",
     [
         {"ServerSideEncryption": "aws:kms"},
-        {"Tagging": "a=b"},
+        {"WebsiteRedirectLocation": "/elsewhere"},
         {"ACL": "public-read"},
         {"StorageClass": "GLACIER"},
         {"ObjectLockMode": "GOVERNANCE"},
@@ -220,3 +220,21 @@ def test_a_removed_object_leaves_no_content_behind(server_on_sqlite: Server) -> 
     s3.delete_object(Bucket=BUCKET, Key="k")
     assert {path for path in contents.rglob("*") if path.is_file()} == before
     s3.delete_bucket(Bucket=BUCKET)
+
+
+def test_tags_of_an_object_come_with_it_or_later(s3: Any) -> None:
+    named = {"Bucket": BUCKET, "Key": "tagged"}
+    s3.put_object(**named, Body=b"1", Tagging="team=rims&empty=")
+    assert s3.get_object_tagging(**named)["TagSet"] == [
+        {"Key": "team", "Value": "rims"},
+        {"Key": "empty", "Value": ""},
+    ]
+    s3.put_object_tagging(**named, Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
+    assert s3.get_object_tagging(**named)["TagSet"] == [{"Key": "a", "Value": "b"}]
+    assert s3.get_object(**named)["Body"].read() == b"1"
+    s3.delete_object_tagging(**named)
+    assert s3.get_object_tagging(**named)["TagSet"] == []
+    many = {"TagSet": [{"Key": str(number), "Value": ""} for number in range(11)]}
+    assert refusal(s3.put_object_tagging, **named, Tagging=many) == ("BadRequest", 400)
+    assert refusal(s3.put_object, **named, Body=b"", Tagging="a=1&a=2") == ("InvalidTag", 400)
+    assert refusal(s3.get_object_tagging, Bucket=BUCKET, Key="none") == ("NoSuchKey", 404)

@@ -14,12 +14,10 @@ from redrive.protocols.aws.s3.access import BucketAccess
 from redrive.protocols.aws.s3.bucket_policies import check_policy, is_public
 from redrive.protocols.aws.s3.errors import denied, error, no_bucket
 from redrive.protocols.aws.s3.records import BUCKET, Bucket
+from redrive.protocols.aws.s3.tag_sets import bucket_tags
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
-_TAGS_MAX: Final = 50
-_TAG_KEY_MAX: Final = 128
-_TAG_VALUE_MAX: Final = 256
 _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
@@ -69,17 +67,7 @@ class BucketSettings:
     async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html."""
         bucket = await self._access.bucket(call, params, "PutBucketTagging")
-        given = (params.get("Tagging") or {}).get("TagSet") or []
-        tags = {each.get("Key") or "": each.get("Value") or "" for each in given}
-        if len(tags) < len(given):
-            raise error("InvalidTag", "Cannot provide multiple Tags with the same key")
-        if len(tags) > _TAGS_MAX:
-            raise error("BadRequest", f"Bucket tag count cannot be greater than {_TAGS_MAX}")
-        for key, value in tags.items():
-            if not 0 < len(key) <= _TAG_KEY_MAX or key.lower().startswith("aws:"):
-                raise error("InvalidTag", "The TagKey you have provided is invalid", TagKey=key)
-            if len(value) > _TAG_VALUE_MAX:
-                raise error("InvalidTag", "The TagValue you have provided is invalid", TagKey=key)
+        tags = bucket_tags(params)
         return await self._change(bucket, lambda current: replace(current, tags=tags))
 
     async def delete_bucket_tagging(self, call: Call, params: Structure) -> Structure:

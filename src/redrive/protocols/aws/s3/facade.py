@@ -17,6 +17,7 @@ from redrive.protocols.aws.s3.copying import Copying, Sources
 from redrive.protocols.aws.s3.errors import translated
 from redrive.protocols.aws.s3.listing import Listing
 from redrive.protocols.aws.s3.multipart import Multipart
+from redrive.protocols.aws.s3.object_tags import ObjectTags
 from redrive.protocols.aws.s3.objects import ObjectOperations, Objects
 from redrive.protocols.aws.s3.ports import BlobKeeper
 from redrive.protocols.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD
@@ -43,6 +44,7 @@ class S3:
             BucketSettings(engine.resources.documents, access),
             AbsentSettings(access),
             ObjectOperations(objects, access),
+            ObjectTags(engine, objects, access),
             Listing(engine.resources.documents, access),
             Copying(objects, access, sources),
             Multipart(engine, objects, access, sources),

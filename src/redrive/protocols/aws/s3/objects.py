@@ -31,6 +31,7 @@ from redrive.protocols.aws.s3.records import (
     object_key,
     upload_key,
 )
+from redrive.protocols.aws.s3.tag_sets import object_tags
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.aws.wire.timestamps import to_rfc822
@@ -139,12 +140,13 @@ class ObjectOperations:
     async def put_object(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html."""
         key, content = params["Key"], params["Body"]
-        bucket = await self._access.bucket(call, params, "PutObject", key)
+        others = {name: value for name, value in params.items() if name != "Tagging"}
+        bucket = await self._access.bucket(call, others, "PutObject", key)
         check_key(key)
-        headers, metadata = headers_of(params), metadata_of(params)
+        headers, metadata, tags = headers_of(params), metadata_of(params), object_tags(params)
         checksums, etag = await digested(params, content)
         segment = await self._objects.contents.add(content)
-        new = ObjectRecord(headers, metadata, key, etag, call.now, (segment,), checksums=checksums)
+        new = ObjectRecord(headers, metadata, key, etag, call.now, (segment,), checksums=checksums, tags=tags)
         await self._objects.put(bucket, new, params)
         return {
             "ETag": f'"{etag}"',

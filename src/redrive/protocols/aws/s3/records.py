@@ -72,6 +72,7 @@ class ObjectRecord(Described):
         parts: How many it was uploaded in; 0: it was not.
         checksums: In base64, by the names of the API: `ChecksumCRC32` …
         checksum_type: `FULL_OBJECT` or `COMPOSITE`.
+        tags: By their keys.
     """
 
     key: str
@@ -81,6 +82,7 @@ class ObjectRecord(Described):
     parts: int = 0
     checksums: Mapping[str, str] = field(default_factory=dict)
     checksum_type: str = "FULL_OBJECT"
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -11,6 +11,7 @@ from redrive.protocols.aws.operations import operations_of
 from redrive.protocols.aws.ssm.errors import translated
 from redrive.protocols.aws.ssm.parameters import ParameterOperations
 from redrive.protocols.aws.ssm.records import PARAMETER
+from redrive.protocols.aws.ssm.tags import ParameterTags
 from redrive.protocols.aws.wire.errors import AwsError
 
 
@@ -22,7 +23,9 @@ class Ssm:
 
     def __init__(self, engine: Engine) -> None:
         """Speak for this engine."""
-        self.operations: Mapping[str, Verb] = operations_of("ssm", ParameterOperations(engine))
+        self.operations: Mapping[str, Verb] = operations_of(
+            "ssm", ParameterOperations(engine), ParameterTags(engine)
+        )
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -111,13 +111,13 @@ class ParameterOperations:
         return {"Parameters": [_described(each) for each in page], **token}
 
     def _key(self, call: Call, name: str) -> str:
-        return parameter_key(call.account, call.region, _plain_name(name))
+        return parameter_key(call.account, call.region, plain_name(name))
 
     async def _all(self, call: Call) -> list[Parameter]:
         return await self._documents.find(PARAMETER, f"{call.account}/{call.region}/")
 
     async def _selected(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
-        plain = _plain_name(name)
+        plain = plain_name(name)
         found = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
         selector = "" if found is not None else plain.rpartition(":")[2]
         if found is None and selector:
@@ -133,7 +133,7 @@ class ParameterOperations:
         return _shown(found, version, decrypts=decrypts)
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
     """The name in an ARN, or the name itself."""
     if not name.startswith("arn:"):
         return name
@@ -142,7 +142,7 @@ def _plain_name(name: str) -> str:
 
 
 def _checked_name(name: str) -> str:
-    name = _plain_name(name)
+    name = plain_name(name)
     if not _NAME.fullmatch(name) or _RESERVED.match(name):
         raise invalid(
             'Parameter name: can\'t be prefixed with "aws" or "ssm" (case-insensitive). If formed as a path, it can'

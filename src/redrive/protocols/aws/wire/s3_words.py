@@ -18,6 +18,7 @@ ROOTS: Final[Mapping[str, str]] = {
     "GetBucketRequestPayment": "RequestPaymentConfiguration",
     "GetBucketTagging": "Tagging",
     "GetBucketVersioning": "VersioningConfiguration",
+    "GetObjectTagging": "Tagging",
     "ListBuckets": "ListAllMyBucketsResult",
     "ListMultipartUploads": "ListMultipartUploadsResult",
     "ListObjects": "ListBucketResult",

@@ -1,0 +1,1 @@
+"""Systems Manager without the wire."""
