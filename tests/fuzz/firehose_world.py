@@ -1,0 +1,85 @@
+"""Firehose in memory, with a stream, and a bucket that takes nothing but by its operations."""
+
+import random
+from collections.abc import Awaitable, Sequence
+from typing import Any, Final
+
+import orjson
+from typing_extensions import override
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import LogSink, Runtime
+from redrive.model.metric import MetricPoint
+from redrive.model.names import ResourceName
+from redrive.protocols.aws.authentication import TrustAll
+from redrive.protocols.aws.call import Facade
+from redrive.protocols.aws.firehose.facade import Firehose
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.aws.identities import Identities
+from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.protocols.http import Request, Response
+from tests.fuzz.watched import Watched
+
+ACCOUNT: Final = "000000000000"
+STREAM: Final = "orders"
+SETTINGS: Final = {"RoleARN": f"arn:aws:iam::{ACCOUNT}:role/r", "BucketARN": "arn:aws:s3:::landing"}
+
+
+class _Unread(LogSink):
+    """Takes lines that nobody reads."""
+
+    @override
+    def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
+        pass
+
+
+def _count(points: Sequence[MetricPoint]) -> None:
+    assert all(point.series.namespace == "AWS/Firehose" for point in points)
+
+
+class FirehoseWorld(Watched):
+    """Firehose on a store in memory; its clock stands, so that nothing is delivered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        self.engine = Engine(self._store, runtime)
+        services: dict[str, Facade] = {}
+        identities = Identities(self.engine.resources.documents, restricts=False)
+        calls = InnerCalls(services, runtime)
+        self.firehose = Firehose(
+            self.engine, calls, identities, _count, _Unread(), lambda _: None, alone=True
+        )
+        services["firehose"] = self.firehose
+        self._gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)
+
+    @override
+    def handle(self, request: Request) -> Awaitable[Response]:
+        return self._gateway.answer(request)
+
+    async def open(self) -> None:
+        """Make a stream in which a record waits."""
+        await self.engine.open()
+        await self._call(
+            "CreateDeliveryStream", DeliveryStreamName=STREAM, ExtendedS3DestinationConfiguration=SETTINGS
+        )
+        await self._call("PutRecord", DeliveryStreamName=STREAM, Record={"Data": "b25l"})
+
+    @override
+    async def close(self) -> None:
+        await self.firehose.deliveries.close()
+        await super().close()
+
+    async def ask(self, operation: str, params: Any) -> Response:
+        """Ask for an operation."""
+        body = orjson.dumps(params) if not isinstance(params, bytes) else params
+        headers = {
+            "x-amz-target": f"Firehose_20150804.{operation}",
+            "content-type": "application/x-amz-json-1.1",
+            "host": "localhost",
+        }
+        return await self.answer(Request("POST", "/", "", headers, body))
+
+    async def _call(self, operation: str, **params: Any) -> None:
+        response = await self.ask(operation, params)
+        assert response.status == 200, response.body
