@@ -1,26 +1,35 @@
-"""`python -m tests.crash [messages|functions] --rounds 200 --store sqlite`: the full proof, one line a round."""
+"""`python -m tests.crash [messages|functions|nodes] --rounds 200 --store sqlite`: the full proof, one line a round."""
 
 import argparse
+import asyncio
 import contextlib
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from tests.crash.functions import FunctionRounds, Round, function_server
+from tests.crash.nodes import NodeRound, NodeRounds, run_directory
 from tests.crash.rounds import AttemptResult, Rounds, crash_server
 from tests.services.postgres import PostgresServer, end_run, new_run_directory, own_server
+from tests.services.postgres_pair import PostgresPair
+
+_UNDER_ONE_LOAD: Final = 20
 
 
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("of", nargs="?", choices=("messages", "functions"), default="messages")
+    parser.add_argument("of", nargs="?", choices=("messages", "functions", "nodes"), default="messages")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     asked = parser.parse_args()
+    if asked.of == "nodes":
+        asyncio.run(_nodes(range(asked.seed, asked.seed + asked.rounds)))
+        return 0
     outcomes: list[AttemptResult | Round] = []
     with _store(asked.store) as (url, postgres), tempfile.TemporaryDirectory() as directory:
         functions = asked.of == "functions"
@@ -42,6 +51,41 @@ def main() -> int:
     messages = sum(result.messages for result in outcomes)
     _say(f"{len(outcomes)} rounds, {calls} calls, {messages} messages, median {seconds:.2f} s a round")
     return 0
+
+
+async def _nodes(seeds: Sequence[int]) -> None:
+    """Rounds of three nodes, twenty under one load; what was longest without an answer, and how it is distributed."""
+    rounds: list[NodeRound] = []
+
+    def told(done: NodeRound) -> None:
+        rounds.append(done)
+        _say(str(done))
+
+    directory = run_directory()
+    cluster = NodeRounds(PostgresPair(directory))
+    try:
+        await cluster.open()
+        for first in range(0, len(seeds), _UNDER_ONE_LOAD):
+            load = await cluster.run(seeds[first : first + _UNDER_ONE_LOAD], told)
+            _say(
+                f"settled: {load.calls} calls, {len(load.published)} publications pushed, {load.tasks_done} tasks,"
+                f" {sum(ledger.duplicates for ledger in (load.standard, load.fifo, *load.copies, load.moved))} came again"
+            )
+    finally:
+        await cluster.close()
+        end_run(directory)
+        for lost in sorted({each.lost for each in rounds}):
+            _say(f"{lost:14} {_distribution([each.silence for each in rounds if each.lost == lost])}")
+        if rounds:
+            _say(f"{'all':14} {_distribution([each.silence for each in rounds])}")
+            _say(f"{'of one caller':14} {_distribution([each.wait for each in rounds])}")
+
+
+def _distribution(seconds: Sequence[float]) -> str:
+    ordered = sorted(seconds)
+    at = {share: ordered[min(int(share / 100 * len(ordered)), len(ordered) - 1)] for share in (50, 90, 99)}
+    shown = ", ".join(f"{share} % {value:.2f}" for share, value in at.items())
+    return f"{len(ordered)} rounds, s without an answer: {shown}, longest {ordered[-1]:.2f}"
 
 
 def _say(line: str) -> None:

@@ -1,11 +1,8 @@
 """Rounds of load, crash, return and proof, on one store that lives through all of them."""
 
 import asyncio
-import os
 import random
 import resource
-import select
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ from tests.crash.journal import Journal
 from tests.crash.load import DELAY_SECONDS, LEASE_SECONDS, Load
 from tests.crash.wire import Caller
 from tests.services.postgres import PostgresServer
+from tests.services.postgres_pair import kill
 from tests.services.server import Server, new_server
 
 # Calls before the crash: it falls anywhere between a server's first call and about a second.
@@ -115,13 +113,13 @@ class Rounds:
     def database(self) -> None:
         """kill -9 of the database; the server lives on and finds it again."""
         assert self._postgres is not None
-        _kill(self._postgres)
+        kill(self._postgres)
         self._postgres.start()
 
     def both(self) -> None:
         """kill -9 of the database, then of the server."""
         assert self._postgres is not None
-        _kill(self._postgres)
+        kill(self._postgres)
         self._server.kill()
         self._postgres.start()
 
@@ -170,19 +168,6 @@ async def _queue(caller: Caller, name: str, **attributes: str) -> str:
     answer = await caller.call("CreateQueue", QueueName=name, Attributes=attributes)
     url: str = answer["QueueUrl"]
     return url
-
-
-def _kill(postgres: PostgresServer) -> None:
-    """kill -9 of the postmaster, and wait until its children have noticed: the next start must find nobody."""
-    lock = postgres.directory / "data" / "postmaster.pid"
-    postmaster = int(lock.read_text().partition("\n")[0])
-    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    family = [os.pidfd_open(pid) for pid in (postmaster, *map(int, children))]
-    os.kill(postmaster, signal.SIGKILL)
-    for process in family:
-        select.select([process], [], [], 30)
-        os.close(process)
-    lock.unlink()  # whoever reaps orphans may be slow, and the dead postmaster's number is taken until then
 
 
 def limit_files(server: Server, room_bytes: int | None) -> None:

@@ -71,7 +71,7 @@ class PostgresServer:
             RuntimeError: It did not start; the message holds the server's log.
         """
         log = self.directory / "log"
-        started = _control(self.directory, "start", "--wait", f"--log={log}", f"--options=-p {self.port}")
+        started = control(self.directory, "start", "--wait", f"--log={log}", f"--options=-p {self.port}")
         if started.returncode != 0:
             raise RuntimeError(
                 f"PostgreSQL did not start:\n{log.read_text() if log.exists() else started.stderr}"
@@ -79,7 +79,7 @@ class PostgresServer:
 
     def crash(self) -> None:
         """Ends every server process at once, without a checkpoint, so that the next start has to recover."""
-        _control(self.directory, "stop", "--mode=immediate")
+        control(self.directory, "stop", "--mode=immediate")
 
 
 class DatabaseMaker:
@@ -153,7 +153,7 @@ def own_server(run_directory: Path) -> PostgresServer:
 def end_run(run_directory: Path) -> None:
     """Ends every server of the run and deletes the run directory."""
     for data in run_directory.glob("*/data"):
-        _control(data.parent, "stop", "--mode=immediate")
+        control(data.parent, "stop", "--mode=immediate")
     shutil.rmtree(run_directory, ignore_errors=True)
 
 
@@ -196,7 +196,7 @@ def _new_server(directory: Path, *, durable: bool) -> PostgresServer:
         os.chown(directory, account.pw_uid, account.pw_gid)
     data = directory / "data"
     options = ("--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync", f"--username={_SUPERUSER}")
-    made = _run(str(binary("initdb")), f"--pgdata={data}", *options)
+    made = run_command(str(binary("initdb")), f"--pgdata={data}", *options)
     if made.returncode != 0:
         raise RuntimeError(f"PostgreSQL could not make a cluster in {data}:\n{made.stderr}")
     with (data / "postgresql.conf").open("a") as configuration:
@@ -223,11 +223,11 @@ def _free_port() -> int:
         return port
 
 
-def _control(directory: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return _run(str(binary("pg_ctl")), command, f"--pgdata={directory / 'data'}", *options)
+def control(directory: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return run_command(str(binary("pg_ctl")), command, f"--pgdata={directory / 'data'}", *options)
 
 
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
+def run_command(*command: str) -> subprocess.CompletedProcess[str]:
     account = _server_account()
     return subprocess.run(
         command,
