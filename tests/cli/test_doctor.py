@@ -1,16 +1,28 @@
 """`redrive doctor`: each thing that leaves a server open is found, and nothing is found that does not."""
 
+import asyncio
 import json
+import re
 import resource
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 
 from redrive.cli import doctor
 from redrive.cli.main import main
+from redrive.runtime.clock import SystemClock, monotonic
 from redrive.settings import Settings
 from redrive.settings.hardening import findings
+from redrive.stores.postgres import examining as postgres_examining
+from redrive.stores.postgres.store import PostgresStore
+from tests.contracts.stores.pooler import Pooler
+
+NOW: Final = SystemClock().now
+BLOATED: Final = "SELECT 'deliveries_pkey' AS name, 100::bigint << 20 AS bytes"
 
 HARDENED: dict[str, Any] = {
     "auth": "required",
@@ -148,3 +160,100 @@ def test_a_line_a_check_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("OPEN  signatures        whoever reaches the port")
     assert "ok    test switches" in lines
+
+
+# ---- the store ---------------------------------------------------------------------------------------------------
+
+
+def examined(store: str, capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[str | None, str | None]]:
+    """Each check of a store: what was measured, and what is wrong."""
+    main(["doctor", "--json", "--store", store])
+    checks = json.loads(capsys.readouterr().out)["store"]
+    return {check["check"]: (check["fact"], check["wrong"]) for check in checks}
+
+
+def wrong(found: dict[str, tuple[str | None, str | None]]) -> dict[str, str]:
+    return {check: complaint for check, (_, complaint) in found.items() if complaint}
+
+
+async def make(url: str) -> None:
+    store = PostgresStore(url, SystemClock(), "one")
+    await store.open()
+    await store.close()
+
+
+def test_a_store_that_is_fit_has_nothing_wrong(
+    tmp_path: Path, postgres_database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = examined(f"sqlite:///{tmp_path}/redrive.db", capsys)
+    assert list(file) == ["store", "write-ahead log", "disk", "fsync"]
+    assert wrong(file) == {}
+    assert "schema is made at the first start" in (examined(postgres_database, capsys)["store"][0] or "")
+    asyncio.run(make(postgres_database))
+    database = examined(postgres_database, capsys)
+    assert list(database) == [
+        *("store", "pooler", "clock", "commit", "database", "durability", "standby"),
+        *("write-ahead log", "indexes", "vacuum"),
+    ]
+    assert database["pooler"] == ("none", None)
+    assert re.fullmatch(r"schema at step (\d+) of \1", database["store"][0] or "")
+    assert wrong(database).keys() == {"durability"}  # the tests' server does without fsync
+    main(["doctor", "--store", postgres_database])
+    assert (
+        "WRONG durability        synchronous_commit = on; fsync, full_page_writes is off"
+        in capsys.readouterr().out
+    )
+
+
+def test_a_database_that_is_away_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    found = examined("postgresql://redrive@127.0.0.1:1,127.0.0.1:2/none", capsys)
+    assert list(found) == ["store"]
+    assert "there is no way to the database" in wrong(found)["store"]
+
+
+async def complaints(url: str, *statements: str, now: Callable[[], int] = NOW) -> dict[str, str]:
+    """What is wrong with a database in which this was done."""
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
+    found = {
+        each.check: each.wrong async for each in postgres_examining.examine(url, now, monotonic) if each.wrong
+    }
+    await connection.close()
+    return found
+
+
+async def test_each_trouble_of_a_database_is_told(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await make(postgres_database)
+    name = urlsplit(postgres_database).path.removeprefix("/")
+    apart = await complaints(postgres_database, now=lambda: SystemClock().now() - 3000)
+    assert "set the clocks by NTP" in apart["clock"]
+    assert (
+        "a newer version"
+        in (await complaints(postgres_database, "INSERT INTO schema_steps VALUES (999)"))["store"]
+    )
+    off = f"ALTER DATABASE {name} SET synchronous_commit = off"
+    assert "synchronous_commit is off" in (await complaints(postgres_database, off))["durability"]
+    monkeypatch.setattr(postgres_examining, "_TRANSACTION_SECONDS_MAX", -1)
+    open_one = await complaints(postgres_database, "BEGIN", "SELECT 1")
+    assert "nothing deleted since is cleaned up" in open_one["vacuum"]
+    several = urlsplit(postgres_database)
+    host = several.netloc.rpartition("@")[2]
+    twice = several._replace(netloc=f"redrive@{host},{host}").geturl()
+    assert "nothing waits for a standby" in (await complaints(twice))["standby"]
+    monkeypatch.setattr(postgres_examining, "_BLOATED", BLOATED)
+    assert "REINDEX INDEX CONCURRENTLY deliveries_pkey" in (await complaints(postgres_database))["indexes"]
+
+
+async def test_a_pooler_in_transaction_mode_is_found(postgres_database: str) -> None:
+    async with Pooler(postgres_database, by_transaction=True) as pooler:
+        assert "pool_mode = session" in (await complaints_of_way(pooler.url))["pooler"]
+    async with Pooler(postgres_database, by_transaction=False) as pooler:
+        assert "pooler" not in await complaints_of_way(pooler.url)
+
+
+async def complaints_of_way(url: str) -> dict[str, str]:
+    examining = postgres_examining.examine(url, SystemClock().now, monotonic)
+    return {each.check: each.wrong async for each in examining if each.wrong}

@@ -182,7 +182,7 @@ class NodeLoad:
 
     def _answered(self, caller: NodeCaller) -> None:
         self.calls += 1
-        self.longest_wait = max(self.longest_wait, caller.longest)
+        self.longest_wait, caller.longest = max(self.longest_wait, caller.longest), 0.0
 
     async def _send(self) -> None:
         caller = self._caller()

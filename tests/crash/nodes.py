@@ -17,8 +17,9 @@ from tests.services.postgres_pair import PostgresPair
 from tests.services.server import Server, new_server
 
 NODES: Final = 3
-_CALLS: Final = 60  # before a loss, and again after it is mended
+_CALLS: Final = 40  # before a loss, and again after it is mended
 _FLAWED_SECONDS: Final = (0.5, 6.0)  # how long a line is cut, stalls or is slow
+_WEIGHTS: Final = {"node": 8, "primary": 8, "cut_line": 3, "stalled_line": 3, "slow_line": 2}
 _SETTLED_SECONDS: Final = 150  # for what is owed in the end: leases of tasks and pushes are over after 60
 
 
@@ -48,6 +49,7 @@ class NodeRounds:
         self._pair = pair
         self._lines: list[dict[int, Line]] = []
         self._nodes: list[Server] = []
+        self._repairs: dict[str, asyncio.Task[None]] = {}
 
     async def open(self) -> None:
         """Start everything."""
@@ -64,6 +66,8 @@ class NodeRounds:
 
     async def close(self) -> None:
         """End everything."""
+        for repair in self._repairs.values():
+            await asyncio.wait([repair])
         for node in self._nodes:
             if node.process.poll() is None:
                 node.kill()
@@ -85,6 +89,8 @@ class NodeRounds:
         try:
             for seed in seeds:
                 told(await self._while_working(working, self._round(load, seed)))
+            for repair in self._repairs.values():
+                await repair
             load.sending = False
             await asyncio.wait_for(working, _SETTLED_SECONDS)
             await self._settled(load)
@@ -110,27 +116,35 @@ class NodeRounds:
         await _calls(load, _CALLS)
         load.silence.begin()
         load.longest_wait = 0.0
-        lose = chance.choices(
-            [self.node, self.primary, self.cut_line, self.stalled_line, self.slow_line], [6, 5, 3, 3, 3]
-        )[0]
+        lose = self._loss(chance)
         await lose(chance, load)
         await _calls(load, _CALLS)
         return NodeRound(
             seed, lose.__name__, load.silence.longest, load.longest_wait, time.monotonic() - began
         )
 
+    def _loss(self, chance: random.Random) -> Callable[[random.Random, NodeLoad], Awaitable[None]]:
+        """The next loss: of what is whole again since the last of its kind."""
+        losses = [self.node, self.primary, self.cut_line, self.stalled_line, self.slow_line]
+        for repair in self._repairs.values():
+            if repair.done():
+                repair.result()
+        whole = [
+            loss for loss in losses if (repair := self._repairs.get(loss.__name__)) is None or repair.done()
+        ]
+        return chance.choices(whole, [_WEIGHTS[loss.__name__] for loss in whole])[0]
+
     async def node(self, chance: random.Random, load: NodeLoad) -> None:
-        """kill -9 of a node, which is started again."""
+        """kill -9 of a node, which is started again while the next rounds go on."""
         node = chance.choice(self._nodes)
         node.kill()
-        await _calls(load, _CALLS)
-        await asyncio.to_thread(node.start)
+        self._repairs["node"] = asyncio.create_task(asyncio.to_thread(node.start), name="repair")
 
     async def primary(self, chance: random.Random, load: NodeLoad) -> None:
         """kill -9 of the primary; the standby takes its place, and gets a standby of its own."""
         await asyncio.to_thread(asyncio.run, self._pair.fail_over())
-        await _calls(load, _CALLS)
-        await asyncio.to_thread(asyncio.run, self._pair.attach_standby())
+        attaching = asyncio.to_thread(asyncio.run, self._pair.attach_standby())
+        self._repairs["primary"] = asyncio.create_task(attaching, name="repair")
 
     async def cut_line(self, chance: random.Random, load: NodeLoad) -> None:
         """A node's, or everybody's, connections to the primary end, and no new ones are made."""

@@ -1,10 +1,11 @@
-"""`redrive doctor`: tell what leaves a server open to others, before it serves."""
+"""`redrive doctor`: tell what leaves a server open to others, and whether its store is fit to serve."""
 
 import argparse
+import asyncio
 import os
 import resource
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,9 +24,9 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command."""
     command = commands.add_parser(
         "doctor",
-        help="tell what leaves a server open to others",
-        description="Look at the settings that serve would use, and at the files that they name. Nothing is changed. The"
-        " exit status is 1 if something is open.",
+        help="tell what leaves a server open to others, and whether its store is fit",
+        description="Look at the settings that serve would use, at the files that they name, and at the store. Nothing is"
+        " changed. The exit status is 1 if something is open or wrong.",
     )
     add_settings(command)
     add_json(command)
@@ -37,12 +38,26 @@ def run(parsed: argparse.Namespace) -> int:
     settings, origins = settings_of(parsed)
     file = file_of(parsed) if any(map(_is_secret_of_file, origins)) else None
     found = [*findings(settings), *_of_machine(settings, file)]
+    examined = _examined(settings)
     if parsed.json:
-        print_json({"checks": [{"check": each.check, "open": each.open or None} for each in found]})
+        store = [
+            {"check": check, "fact": fact or None, "wrong": wrong or None} for check, fact, wrong in examined
+        ]
+        checks = [{"check": each.check, "open": each.open or None} for each in found]
+        print_json({"checks": checks, "store": store})
     else:
         for each in found:
             print(f"{'OPEN' if each.open else 'ok':6}{each.check:18}{each.open}".rstrip())
-    return 1 if any(each.open for each in found) else 0
+        for check, fact, wrong in examined:
+            said = "; ".join(filter(None, (fact, wrong)))
+            print(f"{'WRONG' if wrong else 'ok':6}{check:18}{said}".rstrip())
+    return 1 if any(each.open for each in found) or any(wrong for *_, wrong in examined) else 0
+
+
+def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:
+    from redrive.composition.store import examine_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+
+    return asyncio.run(examine_store(settings))
 
 
 def _is_secret_of_file(origin: Origin) -> bool:

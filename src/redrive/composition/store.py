@@ -9,9 +9,11 @@ from typing import Any, Final
 from redrive.engine.ports import UNMEASURED, CommitMeter, NodeStore, Runtime
 from redrive.model.errors import StoreUnavailable
 from redrive.runtime.chance import real_runtime
-from redrive.runtime.clock import SystemClock
+from redrive.runtime.clock import SystemClock, monotonic
 from redrive.settings import Settings, SettingsInvalid
+from redrive.stores.examined import Examined
 from redrive.stores.seal import UNSEALED, Seal, read_keys
+from redrive.stores.sqlite import examining
 from redrive.stores.sqlite.backup import back_up, look_through
 from redrive.stores.sqlite.store import SqliteStore
 
@@ -67,6 +69,17 @@ def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
         StoreUnavailable: There is no such store, or the copy cannot be made.
     """
     return asdict(back_up(_file_of(settings.store), target))
+
+
+async def examine_store(settings: Settings) -> list[Examined]:
+    """The store that the settings name, and the way to it, examined; nothing is changed."""
+    if settings.store == "sqlite://:memory:":
+        return []
+    if settings.store.startswith(_SQLITE):
+        return list(examining.examine(_file_of(settings.store), monotonic))
+    from redrive.stores.postgres.examining import examine  # noqa: PLC0415 - asyncpg is needed by that store alone
+
+    return [each async for each in examine(settings.store, SystemClock().now, monotonic)]
 
 
 async def upgrade_store(settings: Settings) -> None:

@@ -1,0 +1,187 @@
+"""A PostgreSQL store examined: whether the way to it, its settings and its tables are fit to serve. Nothing is changed.
+
+What only an administrator may see, `GRANT pg_monitor` shows to the servers' role as well.
+"""
+
+import statistics
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+import asyncpg
+
+from redrive.stores import steps
+from redrive.stores.examined import Examined
+from redrive.stores.postgres import pooling
+from redrive.stores.postgres.connecting import connect, describe, each_host
+from redrive.stores.postgres.connections import LOST
+from redrive.stores.postgres.pooling import Pooling
+
+_MB: Final = 1 << 20
+_SKEW_MS_MAX: Final = 1000.0
+_COMMITS: Final = 9
+_COMMIT_MS_MAX: Final = 50.0
+_LOG_TIMES_MAX: Final = 4  # of max_wal_size, to which checkpoints keep the log
+_SLOT_MB_MAX: Final = 1024
+_TRANSACTION_SECONDS_MAX: Final = 600
+
+_NOW: Final = "SELECT extract(epoch FROM clock_timestamp()) * 1000"
+_STEPS: Final = "SELECT max(number) FROM schema_steps"
+# A commit that waits for the disk, and leaves nothing.
+_COMMIT: Final = "SELECT pg_logical_emit_message(true, 'redrive doctor', '')"
+_SETTINGS: Final = (
+    "SELECT current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,"
+    " current_setting('full_page_writes') AS pages, current_setting('synchronous_standby_names') AS standbys,"
+    " (SELECT count(*) FROM pg_stat_replication) AS attached, current_setting('server_version') AS version,"
+    " pg_database_size(current_database()) AS size"
+)
+_LOG: Final = "SELECT sum(size), pg_size_bytes(current_setting('max_wal_size')) FROM pg_ls_waldir()"
+_SLOTS: Final = (
+    "SELECT slot_name, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) AS bytes FROM pg_replication_slots"
+    " WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY bytes DESC LIMIT 1"
+)
+# An entry of these indexes takes about 60 bytes. What is deleted leaves room that new entries use, but not what the index
+# has grown by while nothing was cleaned up.
+_BLOATED: Final = """
+    SELECT i.relname AS name, pg_relation_size(i.oid) AS bytes, greatest(i.reltuples, 0) AS entries
+    FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
+    WHERE t.relname IN ('deliveries', 'deduplication', 'claim_attempts', 'attempts', 'resources', 'log_events')
+        AND t.relnamespace = current_schema()::regnamespace
+        AND pg_relation_size(i.oid) > greatest(67108864, 5 * 60 * greatest(i.reltuples, 0))
+    ORDER BY bytes DESC LIMIT 3
+"""
+_DEAD: Final = """
+    SELECT relname AS name, n_dead_tup AS dead, n_live_tup AS live FROM pg_stat_user_tables
+    WHERE n_dead_tup > greatest(200000, n_live_tup) ORDER BY n_dead_tup DESC LIMIT 1
+"""
+_OLDEST: Final = """
+    SELECT pid, application_name AS name, extract(epoch FROM now() - xact_start)::integer AS seconds
+    FROM pg_stat_activity WHERE xact_start IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
+    ORDER BY xact_start LIMIT 1
+"""
+
+
+async def examine(
+    url: str, now: Callable[[], int], monotonic: Callable[[], float]
+) -> AsyncIterator[Examined]:
+    """All checks of a database; servers may go on using it.
+
+    Args:
+        url: Its URL.
+        now: This machine's clock (ms).
+        monotonic: Seconds, for how long the database takes.
+    """
+    try:
+        connection = await connect(url, "redrive doctor")
+    except (*LOST, asyncpg.PostgresError) as error:
+        yield Examined("store", "", f"there is no way to the database: {describe(error)}")
+        return
+    try:
+        yield await _schema(connection)
+        yield await _pooler(connection, url)
+        yield await _clock(connection, now, monotonic)
+        yield await _commit_time(connection, monotonic)
+        async for each in _durability(connection, several=len(each_host(url)) > 1):
+            yield each
+        yield await _log(connection)
+        async for each in _tables(connection):
+            yield each
+    except (*LOST, asyncpg.PostgresError) as error:
+        yield Examined("store", "", f"the database did not answer all: {describe(error)}")
+    finally:
+        connection.terminate()
+
+
+async def _schema(connection: asyncpg.Connection) -> Examined:
+    known = len(steps.read("redrive.stores.postgres"))
+    try:
+        applied = await connection.fetchval(_STEPS) or 0
+    except asyncpg.UndefinedTableError:
+        return Examined("store", "the schema is made at the first start")
+    newer = "a newer version was here; install that one, or restore a backup" * (applied > known)
+    return Examined("store", f"schema at step {applied} of {known}", newer)
+
+
+async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
+    found = await pooling.found(connection, lambda: connect(url, "redrive doctor"))
+    return Examined("pooler", found.value, pooling.ADVICE if found is Pooling.TRANSACTION else "")
+
+
+async def _clock(
+    connection: asyncpg.Connection, now: Callable[[], int], monotonic: Callable[[], float]
+) -> Examined:
+    began, before = monotonic(), now()
+    theirs = float(await connection.fetchval(_NOW))
+    skew = theirs - before - (monotonic() - began) * 500  # they looked about midway
+    apart = "a delay or a lease ends earlier or later by that, by node; set the clocks by NTP"
+    return Examined("clock", f"{skew:+.0f} ms", apart if abs(skew) > _SKEW_MS_MAX else "")
+
+
+async def _commit_time(connection: asyncpg.Connection, monotonic: Callable[[], float]) -> Examined:
+    took = []
+    for _ in range(_COMMITS):
+        began = monotonic()
+        await connection.execute(_COMMIT)
+        took.append((monotonic() - began) * 1000)
+    median = statistics.median(took)
+    slow = f"each answer waits for one; over {_COMMIT_MS_MAX:.0f} ms a disk or a standby is busy or far away"
+    return Examined("commit", f"{median:.1f} ms", slow if median > _COMMIT_MS_MAX else "")
+
+
+async def _durability(connection: asyncpg.Connection, *, several: bool) -> AsyncIterator[Examined]:
+    found = await connection.fetchrow(_SETTINGS)
+    yield Examined("database", f"PostgreSQL {found['version']}, {found['size'] // _MB} MB")
+    off = [name for name, key in (("fsync", "fsync"), ("full_page_writes", "pages")) if found[key] == "off"]
+    if found["commit"] == "off":
+        off.append("synchronous_commit")
+    lost = f"{', '.join(off)} is off: what was acknowledged may be gone after a crash; set it on"
+    yield Examined("durability", f"synchronous_commit = {found['commit']}", lost if off else "")
+    wrong = ""
+    if several and not found["standbys"]:
+        wrong = (
+            "nothing waits for a standby: what was acknowledged may be missing on the host that takes over;"
+            " synchronous_standby_names = 'ANY 1 (*)'"
+        )
+    elif found["standbys"] and not found["attached"]:
+        wrong = f"no standby is there, and commits wait for {found['standbys']}"
+    elif found["standbys"] and found["commit"] in ("local", "off"):
+        wrong = f"commits wait for no standby while synchronous_commit is {found['commit']}; set it on"
+    attached = f"{found['attached']} attached, waited for: {found['standbys'] or 'none'}"
+    yield Examined("standby", attached, wrong)
+
+
+async def _log(connection: asyncpg.Connection) -> Examined:
+    slot = await connection.fetchrow(_SLOTS)
+    if slot is not None and slot["bytes"] > _SLOT_MB_MAX * _MB:
+        kept = (
+            f"the slot {slot['slot_name']}, which nobody uses, keeps {int(slot['bytes']) // _MB} MB; drop it"
+        )
+        return Examined("write-ahead log", "", kept)
+    try:
+        size, usual = await connection.fetchrow(_LOG)
+    except asyncpg.InsufficientPrivilegeError:
+        return Examined("write-ahead log", "not visible to this role: GRANT pg_monitor")
+    long = (
+        "checkpoints do not keep up with it, or somebody needs it: a slot, a standby, an archive that fails"
+    )
+    return Examined("write-ahead log", f"{size // _MB} MB", long if size > _LOG_TIMES_MAX * usual else "")
+
+
+async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:
+    bloated = await connection.fetch(_BLOATED)
+    shown = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated)
+    mended = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated)
+    yield Examined("indexes", shown, mended and f"five times what their entries need: {mended}")
+    dead = await connection.fetchrow(_DEAD)
+    oldest = await connection.fetchrow(_OLDEST)
+    wrong = ""
+    if oldest is not None and oldest["seconds"] > _TRANSACTION_SECONDS_MAX:
+        wrong = (
+            f"the transaction of {oldest['name'] or 'a session'} (pid {oldest['pid']}) is open for {oldest['seconds']} s,"
+            " and nothing deleted since is cleaned up; end it"
+        )
+    elif dead is not None:
+        wrong = (
+            f"{dead['name']} has {dead['dead']} dead rows beside {dead['live']}: autovacuum does not keep up,"
+            " or is off"
+        )
+    yield Examined("vacuum", "", wrong)
