@@ -212,7 +212,7 @@ def test_a_database_that_is_away_is_wrong(capsys: pytest.CaptureFixture[str]) ->
 
 
 async def complaints(url: str, *statements: str, now: Callable[[], int] = NOW) -> dict[str, str]:
-    """What is wrong with a database in which this was done."""
+    """The complaints about a database in which this was done."""
     connection = await asyncpg.connect(url)
     for statement in statements:
         await connection.execute(statement)

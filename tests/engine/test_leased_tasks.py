@@ -9,6 +9,7 @@ import pytest
 from redrive.engine.engine import Engine
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import TASK
+from redrive.model.errors import StoreUnavailable
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask, TaskState
 from redrive.testing import VirtualClock
@@ -91,16 +92,20 @@ async def test_work_at_a_task_that_is_worked_at_comes_after(engine: Engine, work
     assert worker.begun == [first, second]
 
 
+@pytest.mark.parametrize(
+    ("error", "is_shown"), [(ValueError("out of luck"), True), (StoreUnavailable("away"), False)], ids=repr
+)
 async def test_a_task_that_failed_is_told_of_and_can_be_begun_again(
-    worker: Worker, caplog: pytest.LogCaptureFixture
+    worker: Worker, caplog: pytest.LogCaptureFixture, error: Exception, *, is_shown: bool
 ) -> None:
     async def fail(_: MoveTask) -> None:
-        raise ValueError("out of luck")
+        raise error
 
     worker.goes_on.set()
     worker.tasks.begin(task_of(), fail)
     await worker.tasks.quiet()
     assert "move_task.interrupted task=1/here/dead/000000000000000-t: taken up again later" in caplog.text
+    assert ("Traceback" in caplog.text) is is_shown
     worker.tasks.begin(task_of(), worker.work)
     await worker.tasks.quiet()
     assert len(worker.begun) == 1

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.ports import DocumentKind, Runtime
-from redrive.model.errors import NotFound
+from redrive.model.errors import NotFound, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -123,8 +123,10 @@ class LeasedTasks(Generic[Leased]):
         if working.cancelled():
             return
         if (error := working.exception()) is not None:
+            # A store that is away is told of by the store, once: no task needs to show the way there.
+            shown = None if isinstance(error, StoreUnavailable) else error
             logger.error(
-                "%s.interrupted task=%s: taken up again later", self._kind.name, task.key, exc_info=error
+                "%s.interrupted task=%s: taken up again later", self._kind.name, task.key, exc_info=shown
             )
         elif following is not None:
             self.begin(*following)
