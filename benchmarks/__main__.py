@@ -30,7 +30,9 @@ from benchmarks import (
     overhead,
     publish,
     throughput,
+    transfer,
     webhooks,
+    workers,
 )
 from benchmarks.bench import SMALL, Bench, Scale
 from benchmarks.figures import Figure
@@ -53,6 +55,8 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "mapping": mapping.counters,
     "alarms": alarms.counters,
     "encryption": encryption.counters,
+    "workers": workers.counters,
+    "transfer": transfer.counters,
     "console": console.counters,
 }
 
