@@ -31,6 +31,7 @@ from benchmarks import (
     publish,
     throughput,
     transfer,
+    upgrade,
     webhooks,
     workers,
 )
@@ -57,6 +58,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "encryption": encryption.counters,
     "workers": workers.counters,
     "transfer": transfer.counters,
+    "upgrade": upgrade.counters,
     "console": console.counters,
 }
 
