@@ -14,7 +14,7 @@ from tests.crash.ledger import Ledger, check_all_or_none
 from tests.crash.lines import Line, after
 from tests.crash.node_load import NodeCaller, NodeLoad, Webhook
 from tests.services.postgres_pair import PostgresPair
-from tests.services.server import Server, new_server
+from tests.services.server import Server, ServerFailedError, new_server
 
 NODES: Final = 3
 _CALLS: Final = 40  # before a loss, and again after it is mended
@@ -43,10 +43,15 @@ class NodeRound:
 
 
 class NodeRounds:
-    """Three nodes on a primary and its synchronous standby, each with lines of its own to both."""
+    """Nodes on a primary and its synchronous standby, each with lines of its own to both."""
 
-    def __init__(self, pair: PostgresPair) -> None:
+    def __init__(
+        self, pair: PostgresPair, nodes: int = NODES, losses: Sequence[str] = tuple(_WEIGHTS)
+    ) -> None:
+        """Lose these, by chance; see the methods of that name."""
         self._pair = pair
+        self._number = nodes
+        self._losses = losses
         self._lines: list[dict[int, Line]] = []
         self._nodes: list[Server] = []
         self._repairs: dict[str, asyncio.Task[None]] = {}
@@ -54,7 +59,7 @@ class NodeRounds:
     async def open(self) -> None:
         """Start everything."""
         await self._pair.start()
-        for _ in range(NODES):
+        for _ in range(self._number):
             lines = {port: Line(port) for port in (self._pair.primary.port, self._pair.standby.port)}
             for line in lines.values():
                 await line.open()
@@ -125,7 +130,7 @@ class NodeRounds:
 
     def _loss(self, chance: random.Random) -> Callable[[random.Random, NodeLoad], Awaitable[None]]:
         """The next loss: of what is whole again since the last of its kind."""
-        losses = [self.node, self.primary, self.cut_line, self.stalled_line, self.slow_line]
+        losses = [getattr(self, name) for name in self._losses]
         for repair in self._repairs.values():
             if repair.done():
                 repair.result()
@@ -138,7 +143,7 @@ class NodeRounds:
         """kill -9 of a node, which is started again while the next rounds go on."""
         node = chance.choice(self._nodes)
         node.kill()
-        self._repairs["node"] = asyncio.create_task(asyncio.to_thread(node.start), name="repair")
+        self._repairs["node"] = asyncio.create_task(asyncio.to_thread(_restart, node), name="repair")
 
     async def primary(self, chance: random.Random, load: NodeLoad) -> None:
         """kill -9 of the primary; the standby takes its place, and gets a standby of its own."""
@@ -226,6 +231,16 @@ class NodeRounds:
         for node in self._nodes:
             if "Traceback" in node.log.read_text():
                 raise Violated(f"a node did not expect something: {node.log}")
+
+
+def _restart(node: Server) -> None:
+    """Start a node, again and again as an init system would: it ends where it finds no database."""
+    while True:
+        try:
+            node.start()
+        except ServerFailedError:
+            continue
+        return
 
 
 async def _calls(load: NodeLoad, number: int) -> None:

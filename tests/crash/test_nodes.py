@@ -1,0 +1,27 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.nodes import NodeRound, NodeRounds, run_directory
+from tests.services.postgres import end_run
+from tests.services.postgres_pair import PostgresPair
+
+
+@pytest.fixture
+def pair() -> Iterator[PostgresPair]:
+    directory = run_directory()
+    yield PostgresPair(directory)
+    end_run(directory)
+
+
+async def test_a_promoted_standby_has_everything_that_was_acknowledged(pair: PostgresPair) -> None:
+    """`python -m tests.crash nodes` loses nodes and lines besides, in as many rounds as one likes."""
+    cluster = NodeRounds(pair, nodes=2, losses=["primary"])
+    rounds: list[NodeRound] = []
+    try:
+        await cluster.open()
+        load = await cluster.run([1], rounds.append)
+    finally:
+        await cluster.close()
+    assert [done.lost for done in rounds] == ["primary"]
+    assert load.published
