@@ -271,7 +271,7 @@ async def test_billing_is_busy_for_hours(car: RentalCar, tmp_path: Path) -> None
 
 
 async def test_lambda_is_out_of_order_for_an_hour(car: RentalCar) -> None:
-    """Server errors are retried for 23 days: 100,015 times, which `python -m tests.story` sees to the end."""
+    """Server errors are retried for 23 days, 100,015 times, of which an hour is waited for here."""
     faults = car.at.server.core.engine.operations
     faults.inject_fault(_FUNCTION, 503)
     await car.order(1)
