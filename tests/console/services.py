@@ -1,14 +1,18 @@
 """Things of Amazon's services that the console has pages for, made by the services' own calls."""
 
 import io
+import json
+import random
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from redrive.access.keyring import Keyring
+from redrive.access.keys import AccessKey, new_access_key
 from redrive.access.principals import account_root
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.wire.shapes import Structure
-from tests.console.world import PLACE, ROOM, Visitor
+from tests.console.world import PLACE, ROOM, ROOT, Visitor
 
 GROUP: Final = "/aws/lambda/bill"
 REQUEST: Final = "0d2f8a94-4f6c-4f0c-9d53-0a3a8b5f7c11"
@@ -21,6 +25,7 @@ class Services:
     """Calls services as the root of an account, as a client would."""
 
     visitor: Visitor
+    keys: list[str] = field(default_factory=list)
 
     async def call(self, service: str, operation: str, **params: Any) -> Structure:
         server = self.visitor.server
@@ -112,17 +117,62 @@ async def make_alarms(services: Services, text: str = "text") -> None:
     await services.call("cloudwatch", "PutCompositeAlarm", AlarmName="both-of-them", AlarmRule=rule)
 
 
+TEMPLATE: Final = {
+    "Resources": {
+        "Orders": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "shop-orders", "DelaySeconds": 1}},
+        "News": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": "shop-news"}},
+        "Log": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "shop/log"}},
+    },
+    "Outputs": {
+        "Queue": {"Value": {"Ref": "Orders"}, "Description": "the orders", "Export": {"Name": "shop-queue"}}
+    },
+}
+
+
+async def make_stack(services: Services, text: str = "text") -> None:
+    """Make a stack and wait until it stands; on a simulated clock."""
+    template = {**TEMPLATE, "Description": text, "Parameters": {"Colour": {"Type": "String"}}}
+    await services.call(
+        "cloudformation",
+        "CreateStack",
+        StackName="shop",
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": "Colour", "ParameterValue": f"VARIABLE {text}"}],
+        Tags=[{"Key": "team", "Value": text}],
+    )
+    time = services.visitor.server.time
+    assert time is not None
+    await time.advance(60_000)
+
+
+async def make_key(keyring: Keyring, account: str) -> AccessKey:
+    """Make an account's own access key."""
+    key = new_access_key(account, NOW, random.Random(account))
+    await keyring.add(key)
+    return key
+
+
 async def make_services(visitor: Visitor, text: str = "text") -> Services:
     """Make something for each page."""
     services = Services(visitor)
     await make_function(services, text)
     await make_alarms(services, text)
+    await make_stack(services, text)
+    await make_key(visitor.server.core.keyring, PLACE.account)
+    tags = [{"TagKey": "team", "TagValue": text}]
+    key = await services.call("kms", "CreateKey", Description=text, Tags=tags)
+    services.keys.append(key["KeyMetadata"]["KeyId"])
     return services
 
 
-def service_pages() -> list[str]:
+def service_pages(services: Services) -> list[str]:
     """Every page of services that only looks."""
+    access_key = new_access_key(PLACE.account, NOW, random.Random(PLACE.account)).access_key_id
     return [
+        *(f"{ROOM}/kms/{key}{path}" for key in services.keys for path in ("", "/delete")),
+        f"{ROOM}/kms",
+        *(f"{ROOM}/stacks{path}" for path in ("", "?deleted=yes", "/shop", "/shop/template", "/shop/delete")),
+        *(f"{ROOT}/settings{path}" for path in ("", "/keys", f"/keys/{access_key}")),
         f"{ROOM}/functions",
         f"{ROOM}/functions/bill",
         f"{ROOM}/functions/bill/invoke",

@@ -9,15 +9,15 @@ from tests.console.test_costs import CALLS_MAX, ROWS_MAX
 from tests.console.world import visiting
 
 #: Pages that are a form, whose button is disabled where nothing may be done.
-FORMS = ("/invoke", "/alarms/state", "/alarms/new")
+FORMS = ("/invoke", "/alarms/state", "/alarms/new", "/delete", "/settings/keys/")
 EVIL = "<x-evil \"'&"
 _LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
 
 
 async def test_every_page_is_shown_and_strangers_texts_are_escaped() -> None:
-    async with visiting(functions="on") as visitor:
-        await make_services(visitor, EVIL)
-        for path in service_pages():
+    async with visiting(functions="on", clock="simulated") as visitor:
+        services = await make_services(visitor, EVIL)
+        for path in service_pages(services):
             response = await visitor.get(f"{path}{'&' if '?' in path else '?'}told=%3Cx-evil%3E")
             page = response.body.decode()
             assert response.status == 200, (path, page)
@@ -29,8 +29,8 @@ async def test_every_page_is_shown_and_strangers_texts_are_escaped() -> None:
 
 async def test_a_page_that_has_not_changed_is_not_sent_again() -> None:
     async with visiting(functions="on", clock="simulated") as visitor:
-        await make_services(visitor)
-        for path in service_pages():
+        services = await make_services(visitor)
+        for path in service_pages(services):
             partial = {"hx-request-type": "partial"}
             first = await visitor.get(path, **partial)
             again = await visitor.get(path, **partial, **{"hx-ptag": first.headers["HX-PTag"]})
@@ -38,18 +38,18 @@ async def test_a_page_that_has_not_changed_is_not_sent_again() -> None:
 
 
 async def test_a_read_only_console_shows_no_button_that_acts() -> None:
-    async with visiting(functions="on", console="read-only") as visitor:
-        await make_services(visitor)
-        for path in service_pages():
+    async with visiting(functions="on", clock="simulated", console="read-only") as visitor:
+        services = await make_services(visitor)
+        for path in service_pages(services):
             page = (await visitor.get(path)).body.decode()
             if not any(form in path for form in FORMS):
                 assert 'method="post"' not in page, path
 
 
 async def test_hidden_bodies_hide_logs_and_variables_too() -> None:
-    async with visiting(functions="on", console_bodies="hidden") as visitor:
-        await make_services(visitor)
-        for path in service_pages():
+    async with visiting(functions="on", clock="simulated", console_bodies="hidden") as visitor:
+        services = await make_services(visitor)
+        for path in service_pages(services):
             page = (await visitor.get(path)).body
             assert b"MARKED" not in page, path
             assert b"VARIABLE" not in page, path
@@ -57,9 +57,9 @@ async def test_hidden_bodies_hide_logs_and_variables_too() -> None:
 
 async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
     public = {"public_url": "https://ops.example.com/redrive", "allow_hosts": "ops.example.com"}
-    async with visiting(functions="on", **public) as visitor:
-        await make_services(visitor)
-        for path in service_pages():
+    async with visiting(functions="on", clock="simulated", **public) as visitor:
+        services = await make_services(visitor)
+        for path in service_pages(services):
             page = (await visitor.get(path, host="ops.example.com")).body.decode()
             for link in _LINK.findall(page):
                 assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
@@ -67,11 +67,11 @@ async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
 
 async def test_a_page_asks_the_store_six_times_at_most() -> None:
     async with visiting(functions="on", clock="simulated") as visitor:
-        await make_services(visitor)
-        for path in service_pages():
+        services = await make_services(visitor)
+        for path in service_pages(services):
             await visitor.get(path)
         with counting() as store:
-            for path in service_pages():
+            for path in service_pages(services):
                 store.clear()
                 await visitor.get(f"{path}{'&' if '?' in path else '?'}again")  # past the memo of a second
                 assert store.calls.total() <= CALLS_MAX, (path, store.calls)

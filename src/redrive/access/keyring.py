@@ -58,13 +58,14 @@ class Keyring:
 
     async def put(self, key: AccessKey) -> None:
         """Keep a key whether there is one of that id or not; one that is the same stays as it is."""
-        stored = await self._store.get(KIND, key.access_key_id)
+        kind = USER_KIND if key.user else KIND
+        stored = await self._store.get(kind, key.access_key_id)
         if stored is not None:
             kept = AccessKey.from_document(stored.document)
             if kept == replace(key, created_at=kept.created_at):
                 return
         version = 0 if stored is None else stored.version
-        await self._store.write([Put(KIND, key.access_key_id, key.to_document(), version)])
+        await self._store.write([Put(kind, key.access_key_id, key.to_document(), version)])
         self._known.pop(key.access_key_id, None)
 
     async def remove(self, access_key_id: str) -> bool:

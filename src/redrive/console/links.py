@@ -45,6 +45,25 @@ def dead_letters(visit: Visit, arn: str) -> str:
     return visit.link_in(ResourceName(account, region, ""), "dead-letters", name)
 
 
+def of_resource(visit: Visit, type_: str, physical_id: str) -> str:
+    """The page of a stack's resource, by its type and what it is called here; empty: it has none."""
+    if physical_id.startswith("arn:"):
+        return target(visit, physical_id).link
+    name = physical_id.rpartition("/")[2] if type_ == "AWS::SQS::Queue" else physical_id
+    match type_:
+        case "AWS::SQS::Queue":
+            return visit.link("queues", name)
+        case "AWS::Lambda::Function":
+            return visit.link("functions", name)
+        case "AWS::Logs::LogGroup":
+            return visit.link("logs", "group", name=name)
+        case "AWS::CloudWatch::Alarm" | "AWS::CloudWatch::CompositeAlarm":
+            return visit.link("alarms", "alarm", name=name)
+        case "AWS::KMS::Key":
+            return visit.link("kms", name)
+    return ""
+
+
 def _page(service: str, resource: str) -> tuple[tuple[str, ...], str, dict[str, str]]:
     """The path below the place, the name, and the query of the page of a resource; no path: it has no page."""
     kind, _, rest = resource.partition("/" if service in ("kms", "cloudformation") else ":")

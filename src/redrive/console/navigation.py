@@ -33,4 +33,7 @@ ROOMS: Final = (
     Room("functions", "Functions", "u"),
     Room("logs", "Logs", "b"),
     Room("alarms", "Alarms", "a"),
+    Room("stacks", "Stacks", "c"),
+    Room("kms", "Encryption keys", "k"),
+    Room("/settings", "Settings", "n"),
 )

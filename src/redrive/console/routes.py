@@ -16,6 +16,7 @@ from redrive.console.pages import (
     event_grid,
     functions,
     invoking,
+    kms,
     letters,
     login,
     logs,
@@ -26,6 +27,8 @@ from redrive.console.pages import (
     queues,
     redrives,
     schedules,
+    settings,
+    stacks,
     tail,
     topics,
 )
@@ -70,6 +73,8 @@ _P: Final = "/{account}/{region}"
 _DEAD: Final = f"{_P}/dead-letters"
 _QUEUE: Final = f"{_P}/queues/{{queue}}"
 _TOPIC: Final = f"{_P}/topics/{{topic}}"
+_STACK: Final = f"{_P}/stacks/{{stack}}"
+_KEY: Final = f"{_P}/kms/{{key}}"
 _FUNCTION: Final = f"{_P}/functions/{{function}}"
 
 ROUTES: Final = (
@@ -80,6 +85,11 @@ ROUTES: Final = (
     _get("/place", overview.chosen),
     _get("/keys", overview.keys),
     _post("/clock", clock.move),
+    _get("/settings", settings.page),
+    _get("/settings/keys", settings.keys),
+    _post("/settings/keys", settings.make_key),
+    _get("/settings/keys/{key}", settings.key_form),
+    _post("/settings/keys/{key}", settings.change_key),
     _get("/schedules", schedules.lab),
     _get(f"{_P}/schedules", schedules.lab),
     _post(f"{_P}/schedules", schedules.save),
@@ -130,6 +140,17 @@ ROUTES: Final = (
     _post(f"{_P}/alarms/state", alarms.set_state),
     _get(f"{_P}/alarms/new", new_alarms.form),
     _post(f"{_P}/alarms/new", new_alarms.make),
+    _get(f"{_P}/stacks", stacks.listed),
+    _get(_STACK, stacks.one),
+    _get(f"{_STACK}/template", stacks.template),
+    _post(f"{_STACK}/drift", stacks.detect_drift),
+    _get(f"{_STACK}/delete", stacks.delete_form),
+    _post(f"{_STACK}/delete", stacks.delete),
+    _get(f"{_P}/kms", kms.listed),
+    _get(_KEY, kms.one),
+    _post(_KEY, kms.change),
+    _get(f"{_KEY}/delete", kms.delete_form),
+    _post(f"{_KEY}/delete", kms.schedule_deletion),
 )
 
 

@@ -1,0 +1,134 @@
+"""Encryption keys of KMS: their states, what is encrypted with them, rotation and scheduled deletion."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.protocols.aws.kms.records import ALIAS, KEY, KmsKey
+from redrive.protocols.aws.wire.errors import AwsError
+
+LOOKED_AT: Final = 1000  # queues, and topics, that may be encrypted with a key
+_REFUSED: Final = 400
+_MASTER: Final = "KmsMasterKeyId"
+#: What a form asks for: the operation, and what is told.
+_CHANGES: Final[Mapping[str, tuple[str, str]]] = {
+    "enable": ("EnableKey", "The key is enabled"),
+    "disable": ("DisableKey", "The key is disabled: nothing can be decrypted with it"),
+    "rotate": ("EnableKeyRotation", "The key is rotated by itself from now on"),
+    "keep": ("DisableKeyRotation", "The key is not rotated by itself any more"),
+    "cancel": ("CancelKeyDeletion", "The key is not deleted; enable it to use it"),
+}
+
+
+async def listed(visit: Visit) -> Page:
+    """The keys of an account's region, with their aliases."""
+    beginning = f"{visit.place.account}/{visit.place.region}/"
+    documents = visit.engine.resources.documents
+    after = visit.asked("after")
+    found = await documents.find(KEY, beginning, f"{beginning}{after}" if after else "", PAGE_ROWS + 1)
+    shown = found[:PAGE_ROWS]
+    aliases = await _aliases(visit)
+    values = {
+        "rows": [
+            {
+                "key": key,
+                "state": key.state(visit.now),
+                "aliases": aliases.get(key.id, []),
+                "link": visit.link("kms", key.id),
+            }
+            for key in shown
+        ],
+        "first": visit.link("kms") if after else "",
+        "next": visit.link("kms", after=shown[-1].id) if len(found) > PAGE_ROWS else "",
+    }
+    return Page("kms_keys.html", values, live_seconds=10)
+
+
+async def one(visit: Visit) -> Page:
+    """A key: its state, and the queues and topics that are encrypted with it."""
+    key = await _key(visit)
+    values = {**await _values(visit, key), "change": visit.link("kms", key.id)}
+    return Page("kms_key.html", values, live_seconds=10)
+
+
+async def change(visit: Visit) -> Redirect:
+    """Switch a key or its rotation, or take back its deletion."""
+    wanted = _CHANGES.get(visit.asked("do"))
+    if wanted is None:
+        raise Unusable("The form names no change of a key.")
+    operation, told = wanted
+    await visit.call("kms", operation, {"KeyId": visit.args["key"]})
+    return Redirect(visit.link("kms", visit.args["key"], told=told))
+
+
+async def delete_form(visit: Visit) -> Page:
+    """The queues and topics that lose their messages with a key: asked before it is done."""
+    return await _delete_page(visit, "")
+
+
+async def schedule_deletion(visit: Visit) -> Page | Redirect:
+    """Schedule the deletion of a key, whose id was typed."""
+    key = await _key(visit)
+    if visit.asked("typed").strip() != key.id:
+        return await _delete_page(visit, "Type the key's id: nothing was done.", _REFUSED)
+    params = {"KeyId": key.id, "PendingWindowInDays": visit.number("days", 30)}
+    try:
+        await visit.call("kms", "ScheduleKeyDeletion", params)
+    except AwsError as error:
+        return await _delete_page(visit, error.message, _REFUSED)
+    told = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
+    return Redirect(visit.link("kms", key.id, told=told))
+
+
+async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:
+    key = await _key(visit)
+    values = {**await _values(visit, key), "told": told, "back": visit.link("kms", key.id)}
+    return Page("kms_delete.html", values, status)
+
+
+async def _key(visit: Visit) -> KmsKey:
+    name = visit.place._replace(name=visit.args["key"])
+    found = await visit.engine.resources.documents.get(KEY, name.key)
+    if found is None:
+        raise Missing(f"There is no key {name.name[:100]} in {name.account} {name.region}.")
+    return found
+
+
+async def _values(visit: Visit, key: KmsKey) -> dict[str, Any]:
+    aliases = (await _aliases(visit)).get(key.id, [])
+    return {
+        "key": key,
+        "state": key.state(visit.now),
+        "aliases": aliases,
+        "encrypted": await _encrypted(visit, key, aliases),
+        "looked_at": LOOKED_AT,
+        "delete": visit.link("kms", key.id, "delete"),
+        "list": visit.link("kms"),
+    }
+
+
+async def _aliases(visit: Visit) -> dict[str, list[str]]:
+    """The aliases of the place by the ids of their keys."""
+    found: dict[str, list[str]] = {}
+    beginning = f"{visit.place.account}/{visit.place.region}/"
+    for alias in await visit.engine.resources.documents.find(ALIAS, beginning):
+        found.setdefault(alias.key_id, []).append(alias.name.name)
+    return found
+
+
+async def _encrypted(visit: Visit, key: KmsKey, aliases: Sequence[str]) -> list[dict[str, str]]:
+    """The queues and topics of the place that are encrypted with a key, among the first so many."""
+    region = f"arn:aws:kms:{key.name.region}:{key.name.account}"
+    names = {key.id, key.arn, *aliases, *(f"{region}:{alias}" for alias in aliases)}
+    queues = await visit.engine.resources.queues.find(visit.place, "", LOOKED_AT)
+    topics = await visit.engine.resources.topics.find(visit.place, "", LOOKED_AT)
+    found = [
+        {"kind": "queue", "name": queue.name.name, "link": visit.link("queues", queue.name.name)}
+        for queue in queues
+        if queue.attributes.get(_MASTER) in names
+    ]
+    return found + [
+        {"kind": "topic", "name": topic.name.name, "link": visit.link("topics", topic.name.name)}
+        for topic in topics
+        if topic.attributes.get(_MASTER) in names
+    ]

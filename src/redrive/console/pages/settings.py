@@ -1,0 +1,111 @@
+"""Settings: those in effect and where each comes from, and the access keys."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.access.keys import AccessKey, is_account, new_access_key
+from redrive.access.principals import account_root
+from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.protocols.aws.wire.errors import AwsError
+
+_SHOWN_MAX: Final = 100
+_REFUSED: Final = 400
+_ANY_REGION: Final = "us-east-1"  # IAM has none
+
+
+async def page(visit: Visit) -> Page:
+    """The version, the node, the store, and every setting in effect."""
+    origins = visit.installation.origins
+    values = {
+        "node": visit.engine.runtime.node,
+        "origins": sorted(origins, key=lambda origin: (origin.source == "default", origin.name)),
+        "given": sum(origin.source != "default" for origin in origins),
+        "store": next((origin.shown for origin in origins if origin.name == "store"), ""),
+        "keys": f"{visit.base}/settings/keys",
+    }
+    return Page("settings.html", values)
+
+
+async def keys(visit: Visit) -> Page:
+    """The access keys of the accounts that the visitor sees, without their secrets."""
+    return await _keys_page(visit)
+
+
+async def make_key(visit: Visit) -> Page:
+    """Make a key; its secret is on this page and never again."""
+    account = visit.session.account or visit.asked("account").strip()
+    user = visit.asked("user").strip()
+    if not is_account(account) or not visit.session.sees(account):
+        return await _keys_page(visit, told="An account is 12 digits.", status=_REFUSED)
+    if not user:
+        made = new_access_key(account, visit.now, visit.engine.runtime.chance)
+        await visit.installation.keyring.add(made)
+        return await _keys_page(visit, made=(made.access_key_id, made.secret))
+    try:
+        answer = await visit.installation.services.call(
+            "iam", "CreateAccessKey", {"UserName": user}, account_root(account), _ANY_REGION
+        )
+    except AwsError as error:
+        return await _keys_page(visit, told=error.message, status=_REFUSED)
+    shown = answer["AccessKey"]
+    return await _keys_page(visit, made=(shown["AccessKeyId"], shown["SecretAccessKey"]))
+
+
+async def key_form(visit: Visit) -> Page:
+    """A key that would be deleted: asked before it is done."""
+    key = await _key(visit)
+    return Page("key_delete.html", {"key": key, "own": _is_own(visit, key), "back": _back(visit)})
+
+
+async def change_key(visit: Visit) -> Page | Redirect:
+    """Disable, enable or delete a key, but never the one that the visitor signed in with."""
+    key, wanted = await _key(visit), visit.asked("do")
+    if _is_own(visit, key):
+        told = "You are signed in with that key: sign in with another to change it."
+        return await _keys_page(visit, told=told, status=_REFUSED)
+    keyring = visit.installation.keyring
+    if wanted == "delete":
+        await keyring.remove(key.access_key_id)
+        return Redirect(f"{_back(visit)}?told={key.access_key_id}+is+deleted")
+    if wanted not in ("enable", "disable"):
+        return await _keys_page(visit, told="The form names no change of a key.", status=_REFUSED)
+    await keyring.put(replace(key, active=wanted == "enable"))
+    return Redirect(f"{_back(visit)}?told={key.access_key_id}+is+{wanted}d")
+
+
+async def _key(visit: Visit) -> AccessKey:
+    wanted = visit.args["key"]
+    for key in await visit.installation.keyring.all():
+        if key.access_key_id == wanted and visit.session.sees(key.account):
+            return key
+    raise Missing(f"There is no access key {wanted[:100]}.")
+
+
+def _is_own(visit: Visit, key: AccessKey) -> bool:
+    return visit.session.key_id == key.access_key_id
+
+
+def _back(visit: Visit) -> str:
+    return f"{visit.base}/settings/keys"
+
+
+async def _keys_page(
+    visit: Visit, *, told: str = "", made: tuple[str, str] | None = None, status: int = 200
+) -> Page:
+    found = [key for key in await visit.installation.keyring.all() if visit.session.sees(key.account)]
+    rows: list[dict[str, Any]] = [
+        {"key": key, "own": _is_own(visit, key), "change": f"{_back(visit)}/{key.access_key_id}"}
+        for key in found[:_SHOWN_MAX]
+    ]
+    values = {
+        "rows": rows,
+        "more": max(0, len(found) - _SHOWN_MAX),
+        "told": told,
+        "made": made,
+        "fixed_account": visit.session.account,
+        "typed_account": visit.asked("account"),
+        "user": visit.asked("user"),
+        "action": _back(visit),
+        "back": f"{visit.base}/settings",
+    }
+    return Page("access_keys.html", values, status)

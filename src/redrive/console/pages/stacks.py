@@ -1,0 +1,143 @@
+"""Stacks: listed, one with its resources, events, outputs and template, its drift, and its deletion."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.console import json_text, links
+from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.protocols.aws.wire.errors import AwsError
+
+EVENTS_SHOWN: Final = 20
+_GONE: Final = "DELETE_COMPLETE"
+_REFUSED: Final = 400
+
+
+async def listed(visit: Visit) -> Page:
+    """Stacks, the newest first, without those that are deleted unless they are asked for."""
+    deleted, after = visit.asked("deleted") == "yes", visit.asked("after")
+    answer = await visit.call("cloudformation", "ListStacks", {"NextToken": after} if after else {})
+    found = [stack for stack in answer["StackSummaries"] if deleted or stack["StackStatus"] != _GONE]
+    asked = {"deleted": "yes" if deleted else ""}
+    more = answer.get("NextToken")
+    values = {
+        "rows": [
+            {
+                "stack": stack,
+                "link": "" if stack["StackStatus"] == _GONE else visit.link("stacks", stack["StackName"]),
+            }
+            for stack in found
+        ],
+        "deleted": deleted,
+        "turned": visit.link("stacks", deleted="" if deleted else "yes"),
+        "first": visit.link("stacks", **asked) if after else "",
+        "next": visit.link("stacks", **asked, after=more) if more else "",
+    }
+    return Page("stacks.html", values, live_seconds=5)
+
+
+async def one(visit: Visit) -> Page:
+    """A stack: its resources with links to their pages, its newest events, outputs and parameters."""
+    stack = await _stack(visit)
+    name = stack["StackName"]
+    resources = await visit.call("cloudformation", "ListStackResources", {"StackName": name})
+    events = await visit.call("cloudformation", "DescribeStackEvents", {"StackName": name})
+    values = {
+        "stack": stack,
+        "drift": stack["DriftInformation"],
+        "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
+        "more_resources": bool(resources.get("NextToken")),
+        "events": events["StackEvents"][:EVENTS_SHOWN],
+        "more_events": len(events["StackEvents"]) > EVENTS_SHOWN,
+        "parameters": _parameters(visit, stack),
+        "template": visit.link("stacks", name, "template"),
+        "detect": visit.link("stacks", name, "drift"),
+        "delete": visit.link("stacks", name, "delete"),
+        "back": visit.link("stacks"),
+    }
+    return Page("stack.html", values, live_seconds=2 if stack["StackStatus"].endswith("PROGRESS") else 10)
+
+
+async def template(visit: Visit) -> Page:
+    """The template of a stack, as it was given."""
+    stack = await _stack(visit)
+    answer = await visit.call("cloudformation", "GetTemplate", {"StackName": stack["StackName"]})
+    body = answer["TemplateBody"]
+    text = body if isinstance(body, str) else str(body)
+    values = {
+        "name": stack["StackName"],
+        "body": (json_text.pretty(text) or text) if visit.bodies_shown else None,
+        "back": visit.link("stacks", stack["StackName"]),
+    }
+    return Page("stack_template.html", values)
+
+
+async def detect_drift(visit: Visit) -> Redirect:
+    """Compare the resources of a stack with what its template says."""
+    name = visit.args["stack"]
+    begun = await visit.call("cloudformation", "DetectStackDrift", {"StackName": name})
+    found = await visit.call(
+        "cloudformation",
+        "DescribeStackDriftDetectionStatus",
+        {"StackDriftDetectionId": begun["StackDriftDetectionId"]},
+    )
+    drifted = found["DriftedStackResourceCount"]
+    resources = "1 resource has" if drifted == 1 else f"{drifted} resources have"
+    told = f"{resources} drifted" if drifted else "Every resource is as its template says"
+    return Redirect(visit.link("stacks", name, told=told))
+
+
+async def delete_form(visit: Visit) -> Page:
+    """The resources that go with a stack: asked before it is done."""
+    return await _delete_page(visit, "")
+
+
+async def delete(visit: Visit) -> Page | Redirect:
+    """Delete a stack whose name was typed."""
+    name = visit.args["stack"]
+    if visit.asked("typed").strip() != name:
+        return await _delete_page(visit, f"Type {name} to delete it: nothing was done.", _REFUSED)
+    try:
+        await visit.call("cloudformation", "DeleteStack", {"StackName": name})
+    except AwsError as error:
+        return await _delete_page(visit, error.message, _REFUSED)
+    return Redirect(visit.link("stacks", told=f"{name} is being deleted"))
+
+
+async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:
+    stack = await _stack(visit)
+    resources = await visit.call("cloudformation", "ListStackResources", {"StackName": stack["StackName"]})
+    values = {
+        "stack": stack,
+        "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
+        "told": told,
+        "back": visit.link("stacks", stack["StackName"]),
+    }
+    return Page("stack_delete.html", values, status)
+
+
+async def _stack(visit: Visit) -> Mapping[str, Any]:
+    name = visit.args["stack"]
+    try:
+        answer = await visit.call("cloudformation", "DescribeStacks", {"StackName": name})
+    except AwsError as error:
+        raise Missing(error.message) from None
+    stack: Mapping[str, Any] = answer["Stacks"][0]
+    return stack
+
+
+def _resource(visit: Visit, resource: Mapping[str, Any]) -> dict[str, Any]:
+    physical = resource.get("PhysicalResourceId", "")
+    return {
+        "resource": resource,
+        "physical": physical,
+        "link": links.of_resource(visit, resource["ResourceType"], physical) if physical else "",
+        "drift": resource["DriftInformation"]["StackResourceDriftStatus"],
+    }
+
+
+def _parameters(visit: Visit, stack: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """The parameters of a stack; their values None where bodies are hidden: they are as secret."""
+    return [
+        (each["ParameterKey"], each.get("ParameterValue", "") if visit.bodies_shown else None)
+        for each in stack["Parameters"]
+    ]
