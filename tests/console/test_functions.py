@@ -23,7 +23,7 @@ async def test_functions_are_listed_with_their_errors_and_waiting_events() -> No
 
 async def test_a_function_shows_its_invocations_sources_and_ends() -> None:
     async with visiting(functions="on") as visitor:
-        await make_services(visitor)
+        await make_function(Services(visitor))
         page = (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
         assert "MARKED text" in page
         assert "12.5 ms" in page
@@ -110,7 +110,7 @@ def test_a_failure_is_the_one_of_the_invocation_that_ran_in_its_stream() -> None
         ([], None, 1.0, [], []),
         ([(0, 4.0)], None, 5.0, [], ["M0 32h0"]),
         ([(0, 0.0), (60, 10.0), (240, 5.0)], None, 10.0, ["M0 160L150 0"], ["M600 80h0"]),
-        ([(0, 1.0)], 30.0, 50.0, [], ["M0 156.8h0"]),
+        ([(0, 1.0)], 30.0, 30.0, [], ["M0 154.7h0"]),
     ],
 )
 def test_a_chart_ends_at_a_round_number_and_has_gaps_where_nothing_was_measured(

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import quote, urlencode
 
-from tests.console.services import GROUP, Services, make_services
+from tests.console.services import GROUP, Services, make_function
 from tests.console.world import ROOM, Visitor, visiting
 
 EVENTS = f"{ROOM}/logs/group"
@@ -16,7 +16,7 @@ async def page(visitor: Visitor, **asked: str) -> str:
 
 async def test_groups_lead_to_their_streams_and_events() -> None:
     async with visiting(functions="on") as visitor:
-        await make_services(visitor)
+        await make_function(Services(visitor))
         groups = (await visitor.get(f"{ROOM}/logs")).body.decode()
         assert f"{EVENTS}?name={quote(GROUP, safe='')}" in groups
         assert GROUP not in (await visitor.get(f"{ROOM}/logs?pattern=absent")).body.decode()

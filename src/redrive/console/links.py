@@ -6,6 +6,8 @@ from redrive.console.visit import Visit
 from redrive.model.names import ResourceName
 
 _ARN_PARTS: Final = 6
+#: The rooms of resources that stacks know by their names.
+_ROOMS: Final = {"AWS::SQS::Queue": "queues", "AWS::Lambda::Function": "functions", "AWS::KMS::Key": "kms"}
 
 
 class Target(NamedTuple):
@@ -45,22 +47,24 @@ def dead_letters(visit: Visit, arn: str) -> str:
     return visit.link_in(ResourceName(account, region, ""), "dead-letters", name)
 
 
-def of_resource(visit: Visit, type_: str, physical_id: str) -> str:
-    """The page of a stack's resource, by its type and what it is called here; empty: it has none."""
+def of_resource(visit: Visit, type_: str, physical_id: str) -> Target:
+    """The thing behind a stack's resource, by its type and what it is called here."""
     if physical_id.startswith("arn:"):
-        return target(visit, physical_id).link
-    name = physical_id.rpartition("/")[2] if type_ == "AWS::SQS::Queue" else physical_id
-    match type_:
-        case "AWS::SQS::Queue":
-            return visit.link("queues", name)
-        case "AWS::Lambda::Function":
-            return visit.link("functions", name)
-        case "AWS::Logs::LogGroup":
-            return visit.link("logs", "group", name=name)
-        case "AWS::CloudWatch::Alarm" | "AWS::CloudWatch::CompositeAlarm":
-            return visit.link("alarms", "alarm", name=name)
-        case "AWS::KMS::Key":
-            return visit.link("kms", name)
+        return target(visit, physical_id)._replace(service="")
+    is_queue = type_ == "AWS::SQS::Queue"
+    name = physical_id.rpartition("/")[2] if is_queue else physical_id
+    room = _ROOMS.get(type_)
+    return Target(
+        physical_id, name, "", visit.link(room, name) if room and name else _by_query(visit, type_, name)
+    )
+
+
+def _by_query(visit: Visit, type_: str, name: str) -> str:
+    """The page of a resource whose name may have slashes."""
+    if type_ == "AWS::Logs::LogGroup":
+        return visit.link("logs", "group", name=name)
+    if type_ in ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"):
+        return visit.link("alarms", "alarm", name=name)
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 WIDTH: Final = 600
 HEIGHT: Final = 160
 _LABELS: Final = 5  # along the axis of time
-_STEPS: Final = (1, 2, 5, 10)
+_STEPS: Final = (1, 2, 3, 5, 10)
 
 Point = tuple[int, float]
 
@@ -118,7 +118,7 @@ def _y(value: float, top: float, height: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, …, so that an axis ends with a number that people read; 1 for nothing."""
+    """The next of 1, 2, 3, 5, 10, 20, …, so that an axis ends with a number that people read; 1 for nothing."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** floor(log10(value))

@@ -32,7 +32,7 @@ class Watched(NamedTuple):
 
 WATCHED: Final = {
     "waiting": Watched(
-        "messages that wait",
+        "the number of messages that wait",
         "queue",
         "AWS/SQS",
         "ApproximateNumberOfMessagesVisible",
@@ -40,15 +40,17 @@ WATCHED: Final = {
         "missing",
     ),
     "age": Watched(
-        "age of the oldest message, in seconds",
+        "the age of the oldest message, in seconds,",
         "queue",
         "AWS/SQS",
         "ApproximateAgeOfOldestMessage",
         "Maximum",
         "missing",
     ),
-    "errors": Watched("errors", "function", "AWS/Lambda", "Errors", "Sum", "notBreaching"),
-    "throttles": Watched("throttles", "function", "AWS/Lambda", "Throttles", "Sum", "notBreaching"),
+    "errors": Watched("the number of errors", "function", "AWS/Lambda", "Errors", "Sum", "notBreaching"),
+    "throttles": Watched(
+        "the number of throttles", "function", "AWS/Lambda", "Throttles", "Sum", "notBreaching"
+    ),
 }
 _DIMENSIONS: Final = {"queue": "QueueName", "function": "FunctionName"}
 

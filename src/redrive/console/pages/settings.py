@@ -6,6 +6,7 @@ from typing import Any, Final
 from redrive.access.keys import AccessKey, is_account, new_access_key
 from redrive.access.principals import account_root
 from redrive.console.visit import Missing, Page, Redirect, Visit
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.wire.errors import AwsError
 
 _SHOWN_MAX: Final = 100
@@ -17,6 +18,7 @@ async def page(visit: Visit) -> Page:
     """The version, the node, the store, and every setting in effect."""
     origins = visit.installation.origins
     values = {
+        "nav_place": await _some_place(visit),
         "node": visit.engine.runtime.node,
         "origins": sorted(origins, key=lambda origin: (origin.source == "default", origin.name)),
         "given": sum(origin.source != "default" for origin in origins),
@@ -54,7 +56,13 @@ async def make_key(visit: Visit) -> Page:
 async def key_form(visit: Visit) -> Page:
     """A key that would be deleted: asked before it is done."""
     key = await _key(visit)
-    return Page("key_delete.html", {"key": key, "own": _is_own(visit, key), "back": _back(visit)})
+    values = {
+        "nav_place": await _some_place(visit),
+        "key": key,
+        "own": _is_own(visit, key),
+        "back": _back(visit),
+    }
+    return Page("key_delete.html", values)
 
 
 async def change_key(visit: Visit) -> Page | Redirect:
@@ -71,6 +79,15 @@ async def change_key(visit: Visit) -> Page | Redirect:
         return await _keys_page(visit, told="The form names no change of a key.", status=_REFUSED)
     await keyring.put(replace(key, active=wanted == "enable"))
     return Redirect(f"{_back(visit)}?told={key.access_key_id}+is+{wanted}d")
+
+
+async def _some_place(visit: Visit) -> ResourceName | None:
+    """An account and region that the visitor sees, for the navigation to lead to; None: nothing is there yet."""
+    for after in (visit.engine.resources.queues.all_after, visit.engine.resources.topics.all_after):
+        for found in await after(f"{visit.session.account}/" if visit.session.account else "", 1):
+            if visit.session.sees(found.name.account):
+                return found.name._replace(name="")
+    return None
 
 
 async def _key(visit: Visit) -> AccessKey:
@@ -98,6 +115,7 @@ async def _keys_page(
         for key in found[:_SHOWN_MAX]
     ]
     values = {
+        "nav_place": await _some_place(visit),
         "rows": rows,
         "more": max(0, len(found) - _SHOWN_MAX),
         "told": told,

@@ -130,7 +130,7 @@ def _resource(visit: Visit, resource: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "resource": resource,
         "physical": physical,
-        "link": links.of_resource(visit, resource["ResourceType"], physical) if physical else "",
+        "here": links.of_resource(visit, resource["ResourceType"], physical),
         "drift": resource["DriftInformation"]["StackResourceDriftStatus"],
     }
 
