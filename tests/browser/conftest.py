@@ -12,7 +12,7 @@ from tests.services.server import Server, serving
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    with serving("sqlite://:memory:", "--clock", "simulated", "--allow-reset") as server:
+    with serving("sqlite://:memory:", "--clock", "simulated", "--allow-reset", "--functions", "on") as server:
         yield server
 
 

@@ -1,0 +1,96 @@
+"""Something of each service for its pages, made by its own client."""
+
+import json
+from typing import Any, Final, NamedTuple
+
+import boto3
+from botocore.config import Config
+
+from tests.console.services import archive
+from tests.services.server import Server
+
+_ACCOUNT: Final = "000000000000"
+_TEMPLATE: Final = {
+    "Parameters": {"Stage": {"Type": "String", "Default": "prod"}},
+    "Resources": {"Orders": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "shop-orders"}}},
+    "Outputs": {"Url": {"Value": {"Ref": "Orders"}, "Export": {"Name": "shop-url"}}},
+}
+_LINES: Final = ('{"order": 7001}', "ERROR of a kind", "Traceback:\n  line 3")
+
+
+class Things(NamedTuple):
+    """Names that the services gave.
+
+    Attributes:
+        key: The id of an encryption key.
+        access_key: The id of a user's access key.
+    """
+
+    key: str
+    access_key: str
+
+
+def make_services(server: Server) -> Things:
+    """Make a function, a log, an alarm, a stack, and keys."""
+
+    def client(service: str) -> Any:
+        return boto3.client(
+            service,  # type: ignore[call-overload]  # any of them
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id=_ACCOUNT,
+            aws_secret_access_key="secret",
+            config=Config(retries={"max_attempts": 0}),
+        )
+
+    kms, iam = client("kms"), client("iam")
+    key = kms.create_key(Description="of orders")["KeyMetadata"]["KeyId"]
+    _make_function(client("sqs"), client("lambda"), key)
+    _make_log(client("logs"), server)
+    _make_alarm(client("sns"), client("cloudwatch"))
+    client("cloudformation").create_stack(StackName="shop", TemplateBody=json.dumps(_TEMPLATE))
+    server.advance(120)
+    iam.create_user(UserName="ann")
+    made = iam.create_access_key(UserName="ann")
+    return Things(key, made["AccessKey"]["AccessKeyId"])
+
+
+def _make_function(sqs: Any, functions: Any, key: str) -> None:
+    queue = f"arn:aws:sqs:us-east-1:{_ACCOUNT}:orders"
+    sqs.create_queue(QueueName="orders", Attributes={"KmsMasterKeyId": key, "VisibilityTimeout": "60"})
+    functions.create_function(
+        FunctionName="bill",
+        Runtime="python3.11",
+        Role=f"arn:aws:iam::{_ACCOUNT}:role/bill",
+        Handler="app.handler",
+        Code={"ZipFile": archive()},
+        Environment={"Variables": {"STAGE": "prod"}},
+        DeadLetterConfig={"TargetArn": queue},
+    )
+    functions.create_event_source_mapping(FunctionName="bill", EventSourceArn=queue, Enabled=False)
+    functions.invoke(FunctionName="bill", Payload=b"{}")
+
+
+def _make_log(logs: Any, server: Server) -> None:
+    logs.create_log_group(logGroupName="checkout/api")
+    logs.create_log_stream(logGroupName="checkout/api", logStreamName="main")
+    server.advance(60)
+    at = logs.describe_log_groups(logGroupNamePrefix="checkout")["logGroups"][0]["creationTime"]
+    events = [{"timestamp": at, "message": line} for line in _LINES]
+    logs.put_log_events(logGroupName="checkout/api", logStreamName="main", logEvents=events)
+
+
+def _make_alarm(sns: Any, cloudwatch: Any) -> None:
+    topic = sns.create_topic(Name="told")["TopicArn"]
+    cloudwatch.put_metric_alarm(
+        AlarmName="waiting",
+        Namespace="AWS/SQS",
+        MetricName="ApproximateNumberOfMessagesVisible",
+        Dimensions=[{"Name": "QueueName", "Value": "orders"}],
+        Statistic="Maximum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=10,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[topic],
+    )
