@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -112,7 +112,6 @@ class Exchange:
 
     def context(self) -> dict[str, Any]:
         """`$context` as templates, parameter mappings and access logs have it."""
-        moment = datetime.fromtimestamp(self.now // 1000, UTC)
         request, place = self.request, self.place
         return {
             "accountId": place.account,
@@ -129,7 +128,7 @@ class Exchange:
             "path": f"/{place.stage}{self.path}",
             "protocol": "HTTP/1.1",
             "requestId": self.id,
-            "requestTime": moment.strftime("%d/%b/%Y:%H:%M:%S +0000"),
+            "requestTime": _moment_text(self.now // 1000),
             "requestTimeEpoch": self.now,
             "resourceId": self.resource,
             "resourcePath": self.route,
@@ -173,6 +172,12 @@ def _headers(request: Request) -> Mapping[str, str]:
         "X-Forwarded-Port": port if port.isdigit() else "443" if request.scheme == "https" else "80",
         "X-Forwarded-Proto": request.scheme,
     }
+
+
+@lru_cache(maxsize=64)
+def _moment_text(second: int) -> str:
+    """A moment as access logs have it; most requests of a second ask for the same."""
+    return datetime.fromtimestamp(second, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
 
 
 def spelled(name: str) -> str:

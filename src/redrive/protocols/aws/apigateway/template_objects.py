@@ -5,22 +5,25 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote_plus, unquote_plus
 
 import orjson
+from typing_extensions import override
 
 from redrive.protocols.aws.apigateway.exchange import Exchange, last_values
 from redrive.protocols.aws.apigateway.json_paths import looked_up
 from redrive.protocols.aws.apigateway.velocity.budget import Budget, TemplateFailed
-from redrive.protocols.aws.apigateway.velocity.values import text_of
+from redrive.protocols.aws.apigateway.velocity.values import HostObject, text_of
 
 _CHARS_PER_STEP: Final = 64
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
 _PLACES: Final = ("path", "querystring", "header")
 
 
-class InputObject:
+class InputObject(HostObject):
     """`$input`: the body, and the parameters of the request.
 
     Attributes:
@@ -34,14 +37,12 @@ class InputObject:
         self._document: Any = None
         self._is_read = False
 
+    @override
     def member(self, name: str) -> Any:
         """`body` alone."""
         return self.body if name == "body" else None
 
-    def text(self, _: Budget) -> str:
-        """Nothing in its own place."""
-        return ""
-
+    @override
     def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
         """`json`, `path` and `params`; null of others."""
         given = text_of(budget, arguments[0]) if arguments else ""
@@ -83,16 +84,10 @@ class InputObject:
         }
 
 
-class UtilObject:
+class UtilObject(HostObject):
     """`$util`: texts in other forms."""
 
-    def member(self, _: str) -> None:
-        """None: there are no properties."""
-
-    def text(self, _: Budget) -> str:
-        """Nothing in its own place."""
-        return ""
-
+    @override
     def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
         """A text in another form; null of methods that it has not."""
         method = _UTIL.get(name)
@@ -107,6 +102,11 @@ class UtilObject:
 def _escaped(text: str) -> str:
     """A text as it stands between quotes of JavaScript; Amazon's escapes single quotes as well."""
     return orjson.dumps(text).decode()[1:-1].replace("'", "\\'").replace("/", "\\/") if text else ""
+
+
+def _url_encoded(text: str) -> str:
+    """A text as Java's URLEncoder writes it; Python's own looks at each byte, which takes six times as long."""
+    return _UNSAFE.sub(lambda found: quote_plus(found[0], safe="*-._"), text)
 
 
 def _parsed(text: str) -> Any:
@@ -126,7 +126,7 @@ def _from_base64(text: str) -> str:
 _UTIL: Final[Mapping[str, Callable[[str], Any]]] = {
     "escapeJavaScript": _escaped,
     "parseJson": _parsed,
-    "urlEncode": lambda text: quote_plus(text, safe="*-._"),  # as Java's URLEncoder
+    "urlEncode": _url_encoded,
     "urlDecode": unquote_plus,
     "base64Encode": lambda text: base64.b64encode(text.encode()).decode(),
     "base64Decode": _from_base64,
