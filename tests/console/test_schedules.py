@@ -109,3 +109,13 @@ async def test_the_lab_answers_its_live_part_alone() -> None:
         first = await visitor.get(f"{ROOT}/schedules?numRetries=4", **headers)
         assert b"<form" not in first.body
         assert b"5 attempts" in first.body
+
+
+async def test_a_refusal_leaves_the_last_curve_on_the_screen() -> None:
+    async with visiting() as visitor:
+        headers = {"hx-request-type": "partial"}
+        refused = await visitor.get(f"{ROOT}/schedules?numRetries=1e9", **headers)
+        assert refused.headers["HX-Retarget"] == "#refused"
+        assert refused.body.count(b"<p ") == 1
+        taken = await visitor.get(f"{ROOT}/schedules?numRetries=9", **headers)
+        assert "HX-Retarget" not in taken.headers

@@ -152,6 +152,8 @@ class Console:
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = hashlib.sha256(body).hexdigest()[:16]
         headers = {**_NO_STORE, "HX-PTag": tag}
+        if live_alone and page.instead_of:
+            headers |= {"HX-Retarget": page.instead_of, "HX-Reswap": "outerHTML"}
         return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
 
     def _shell(self, visit: Visit, page: Page) -> Mapping[str, Any]:

@@ -153,12 +153,14 @@ class Page:
         values: What the template fills in.
         status: Of the answer.
         live_seconds: How often its live part asks again; 0: never.
+        instead_of: The element (`#id`) that a live part takes the place of; empty: of the live part before it.
     """
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
     live_seconds: int = 0
+    instead_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
     }
     if tried.plan is not None:
         values["shown"] = _shown(tried, tried.plan, subscription)
-    return Page("schedules.html", values, status)
+    # A refusal takes only the place of the one before it: the last curve stays on the screen.
+    return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
 def _shown(tried: Lab, plan: Plan, subscription: Subscription | None) -> dict[str, Any]:
