@@ -66,6 +66,10 @@ function switchLive() {
 liveSwitch?.addEventListener("click", switchLive);
 showLive();
 
+// ---- on a narrow screen the navigation is a strip, of which the room that one is in is to be seen
+
+document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // ---- theme
 
 const themeSwitch = document.getElementById("theme-switch");
