@@ -1,7 +1,5 @@
 """The simulated clock's bar, without a browser."""
 
-import pytest
-
 from redrive.model.message import Message
 from redrive.runtime.simulated import DEFAULT_START
 from tests.console.test_schedules import text
@@ -32,13 +30,11 @@ async def test_time_goes_on_and_leads_back_to_the_page_that_it_was_told_on() -> 
         assert "no delivery was attempted" in page
 
 
-@pytest.mark.parametrize(
-    "back", ["https://evil.example/", "//evil.example/", "/\\evil.example", "/_redrive/reset", ""]
-)
-async def test_a_place_outside_the_console_is_not_gone_back_to(back: str) -> None:
+async def test_a_place_outside_the_console_is_not_gone_back_to() -> None:
     async with visiting(clock="simulated") as visitor:
-        moved = await visitor.post(f"{ROOT}/clock", {"by": 1, "back": back})
-        assert moved.headers["Location"].startswith(f"{ROOT}/?told=")
+        for back in ("https://evil.example/", "//evil.example/", "/\\evil.example", "/_redrive/reset", ""):
+            moved = await visitor.post(f"{ROOT}/clock", {"by": 1, "back": back})
+            assert moved.headers["Location"].startswith(f"{ROOT}/?told="), back
 
 
 async def test_the_next_attempt_is_come_to_at_its_own_moment() -> None:
