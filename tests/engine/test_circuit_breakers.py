@@ -221,8 +221,10 @@ def hear(stage: Stage, *others: Engine) -> None:
     """Let other nodes hear of what the first one writes, as a shared store lets them."""
     real = stage.store.write
 
-    async def told(changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = ()) -> list[int]:
-        answer = await real(changes, new_deliveries)
+    async def told(
+        changes: Sequence[Change], new_deliveries: Sequence[NewDelivery] = (), *others_written: Any
+    ) -> list[int]:
+        answer = await real(changes, new_deliveries, *others_written)
         for change in changes:
             for node in (stage.engine, *others):
                 node._directory.forget(change[0], change[1])

@@ -99,7 +99,7 @@ class Books:
                 self._extend(queue_id, claims, now, answer)
             case "move" | "purge" | "sweep", _:
                 self._take_away(verb, args, answer, after)
-            case "write", (changes, new_deliveries):
+            case "write", (changes, new_deliveries, *_):
                 self._write(changes, new_deliveries, after)
 
     # ---- arriving ----------------------------------------------------------------------------------------

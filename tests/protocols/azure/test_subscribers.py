@@ -98,9 +98,9 @@ async def test_each_change_is_one_commit(stage: Stage, topic: Topic, monkeypatch
     written: list[int] = []
     write = stage.engine._store.write
 
-    async def counted(changes: Any, arrivals: Any = ()) -> Any:
+    async def counted(changes: Any, *others: Any) -> Any:
         written.append(len(changes))
-        return await write(changes, arrivals)
+        return await write(changes, *others)
 
     monkeypatch.setattr(stage.engine._store, "write", counted)
     subscribers = Subscribers(stage.engine)

@@ -28,6 +28,7 @@ _PROTOCOLS: Final = {
     "s3": "rest-xml",
     "cloudformation": "query",
     "apigateway": "rest-json",
+    "apigatewayv2": "rest-json",
 }
 
 
