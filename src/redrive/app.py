@@ -129,8 +129,8 @@ class Server:
         engine = self.core.engine
         engine.stop_receiving()
         for extension in self.extensions:
-            for part in extension.part:
-                part()
+            for end in extension.end_streams:
+                end()
         await asyncio.gather(self.front.drain(DRAIN_SECONDS), engine.drain(DRAIN_SECONDS))
         for extension in self.extensions:
             for stop in extension.stop:
@@ -325,8 +325,9 @@ def _server(
     time = None
     if isinstance(clock, SimulatedClock):
         time = SimulatedTime(clock, core.engine, core.telemetry, others)
-        for drive in (drive for extension in extensions for drive in extension.drives):
-            drive(time.advance)
+        for extension in extensions:
+            for drive in extension.drives:
+                drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
     router = make_router(core, extensions, services, time, provision, exposition)
     answer = collector.traced(router.answer)

@@ -49,8 +49,8 @@ class Extension:
         prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
         lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
-        drives: Told, once all parts are there, by what a simulated clock is moved on.
-        part: What ends answers that go on and on, called before those that are under way are waited for.
+        drives: Given, once all parts are there, what moves a simulated clock on.
+        end_streams: Ends answers that go on and on, before those that are under way are waited for.
         stop: Let go of while the engine is still open: what calls it by itself.
         close: What is let go of at the end, besides endpoints.
     """
@@ -70,7 +70,7 @@ class Extension:
     start: Sequence[Callable[[], None]] = ()
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
     drives: Sequence[Callable[[Callable[[int], Awaitable[int]]], None]] = ()
-    part: Sequence[Callable[[], None]] = ()
+    end_streams: Sequence[Callable[[], None]] = ()
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
     close: Sequence[Callable[[], Awaitable[None]]] = ()
 

@@ -53,6 +53,6 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         kinds=[*CloudWatch.kinds, *Logs.kinds],
         start=(alarms.evaluator.start,),
         lives_by_the_clock=(alarms.evaluator,),
-        part=(logs.tails.close,),
+        end_streams=(logs.tails.close,),
         stop=(alarms.evaluator.close,),
     )
