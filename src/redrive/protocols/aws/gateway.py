@@ -5,12 +5,12 @@ unfolded and parsed for known callers alone.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from redrive.access.principals import ANONYMOUS
 from redrive.engine.ports import Runtime
-from redrive.model.ids import id_texts
+from redrive.model.ids import id_text
 from redrive.protocols.aws.authentication import Authentication, Caller
 from redrive.protocols.aws.call import Call, Facade
 from redrive.protocols.aws.carrying import carried_out
@@ -28,7 +28,6 @@ from redrive.protocols.http import Request, RequestRecord, Response
 logger = logging.getLogger(__name__)
 
 _FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
-_IDS_AT_ONCE: Final = 64
 _NOBODY: Final = Caller(ANONYMOUS, "")
 _BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in PROFILES.values())
 _UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
@@ -59,7 +58,6 @@ class Gateway:
         self._authentication = authentication
         self._facades = facades
         self._public_url = public_url
-        self._request_ids = _request_ids(runtime)
 
     def body_bytes_max(self, request: Request) -> int:
         """The largest body of a request, told by its head alone."""
@@ -68,7 +66,7 @@ class Gateway:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        request_id = next(self._request_ids)
+        request_id = id_text(self._runtime.message_id())
         recognised = recognise(request)
         if request.record is not None:
             _identify(request.record, recognised, request_id)
@@ -109,12 +107,6 @@ class Gateway:
         if unsigned and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX:
             return _NOBODY
         return await self._authentication.caller(request, service.profile.endpoint_prefix)
-
-
-def _request_ids(runtime: Runtime) -> Iterator[str]:
-    """Ids of requests; written many at a time, for one by one they take three times as long."""
-    while True:
-        yield from id_texts([runtime.message_id() for _ in range(_IDS_AT_ONCE)])
 
 
 def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:
