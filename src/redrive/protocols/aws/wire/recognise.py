@@ -51,7 +51,7 @@ def recognise(request: Request) -> Recognised | None:
         return _by_path(request.path)
     if _may_be_for_s3(request) and is_for_s3(request):
         return _by_bucket(request)
-    return (None if request.path == "/" else _by_route(request)) or _by_action(request)
+    return _by_route(request) or _by_action(request)
 
 
 def service_named(request: Request) -> str | None:
@@ -152,11 +152,13 @@ def _by_route(request: Request) -> Recognised | None:
 
 def _rest_service(request: Request) -> str | None:
     """The REST service whose path this is; some of API Gateway's are so short that the signature must say so too."""
+    if request.path == "/":  # every call by Query
+        return None
     dated = _DATED_PATH.match(request.path)
     if dated is not None:
         return _DATES.get(dated[1])
     if not request.path.startswith(_GATEWAY_PATHS):
-        scope = credential_scope(request) if request.path != "/" else None
+        scope = credential_scope(request)
         if scope is None or scope.service != "apigateway":
             return None
     return "apigatewayv2" if request.path.startswith("/v2/") else "apigateway"
