@@ -18,20 +18,17 @@ from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tests.contracts.protocols.cloudformation.stacks import ACCOUNT, Stacks
-from tests.services.server import Server, serving
-from tests.story.rental_car import (
+from redrive.cli.demo_story import (
     BILLING,
     BILLING_DLQ,
     BILLING_FANOUT_DLQ,
-    EXAMPLE,
     FULFILMENT,
     FULFILMENT_DLQ,
     FULFILMENT_FANOUT_DLQ,
-    allows,
-    arn_of,
-    template,
 )
+from tests.contracts.protocols.cloudformation.stacks import ACCOUNT, Stacks
+from tests.services.server import Server, serving
+from tests.story.rental_car import EXAMPLE, allows, arn_of, order_in, template
 
 FLAGS: Final = ("--clock", "simulated", "--functions", "on", "--allow-reset", "--log-level", "warning")
 STATUSES: Final = ("confirmed", "confirmed", "confirmed", "canceled", "draft")
@@ -202,9 +199,7 @@ _CREDENTIALS: Final = {
 
 def _order_of(text: str) -> str:
     body = json.loads(text)
-    message = body["Message"] if "Message" in body else body["Records"][0]["Sns"]["Message"]
-    order: str = json.loads(message)["order"]
-    return order
+    return order_in(body["Message"] if "Message" in body else body["Records"][0]["Sns"]["Message"])
 
 
 def run(drill: Drill, orders: int, say: Callable[[str], object]) -> None:

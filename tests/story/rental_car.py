@@ -6,19 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from redrive.cli.demo_story import BILLING, FULFILMENT
 from redrive.protocols.aws.cloudformation.template.reading import read_body
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.http import Request
 from tests.protocols.cloudformation.stage import ACCOUNT, REGION, URL, Stage, stage
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples/rental-car"
-FULFILMENT: Final = "Rental-Fulfilment"
-BILLING: Final = "Rental-Billing"
-FULFILMENT_DLQ: Final = "Rental-Fulfilment-DLQ"
-FULFILMENT_FANOUT_DLQ: Final = "Rental-Fulfilment-Fanout-DLQ"
-BILLING_DLQ: Final = "Rental-Billing-DLQ"
-BILLING_FANOUT_DLQ: Final = "Rental-Billing-Fanout-DLQ"
-DLQS: Final = (FULFILMENT_DLQ, FULFILMENT_FANOUT_DLQ, BILLING_DLQ, BILLING_FANOUT_DLQ)
 _DAY: Final = 86_400
 _HEADERS: Final = {"host": "127.0.0.1:4566", "content-type": "application/json"}
 

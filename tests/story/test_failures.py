@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocols.cloudformation.stage import ACCOUNT, REGION
-from tests.story.rental_car import (
+from redrive.cli.demo_story import (
     BILLING,
     BILLING_DLQ,
     BILLING_FANOUT_DLQ,
@@ -21,14 +20,9 @@ from tests.story.rental_car import (
     FULFILMENT,
     FULFILMENT_DLQ,
     FULFILMENT_FANOUT_DLQ,
-    RentalCar,
-    allows,
-    arn_of,
-    order_in,
-    rental_car,
-    template,
-    url_of,
 )
+from tests.protocols.cloudformation.stage import ACCOUNT, REGION
+from tests.story.rental_car import RentalCar, allows, arn_of, order_in, rental_car, template, url_of
 
 HOUR = 3600
 _FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{BILLING}"

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import botocore.session
 
+ACCOUNT = "123456789012"
 SECONDS_MAX = 30
 READY = "Redrive ready on "
 
@@ -62,7 +63,7 @@ class DemoServer:
             service,
             endpoint_url=self.url,
             region_name="us-east-1",
-            aws_access_key_id="123456789012",
+            aws_access_key_id=ACCOUNT,
             aws_secret_access_key="demo",  # noqa: S106 - nothing is verified on loopback
         )
 
@@ -77,7 +78,7 @@ class DemoServer:
     def ask(self, path: str, document: dict[str, Any] | None = None) -> dict[str, Any]:
         """Ask one of Redrive's own routes."""
         body = None if document is None else json.dumps(document).encode()
-        credential = "AWS4-HMAC-SHA256 Credential=123456789012/20260101/us-east-1/redrive/aws4_request"
+        credential = f"AWS4-HMAC-SHA256 Credential={ACCOUNT}/20260101/us-east-1/redrive/aws4_request"
         request = urllib.request.Request(  # noqa: S310 - loopback
             self.url + path, data=body, headers={"Authorization": credential}
         )

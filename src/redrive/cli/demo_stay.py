@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from redrive.cli.demo_billing import Billing
-from redrive.cli.demo_server import DemoServer
+from redrive.cli.demo_server import ACCOUNT, DemoServer
 from redrive.runtime.clock import SystemClock
 
-ACCOUNT: Final = "123456789012"
 PLACE: Final = f"{ACCOUNT}/us-east-1"
 ORDERS: Final = 40_000
 BAD: Final = 2

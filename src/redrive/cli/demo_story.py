@@ -17,9 +17,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from redrive.cli.demo_billing import Billing, Visit
-from redrive.cli.demo_server import SECONDS_MAX, DemoServer
+from redrive.cli.demo_server import ACCOUNT, SECONDS_MAX, DemoServer
 
-ACCOUNT: Final = "123456789012"
 STACK: Final = "rental"
 FULFILMENT: Final = "Rental-Fulfilment"
 BILLING: Final = "Rental-Billing"
