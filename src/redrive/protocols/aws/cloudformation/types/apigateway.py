@@ -14,6 +14,8 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     as_text,
+    lowered,
+    lowered_keys,
     pick,
     without_absence,
 )
@@ -23,11 +25,6 @@ SERVICE: Final = "apigateway"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
 _LOGICAL_ID: Final = "aws:cloudformation:logical-id"
 _PAGE_MAX: Final = 500
-
-
-def lowered(name: str) -> str:
-    """A property's name as API Gateway calls the same: with a small letter first."""
-    return name[0].lower() + name[1:]
 
 
 def own_tags(wanted: Wanted) -> dict[str, str]:
@@ -101,7 +98,7 @@ class RestApi(ResourceType):
         if found:
             made = await ask(SERVICE, "GetRestApi", restApiId=found)
         else:
-            settings = {lowered(name): given[name] for name in _SETTINGS if name in given}
+            settings = lowered_keys(pick(given, *_SETTINGS))
             if "Policy" in given:
                 settings["policy"] = as_text(given["Policy"])
             if "ApiKeySourceType" in given:
@@ -162,7 +159,7 @@ async def found_by_tags(ask: Ask, wanted: Wanted, operation: str) -> str:
 
 
 def _endpoints(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {lowered(name): given[name] for name in ("Types", "IpAddressType") if name in given}
+    return lowered_keys(pick(given, "Types", "IpAddressType"))
 
 
 async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> None:
@@ -205,7 +202,7 @@ class Resource(ResourceType):
         given = wanted.properties
         if wanted.again and (found := await self.find(ask, wanted)):
             return Made(found, {"ResourceId": found})
-        params = {lowered(name): given[name] for name in ("ParentId", "PathPart")}
+        params = lowered_keys(pick(given, "ParentId", "PathPart"))
         made = await ask(SERVICE, "CreateResource", restApiId=given["RestApiId"], **params)
         return Made(made["id"], {"ResourceId": made["id"]})
 
@@ -248,7 +245,7 @@ class Part(ResourceType):
 
     def params(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that it is made by, besides the API's id."""
-        return {lowered(name): value for name, value in properties.items() if name != "RestApiId"}
+        return lowered_keys({name: value for name, value in properties.items() if name != "RestApiId"})
 
     def made(self, physical_id: str) -> Made:
         """The resource as it was made."""
@@ -324,13 +321,12 @@ class GatewayResponse(ResourceType):
     @override
     async def create(self, ask: Ask, wanted: Wanted) -> Made:
         given = wanted.properties
-        params = pick(given, "StatusCode", "ResponseParameters", "ResponseTemplates")
         await ask(
             SERVICE,
             "PutGatewayResponse",
             restApiId=given["RestApiId"],
             responseType=given["ResponseType"],
-            **{lowered(name): value for name, value in params.items()},
+            **lowered_keys(pick(given, "StatusCode", "ResponseParameters", "ResponseTemplates")),
         )
         made = wanted.physical_id or wanted.name
         return Made(made, {"Id": made})

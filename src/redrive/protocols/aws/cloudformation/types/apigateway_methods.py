@@ -6,7 +6,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
-from redrive.protocols.aws.cloudformation.types.apigateway import SERVICE, lowered
+from redrive.protocols.aws.cloudformation.types.apigateway import SERVICE
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -14,6 +14,8 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     as_text,
+    lowered_keys,
+    pick,
     without_absence,
 )
 from redrive.protocols.aws.wire.errors import AwsError
@@ -25,7 +27,7 @@ _METHOD: Final = (
 _INTEGRATION: Final = (
     *("Type", "Uri", "ConnectionType", "ConnectionId", "Credentials", "RequestParameters"),
     *("RequestTemplates", "PassthroughBehavior", "CacheNamespace", "CacheKeyParameters"),
-    *("ContentHandling", "TimeoutInMillis"),
+    *("ContentHandling", "IntegrationHttpMethod", "TimeoutInMillis"),
 )
 _RESPONSE: Final = ("SelectionPattern", "ResponseParameters", "ResponseTemplates", "ContentHandling")
 
@@ -41,14 +43,10 @@ class Method(ResourceType):
         if wanted.again or wanted.physical_id:
             await self.delete(ask, wanted)
         at = _at(given)
-        params = {lowered(name): given[name] for name in _METHOD if name in given}
+        params = lowered_keys(pick(given, *_METHOD))
         await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **at, **params})
         for response in given.get("MethodResponses") or ():
-            params = {
-                lowered(name): response[name]
-                for name in ("ResponseModels", "ResponseParameters")
-                if name in response
-            }
+            params = lowered_keys(pick(response, "ResponseModels", "ResponseParameters"))
             status = text_of(response["StatusCode"])
             await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
         if given.get("Integration"):
@@ -65,17 +63,15 @@ class Method(ResourceType):
 
 
 def _at(properties: Mapping[str, Any]) -> dict[str, str]:
-    return {lowered(name): properties[name] for name in ("RestApiId", "ResourceId", "HttpMethod")}
+    return lowered_keys(pick(properties, "RestApiId", "ResourceId", "HttpMethod"))
 
 
 async def _put_integration(ask: Ask, at: Mapping[str, str], integration: Mapping[str, Any]) -> None:
-    params = {lowered(name): integration[name] for name in _INTEGRATION if name in integration}
-    if "IntegrationHttpMethod" in integration:
-        params["integrationHttpMethod"] = integration["IntegrationHttpMethod"]
+    params = lowered_keys(pick(integration, *_INTEGRATION))
     await ask(SERVICE, "PutIntegration", **at, **params)
     for response in integration.get("IntegrationResponses") or ():
         status = text_of(response["StatusCode"])
-        params = {lowered(name): response[name] for name in _RESPONSE if name in response}
+        params = lowered_keys(pick(response, *_RESPONSE))
         if "responseTemplates" in params:
             params["responseTemplates"] = {
                 kind: as_text(text) for kind, text in params["responseTemplates"].items()

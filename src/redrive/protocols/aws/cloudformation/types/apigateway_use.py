@@ -9,7 +9,6 @@ from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.apigateway import (
     SERVICE,
     found_by_tags,
-    lowered,
     own_tags,
     patches,
 )
@@ -19,6 +18,8 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Made,
     ResourceType,
     Wanted,
+    lowered,
+    lowered_keys,
     pick,
     without_absence,
 )
@@ -35,7 +36,7 @@ class Deployment(ResourceType):
     async def create(self, ask: Ask, wanted: Wanted) -> Made:
         given = wanted.properties
         api = given["RestApiId"]
-        params = {lowered(name): given[name] for name in ("Description", "StageName") if name in given}
+        params = lowered_keys(pick(given, "Description", "StageName"))
         stage = given.get("StageDescription") or {}
         if "Variables" in stage:
             params["variables"] = stage["Variables"]
@@ -87,17 +88,10 @@ class Stage(ResourceType):
     @override
     async def create(self, ask: Ask, wanted: Wanted) -> Made:
         given = wanted.properties
-        params = {
-            lowered(name): given[name]
-            for name in (
-                *("DeploymentId", "Description", "Variables", "TracingEnabled", "DocumentationVersion"),
-                *("CacheClusterEnabled", "CacheClusterSize"),
-            )
-            if name in given
-        }
+        params = lowered_keys(pick(given, *_STAGE, "CacheClusterSize"))
         named = {"restApiId": given["RestApiId"], "stageName": wanted.name}
         if given.get("CanarySetting"):
-            params["canarySettings"] = {lowered(key): value for key, value in given["CanarySetting"].items()}
+            params["canarySettings"] = lowered_keys(given["CanarySetting"])
         try:
             await ask(SERVICE, "CreateStage", tags=wanted.all_tags(), **named, **params)
         except AwsError as error:
@@ -203,7 +197,7 @@ class ApiKey(ResourceType):
         if not found:
             given = wanted.properties
             names = ("Description", "Enabled", "CustomerId", "Value", "StageKeys", "GenerateDistinctId")
-            params = {lowered(name): given[name] for name in names if name in given}
+            params = lowered_keys(pick(given, *names))
             name = text_of(given.get("Name") or wanted.name)
             made = await ask(SERVICE, "CreateApiKey", tags=own_tags(wanted), name=name, **params)
             found = made["id"]
@@ -237,10 +231,10 @@ class UsagePlan(ResourceType):
         if not found:
             given = wanted.properties
             params: dict[str, Any] = {"name": text_of(given.get("UsagePlanName") or wanted.name)}
-            params |= {lowered(name): given[name] for name in ("Description",) if name in given}
+            params |= lowered_keys(pick(given, "Description"))
             for name in ("Quota", "Throttle"):
                 if name in given:
-                    params[lowered(name)] = {lowered(key): value for key, value in given[name].items()}
+                    params[lowered(name)] = lowered_keys(given[name])
             params["apiStages"] = [_api_stage(stage) for stage in given.get("ApiStages") or ()]
             made = await ask(SERVICE, "CreateUsagePlan", tags=own_tags(wanted), **params)
             found = made["id"]
@@ -276,10 +270,7 @@ class UsagePlan(ResourceType):
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
     if "Throttle" in stage:
-        made["throttle"] = {
-            path: {lowered(name): value for name, value in limits.items()}
-            for path, limits in stage["Throttle"].items()
-        }
+        made["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
     return made
 
 
@@ -306,7 +297,7 @@ class UsagePlanKey(ResourceType):
     @override
     async def create(self, ask: Ask, wanted: Wanted) -> Made:
         given = wanted.properties
-        params = {lowered(name): given[name] for name in ("UsagePlanId", "KeyId", "KeyType")}
+        params = lowered_keys(pick(given, "UsagePlanId", "KeyId", "KeyType"))
         try:
             await ask(SERVICE, "CreateUsagePlanKey", **params)
         except AwsError as error:
@@ -321,7 +312,7 @@ class UsagePlanKey(ResourceType):
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {lowered(name): wanted.properties[name] for name in ("UsagePlanId", "KeyId")}
+        named = lowered_keys(pick(wanted.properties, "UsagePlanId", "KeyId"))
         await without_absence(ask(SERVICE, "DeleteUsagePlanKey", **named))
 
     @override

@@ -12,6 +12,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     as_text,
+    lowered_keys,
     pick,
     without_absence,
 )
@@ -40,7 +41,7 @@ class _Filter(ResourceType):
         return await self._put(ask, wanted, wanted.physical_id)
 
     async def _put(self, ask: Ask, wanted: Wanted, name: str) -> Made:
-        params = _camel(pick(wanted.properties, "LogGroupName", "FilterPattern"))
+        params = lowered_keys(pick(wanted.properties, "LogGroupName", "FilterPattern"))
         await ask("logs", f"Put{self.kind}", filterName=name, **params, **self._rest(wanted.properties))
         return Made(name)
 
@@ -77,7 +78,7 @@ class MetricFilter(_Filter):
 
     @override
     def _rest(self, properties: Mapping[str, Any]) -> dict[str, Any]:
-        rest = _camel(
+        rest = lowered_keys(
             pick(properties, "ApplyOnTransformedLogs", "EmitSystemFieldDimensions", "FieldSelectionCriteria")
         )
         return {
@@ -99,7 +100,7 @@ class SubscriptionFilter(_Filter):
             *("DestinationArn", "RoleArn", "Distribution", "ApplyOnTransformedLogs"),
             *("EmitSystemFields", "FieldSelectionCriteria"),
         )
-        return _camel(pick(properties, *known))
+        return lowered_keys(pick(properties, *known))
 
 
 class LogsResourcePolicy(ResourceType):
@@ -124,13 +125,8 @@ class LogsResourcePolicy(ResourceType):
         await without_absence(ask("logs", "DeleteResourcePolicy", policyName=wanted.physical_id))
 
 
-def _camel(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties by the names of the API, which begin with a small letter."""
-    return {name[0].lower() + name[1:]: value for name, value in properties.items()}
-
-
 def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
-    shown = _camel(transformation)
+    shown = lowered_keys(transformation)
     if "dimensions" in shown:
         shown["dimensions"] = {pair["Key"]: pair["Value"] for pair in shown["dimensions"]}
     return shown

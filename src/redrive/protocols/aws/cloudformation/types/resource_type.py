@@ -227,6 +227,16 @@ def pick(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: properties[name] for name in names if name in properties}
 
 
+def lowered(name: str) -> str:
+    """A property's name as some services call the same: with a small letter first."""
+    return name[0].lower() + name[1:]
+
+
+def lowered_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties by the names that such a service has for them."""
+    return {lowered(name): value for name, value in properties.items()}
+
+
 def tag_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The tags to be set, and the keys of those to be taken away."""
     new = {key: value for key, value in after.items() if before.get(key) != value}
