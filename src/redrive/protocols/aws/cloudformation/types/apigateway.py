@@ -11,6 +11,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     as_text,
@@ -313,7 +314,7 @@ class RequestValidator(Part):
     }
 
 
-class GatewayResponse(ResourceType):
+class GatewayResponse(PutResourceType):
     """`AWS::ApiGateway::GatewayResponse`, known by a generated id."""
 
     service = SERVICE
@@ -330,10 +331,6 @@ class GatewayResponse(ResourceType):
         )
         made = wanted.physical_id or wanted.name
         return Made(made, {"Id": made})
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

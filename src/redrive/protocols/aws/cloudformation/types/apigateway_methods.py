@@ -11,7 +11,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
-    ResourceType,
+    PutResourceType,
     Wanted,
     as_text,
     lowered_keys,
@@ -32,7 +32,7 @@ _INTEGRATION: Final = (
 _RESPONSE: Final = ("SelectionPattern", "ResponseParameters", "ResponseTemplates", "ContentHandling")
 
 
-class Method(ResourceType):
+class Method(PutResourceType):
     """`AWS::ApiGateway::Method`, with what is behind it and what it answers; known by a generated id."""
 
     service = SERVICE
@@ -52,10 +52,6 @@ class Method(ResourceType):
         if given.get("Integration"):
             await _put_integration(ask, at, given["Integration"])
         return Made(wanted.physical_id or wanted.name)
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

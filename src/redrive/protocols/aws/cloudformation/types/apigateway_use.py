@@ -16,6 +16,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     lowered,
@@ -163,7 +164,7 @@ def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-class Account(ResourceType):
+class Account(PutResourceType):
     """`AWS::ApiGateway::Account`: the settings of an account's region, which stay when the stack goes."""
 
     service = SERVICE
@@ -175,10 +176,6 @@ class Account(ResourceType):
         await ask(SERVICE, "UpdateAccount", patchOperations=[operation])
         made = wanted.physical_id or wanted.name
         return Made(made, {"Id": made})
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

@@ -9,6 +9,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     already_exists,
@@ -80,7 +81,7 @@ class CompositeAlarm(Alarm):
     needs = "PutCompositeAlarm"
 
 
-class Dashboard(ResourceType):
+class Dashboard(PutResourceType):
     """`AWS::CloudWatch::Dashboard`; its id is its name."""
 
     service = "cloudwatch"
@@ -93,10 +94,6 @@ class Dashboard(ResourceType):
         body = as_text(wanted.properties["DashboardBody"])
         await ask("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
         return Made(name)
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

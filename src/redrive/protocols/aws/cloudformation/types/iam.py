@@ -9,6 +9,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     as_text,
@@ -248,7 +249,7 @@ class InlinePolicy(ResourceType):
             await without_absence(ask("iam", f"Delete{kind}Policy", **params))
 
 
-class RolePolicy(ResourceType):
+class RolePolicy(PutResourceType):
     """`AWS::IAM::RolePolicy`: written into a single role."""
 
     service = "iam"
@@ -260,10 +261,6 @@ class RolePolicy(ResourceType):
         text = as_text(wanted.properties.get("PolicyDocument", {}))
         await ask("iam", "PutRolePolicy", **named, PolicyDocument=text)
         return Made(f"{named['PolicyName']}|{named['RoleName']}")
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

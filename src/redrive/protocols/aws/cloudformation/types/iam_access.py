@@ -52,9 +52,7 @@ class AccessKey(ResourceType):
 
     @override
     async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return (
-            ""  # a key's id is its service's choice, and its secret is gone with the call that made the key
-        )
+        return ""  # IAM chooses a key's id, and tells its secret only to the call that creates it
 
 
 class InstanceProfile(ResourceType):

@@ -12,6 +12,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     changed_properties,
@@ -214,7 +215,7 @@ def _alias(properties: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-class LayerVersion(ResourceType):
+class LayerVersion(PutResourceType):
     """`AWS::Lambda::LayerVersion`; its id is the ARN of the version."""
 
     service = "lambda"
@@ -234,10 +235,6 @@ class LayerVersion(ResourceType):
         )
         made = await ask("lambda", "PublishLayerVersion", LayerName=wanted.name, Content=content, **params)
         return Made(made["LayerVersionArn"], {"LayerVersionArn": made["LayerVersionArn"]})
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

@@ -9,6 +9,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     pick,
@@ -101,7 +102,7 @@ def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {_RENAMED.get(name, name): properties[name] for name in _MAPPING if name in properties}
 
 
-class EventInvokeConfig(ResourceType):
+class EventInvokeConfig(PutResourceType):
     """`AWS::Lambda::EventInvokeConfig`: the settings of asynchronous invocations, known by a generated id."""
 
     service = "lambda"
@@ -115,10 +116,6 @@ class EventInvokeConfig(ResourceType):
         )
         await ask("lambda", "PutFunctionEventInvokeConfig", **settings)
         return Made(wanted.physical_id or wanted.name)
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

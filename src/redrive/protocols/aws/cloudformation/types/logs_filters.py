@@ -9,6 +9,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     as_text,
@@ -103,7 +104,7 @@ class SubscriptionFilter(_Filter):
         return lowered_keys(pick(properties, *known))
 
 
-class LogsResourcePolicy(ResourceType):
+class LogsResourcePolicy(PutResourceType):
     """`AWS::Logs::ResourcePolicy`; its id is its name."""
 
     service = "logs"
@@ -115,10 +116,6 @@ class LogsResourcePolicy(ResourceType):
         name, text = wanted.properties["PolicyName"], as_text(wanted.properties["PolicyDocument"])
         await ask("logs", "PutResourcePolicy", policyName=name, policyDocument=text)
         return Made(name)
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

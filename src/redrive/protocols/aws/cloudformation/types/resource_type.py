@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
+from typing_extensions import override
+
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.cloudformation.running.words import Words
 from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
@@ -22,14 +24,8 @@ T = TypeVar("T")
 _ABSENT: Final = frozenset(
     {
         *("NotFound", "NotFoundException", "ResourceNotFoundException", "ResourceNotFound", "NoSuchEntity"),
-        *(
-            "NoSuchEntityException",
-            "NoSuchBucket",
-            "NoSuchBucketPolicy",
-            "ParameterNotFound",
-            "QueueDoesNotExist",
-        ),
-        *("AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"),
+        *("NoSuchEntityException", "NoSuchBucket", "NoSuchBucketPolicy", "ParameterNotFound"),
+        *("QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"),
     }
 )
 
@@ -162,6 +158,14 @@ class ResourceType:
             NotImplementedError: Nobody can look at it.
         """
         raise NotImplementedError
+
+
+class PutResourceType(ResourceType):
+    """A type that its service creates and changes with one call: an update is that call again."""
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, wanted)
 
 
 # ---- what types have in common ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
     Made,
+    PutResourceType,
     ResourceType,
     Wanted,
     already_exists,
@@ -106,7 +107,7 @@ def _made(wanted: Wanted, name: str) -> Made:
     )
 
 
-class BucketPolicy(ResourceType):
+class BucketPolicy(PutResourceType):
     """`AWS::S3::BucketPolicy`; its id is the name of the bucket."""
 
     service = "s3"
@@ -118,10 +119,6 @@ class BucketPolicy(ResourceType):
         bucket = wanted.properties["Bucket"]
         await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(wanted.properties["PolicyDocument"]))
         return Made(bucket)
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:
