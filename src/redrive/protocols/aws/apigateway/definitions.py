@@ -18,6 +18,7 @@ from redrive.protocols.aws.apigateway.ids import new_id
 from redrive.protocols.aws.apigateway.kinds import GATEWAY_RESPONSES, METHODS, RESOURCES
 from redrive.protocols.aws.apigateway.records import Tree
 from redrive.protocols.aws.apigateway.resources import with_resource
+from redrive.protocols.aws.nesting import is_nested_deeper
 
 _X: Final = "x-amazon-apigateway-"
 _DEPTH_MAX: Final = 60
@@ -81,7 +82,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
         raise bad_request("Invalid OpenAPI input.")
     document = {str(name): value for name, value in document.items()}
-    if _depth(document) > _DEPTH_MAX:
+    if is_nested_deeper(document, _DEPTH_MAX):
         raise bad_request("The API definition is nested too deeply")
     return document
 
@@ -95,21 +96,6 @@ def _check_yaml(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if isinstance(event, yaml.AliasEvent) or depth > _DEPTH_MAX or count > _VALUES_MAX:
             raise bad_request("The API definition has aliases, is nested too deeply, or has too many values")
-
-
-def _depth(document: Any) -> int:
-    """The levels of objects and lists, counted without recursion; no more than one above the maximum."""
-    level, depth = [document], 0
-    while level and depth <= _DEPTH_MAX:
-        level = [child for value in level for child in _children(value)]
-        depth += 1
-    return depth
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -1,11 +1,11 @@
-"""Texts of templates: JSON where they begin with a brace, YAML else."""
+"""Texts of templates: JSON where they begin with a brace, otherwise YAML."""
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from redrive.protocols.aws.cloudformation.template.errors import format_error
 from redrive.protocols.aws.cloudformation.template.yaml_reading import read_yaml
+from redrive.protocols.aws.nesting import is_nested_deeper
 
 DEPTH_MAX: Final = 100  # of objects and lists within each other; what walks a template calls itself as often
 
@@ -17,7 +17,7 @@ def read_body(body: str) -> dict[str, Any]:
         TemplateInvalid: The text is neither JSON nor YAML, stands for no object, or is nested too deep.
     """
     document = _read_json(body) if body.lstrip().startswith("{") else read_yaml(body, DEPTH_MAX)
-    if not isinstance(document, dict) or _depth(document) > DEPTH_MAX:
+    if not isinstance(document, dict) or is_nested_deeper(document, DEPTH_MAX):
         raise format_error("unsupported structure.")
     return document
 
@@ -36,18 +36,3 @@ def _read_json(body: str) -> Any:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
-
-
-def _depth(document: Any) -> int:
-    """The levels of objects and lists, counted without recursion; no more than one above the maximum."""
-    level, depth = [document], 0
-    while level and depth <= DEPTH_MAX:
-        level = [child for value in level for child in _children(value)]
-        depth += 1
-    return depth
-
-
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []
