@@ -20,6 +20,9 @@ from redrive.protocols.aws.apigateway.records import Tree
 from redrive.protocols.aws.apigateway.resources import with_resource
 from redrive.protocols.aws.nesting import is_nested_deeper
 
+MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""The errors of a reader that meets a text where an object has to be, and the like."""
+INVALID: Final = "Invalid OpenAPI input."
 _X: Final = "x-amazon-apigateway-"
 _DEPTH_MAX: Final = 60
 _VALUES_MAX: Final = 100_000
@@ -53,7 +56,7 @@ def read_definition(body: bytes) -> ReadDefinition:
     info = _object(document.get("info"))
     version = document.get("openapi") or document.get("swagger")
     if not isinstance(document.get("paths"), Mapping) or not str(version or "").startswith(("2", "3")):
-        raise bad_request("Invalid OpenAPI input.")
+        raise bad_request(INVALID)
     given = {
         "name": info.get("title"),
         "description": info.get("description"),
@@ -80,7 +83,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError, yaml.YAMLError):
         raise bad_request("Unable to parse API definition because of a malformed input") from None
     if not isinstance(document, Mapping):
-        raise bad_request("Invalid OpenAPI input.")
+        raise bad_request(INVALID)
     document = {str(name): value for name, value in document.items()}
     if is_nested_deeper(document, _DEPTH_MAX):
         raise bad_request("The API definition is nested too deeply")
@@ -113,13 +116,8 @@ def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Rand
     """
     try:
         return _imported(before, document, chance)
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ):  # a text where an object has to be, and the like
-        raise bad_request("Invalid OpenAPI input.") from None
+    except MALFORMED:
+        raise bad_request(INVALID) from None
 
 
 def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) -> Tree:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redrive.protocols.aws.apigateway.definitions import INVALID, MALFORMED
 from redrive.protocols.aws.apigateway.http_kinds import (
     INTEGRATIONS,
     ROUTES,
@@ -30,13 +31,8 @@ def defined_tree(document: Mapping[str, Any], chance: random.Random) -> Tree:
     """
     try:
         return _defined(document, chance)
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ):  # a text where an object has to be, and the like
-        raise bad_request("Invalid OpenAPI input.") from None
+    except MALFORMED:
+        raise bad_request(INVALID) from None
 
 
 def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
