@@ -6,11 +6,13 @@ the id of its access key, its service and operation, and a path without its quer
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from redrive.protocols.aws.wire.sigv4 import credential_scope
 from redrive.protocols.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
+from redrive.server.observing import observed
 from redrive.server.reading import RefusedRequestError
 
 logger = logging.getLogger(__name__)
@@ -39,25 +41,7 @@ class RequestLog:
         """Answer one request, and log it."""
         began, body_bytes = self._monotonic(), len(request.body)
         request.record = RequestRecord()
-        try:
-            reply = self._handler(request)
-        except Exception:
-            self._log(request, began, body_bytes, None)
-            raise
-        if isinstance(reply, Response):
-            self._log(request, began, body_bytes, reply)
-            return reply
-        return self._awaited(request, began, body_bytes, reply)
-
-    async def _awaited(
-        self, request: Request, began: float, body_bytes: int, reply: Awaitable[Response]
-    ) -> Response:
-        answered: Response | None = None
-        try:
-            answered = await reply
-        finally:
-            self._log(request, began, body_bytes, answered)
-        return answered
+        return observed(self._handler, request, partial(self._log, request, began, body_bytes))
 
     def refused(self, client_host: str, refusal: RefusedRequestError) -> None:
         """Log a request that was no whole request: nobody answers it but the front."""

@@ -6,6 +6,7 @@ balancers and scrapers ask all the time. A caller that traces its own work names
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
@@ -13,6 +14,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from redrive.protocols.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
+from redrive.server.observing import observed
 
 CHARS_MAX: Final = 256  # of what a caller gave: an operation or a path
 _FAILED: Final = 500
@@ -42,23 +44,7 @@ class RequestSpans:
         span = self._begin(request)
         if request.record is None:
             request.record = RequestRecord()
-        try:
-            reply = self._handler(request)
-        except Exception:
-            self._end(span, request, None)
-            raise
-        if isinstance(reply, Response):
-            self._end(span, request, reply)
-            return reply
-        return self._awaited(span, request, reply)
-
-    async def _awaited(self, span: Span, request: Request, reply: Awaitable[Response]) -> Response:
-        answered: Response | None = None
-        try:
-            answered = await reply
-        finally:
-            self._end(span, request, answered)
-        return answered
+        return observed(self._handler, request, partial(self._end, span, request))
 
     def _begin(self, request: Request) -> Span:
         parent = _TRACE_CONTEXT.extract(request.headers) if "traceparent" in request.headers else None
