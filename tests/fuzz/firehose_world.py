@@ -2,9 +2,8 @@
 
 import random
 from collections.abc import Awaitable, Sequence
-from typing import Any, Final
+from typing import Final
 
-import orjson
 from typing_extensions import override
 
 from redrive.engine.engine import Engine
@@ -18,7 +17,7 @@ from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.identities import Identities
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.http import Request, Response
-from tests.fuzz.watched import Watched
+from tests.fuzz.json_world import JsonWorld
 
 ACCOUNT: Final = "000000000000"
 STREAM: Final = "orders"
@@ -37,8 +36,10 @@ def _count(points: Sequence[MetricPoint]) -> None:
     assert all(point.series.namespace == "AWS/Firehose" for point in points)
 
 
-class FirehoseWorld(Watched):
+class FirehoseWorld(JsonWorld):
     """Firehose on a store in memory; its clock stands, so that nothing is delivered."""
+
+    target = "Firehose_20150804"
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,29 +58,16 @@ class FirehoseWorld(Watched):
     def handle(self, request: Request) -> Awaitable[Response]:
         return self._gateway.answer(request)
 
+    @override
     async def open(self) -> None:
         """Make a stream in which a record waits."""
         await self.engine.open()
-        await self._call(
+        await self.call(
             "CreateDeliveryStream", DeliveryStreamName=STREAM, ExtendedS3DestinationConfiguration=SETTINGS
         )
-        await self._call("PutRecord", DeliveryStreamName=STREAM, Record={"Data": "b25l"})
+        await self.call("PutRecord", DeliveryStreamName=STREAM, Record={"Data": "b25l"})
 
     @override
     async def close(self) -> None:
         await self.firehose.deliveries.close()
         await super().close()
-
-    async def ask(self, operation: str, params: Any) -> Response:
-        """Ask for an operation."""
-        body = orjson.dumps(params) if not isinstance(params, bytes) else params
-        headers = {
-            "x-amz-target": f"Firehose_20150804.{operation}",
-            "content-type": "application/x-amz-json-1.1",
-            "host": "localhost",
-        }
-        return await self.answer(Request("POST", "/", "", headers, body))
-
-    async def _call(self, operation: str, **params: Any) -> None:
-        response = await self.ask(operation, params)
-        assert response.status == 200, response.body

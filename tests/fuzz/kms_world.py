@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Awaitable
 from typing import Any, Final
 
-import orjson
+from typing_extensions import override
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
@@ -14,7 +14,7 @@ from redrive.protocols.aws.gateway import Gateway
 from redrive.protocols.aws.kms.facade import Kms
 from redrive.protocols.http import Request, Response
 from redrive.stores.seal import Seal
-from tests.fuzz.watched import Watched
+from tests.fuzz.json_world import JsonWorld
 
 #: They stand for what only the server knows.
 KEY, RSA, CURVE, MAC, EXTERNAL, MULTI, OFF = (
@@ -39,8 +39,10 @@ _KINDS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-class KmsWorld(Watched):
+class KmsWorld(JsonWorld):
     """KMS on a store in memory."""
+
+    target = "TrentService"
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,23 +51,24 @@ class KmsWorld(Watched):
         kms = Kms(self.engine, Seal((b"r" * 32,), runtime.chance.randbytes))
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), {"kms": kms}, None)
 
+    @override
     def handle(self, request: Request) -> Awaitable[Response]:
-        """See `Watched.handle`."""
         return self._gateway.answer(request)
 
+    @override
     async def open(self) -> None:
         """Make something of everything."""
         await self.engine.open()
         for name, params in _KINDS.items():
-            self.known[name] = (await self._call("CreateKey", **params))["KeyMetadata"]["KeyId"]
+            self.known[name] = (await self.call("CreateKey", **params))["KeyMetadata"]["KeyId"]
         key = self.known[KEY]
-        await self._call("CreateAlias", AliasName="alias/a", TargetKeyId=key)
-        self.known[BLOB] = (await self._call("Encrypt", KeyId=key, Plaintext=MESSAGE))["CiphertextBlob"]
-        signed = await self._call(
+        await self.call("CreateAlias", AliasName="alias/a", TargetKeyId=key)
+        self.known[BLOB] = (await self.call("Encrypt", KeyId=key, Plaintext=MESSAGE))["CiphertextBlob"]
+        signed = await self.call(
             "Sign", KeyId=self.known[CURVE], Message=MESSAGE, SigningAlgorithm="ECDSA_SHA_256"
         )
         self.known[SIGNATURE] = signed["Signature"]
-        granted = await self._call(
+        granted = await self.call(
             "CreateGrant",
             KeyId=key,
             GranteePrincipal="arn:aws:iam::000000000000:root",
@@ -73,22 +76,5 @@ class KmsWorld(Watched):
             Operations=["Decrypt"],
         )
         self.known[GRANT], self.known[TOKEN] = granted["GrantId"], granted["GrantToken"]
-        await self._call("ScheduleKeyDeletion", KeyId=self.known[OFF], PendingWindowInDays=7)
+        await self.call("ScheduleKeyDeletion", KeyId=self.known[OFF], PendingWindowInDays=7)
         await self.settle()
-
-    async def ask(self, operation: str, params: Any) -> Response:
-        """Ask, with what only the server knows in its place."""
-        body = orjson.dumps(params) if not isinstance(params, bytes) else params
-        for name, value in self.known.items():
-            body = body.replace(name.encode(), value.encode())
-        headers = {
-            "x-amz-target": f"TrentService.{operation}",
-            "content-type": "application/x-amz-json-1.1",
-            "host": "localhost",
-        }
-        return await self.answer(Request("POST", "/", "", headers, body))
-
-    async def _call(self, operation: str, **params: Any) -> Any:
-        response = await self.ask(operation, params)
-        assert response.status == 200, response.body
-        return orjson.loads(response.body or b"{}")

@@ -1,16 +1,13 @@
 """Firehose is asked for what may be spoilt anywhere: it refuses by its own errors, and a refusal changes nothing."""
 
 import asyncio
-import copy
-import json
 from typing import Any, Final
 
-import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.firehose_world import ACCOUNT, SETTINGS, STREAM, FirehoseWorld
-from tests.fuzz.spoiling import spoilt
+from tests.fuzz.json_world import Asked, ask_each, requests
 
 _NAMED: Final = {"DeliveryStreamName": STREAM}
 _TAGS: Final = [{"Key": "a", "Value": "b"}]
@@ -57,35 +54,10 @@ RIGHT: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-@st.composite
-def requests(draw: st.DrawFn) -> tuple[str, bytes]:
-    """An operation, and parameters of which up to two are spoilt."""
-    operation = draw(st.sampled_from(sorted(RIGHT)))
-    params: Any = copy.deepcopy(RIGHT[operation])
-    for _ in range(draw(st.integers(0, 2))):
-        params = spoilt(draw, params)
-    return operation, json.dumps(params).encode()
-
-
-async def tell(asked: list[tuple[str, bytes]]) -> None:
-    world = FirehoseWorld()
-    await world.open()
-    try:
-        for operation, body in asked:
-            before = world.everything()
-            response = await world.ask(operation, body)
-            assert response.status < 500, (operation, body, response.body)
-            orjson.loads(response.body or b"{}")
-            if response.status >= 400:
-                assert world.everything() == before, (operation, body, response.body)
-    finally:
-        await world.close()
-
-
 @settings(max_examples=30)
-@given(st.lists(requests(), min_size=1, max_size=8))
-def test_a_refusal_of_firehose_changes_nothing_and_nothing_fails(asked: list[tuple[str, bytes]]) -> None:
-    asyncio.run(tell(asked))
+@given(st.lists(requests(RIGHT), min_size=1, max_size=8))
+def test_a_refusal_of_firehose_changes_nothing_and_nothing_fails(asked: list[Asked]) -> None:
+    asyncio.run(ask_each(FirehoseWorld(), asked))
 
 
 def test_every_operation_of_firehose_is_asked_and_accepted() -> None:

@@ -1,13 +1,12 @@
 import asyncio
-import copy
 import json
 from typing import Any, Final
 
-import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.protocols.aws.kms.facade import Kms
+from tests.fuzz.json_world import Asked, ask_each, requests
 from tests.fuzz.kms_world import (
     BLOB,
     CURVE,
@@ -23,7 +22,6 @@ from tests.fuzz.kms_world import (
     TOKEN,
     KmsWorld,
 )
-from tests.fuzz.spoiling import spoilt
 
 _POLICY: Final = json.dumps(
     {
@@ -106,35 +104,10 @@ RIGHT: Final[dict[str, dict[str, Any]]] = {
 _REFUSED: Final = ["ImportKeyMaterial", "UpdatePrimaryRegion", "VerifyMac"]
 
 
-@st.composite
-def requests(draw: st.DrawFn) -> tuple[str, bytes]:
-    """An operation, and parameters of which up to two are spoilt."""
-    operation = draw(st.sampled_from(sorted(RIGHT)))
-    params: Any = copy.deepcopy(RIGHT[operation])
-    for _ in range(draw(st.integers(0, 2))):
-        params = spoilt(draw, params)
-    return operation, json.dumps(params).encode()
-
-
-async def tell(asked: list[tuple[str, bytes]]) -> None:
-    world = KmsWorld()
-    await world.open()
-    try:
-        for operation, body in asked:
-            before = world.everything()
-            response = await world.ask(operation, body)
-            assert response.status < 500, (operation, body, response.body)
-            orjson.loads(response.body or b"{}")
-            if response.status >= 400:
-                assert world.everything() == before, (operation, body, response.body)
-    finally:
-        await world.close()
-
-
 @settings(max_examples=30)  # each world has an RSA key made
-@given(st.lists(requests(), min_size=1, max_size=12))
-def test_a_refusal_of_kms_changes_nothing_and_nothing_fails(asked: list[tuple[str, bytes]]) -> None:
-    asyncio.run(tell(asked))
+@given(st.lists(requests(RIGHT), min_size=1, max_size=12))
+def test_a_refusal_of_kms_changes_nothing_and_nothing_fails(asked: list[Asked]) -> None:
+    asyncio.run(ask_each(KmsWorld(), asked))
 
 
 def test_every_operation_of_kms_is_asked() -> None:
