@@ -50,6 +50,11 @@ class Answer:
         wanted = name.lower()
         return next((value for key, value in self.headers.items() if key.lower() == wanted), None)
 
+    @property
+    def media_type(self) -> str:
+        """The body's type without parameters."""
+        return (self.header("content-type") or JSON).partition(";")[0].strip().lower()
+
 
 def response_of(answer: Answer, exchange: Exchange) -> Response:
     """An answer as the server writes it; what is no header is left out."""

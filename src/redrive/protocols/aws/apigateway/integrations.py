@@ -1,7 +1,5 @@
 """Integrations of REST APIs: what is behind a method, by its type."""
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
@@ -12,6 +10,7 @@ from redrive.engine.ports import Clock
 from redrive.protocols.aws.apigateway import functions
 from redrive.protocols.aws.apigateway.answers import JSON, Answer
 from redrive.protocols.aws.apigateway.callers import Callers
+from redrive.protocols.aws.apigateway.content_handling import decoded, encoded, is_binary
 from redrive.protocols.aws.apigateway.exchange import Exchange
 from redrive.protocols.aws.apigateway.gateway_responses import Refusal
 from redrive.protocols.aws.apigateway.rest_mapping import Mapped, mapped_answer, mapped_request
@@ -19,7 +18,6 @@ from redrive.protocols.aws.apigateway.services import ServiceIntegration, read_u
 from redrive.protocols.aws.apigateway.velocity.template import Renderer
 from redrive.protocols.aws.inner_calls import InnerCalls
 
-_ANY_TYPE: Final = "*/*"
 _OF_CONNECTION: Final = frozenset(
     {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
 )
@@ -79,14 +77,15 @@ class Integrations:
         if integration["type"] == "AWS_PROXY":
             return await self._function(exchange, integration, binary)
         if integration["type"] == "HTTP_PROXY":
-            passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration))
+            passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
             return passed
-        mapped = await mapped_request(self._renderer, exchange, integration)
+        body = _request_body(exchange, integration, binary)
+        mapped = await mapped_request(self._renderer, exchange, integration, body)
         answer = await self._timed(exchange, self._asked(exchange, integration, mapped))
-        made = await mapped_answer(self._renderer, exchange, method, answer)
+        made = await mapped_answer(self._renderer, exchange, method, answer, binary)
         if integration["type"] == "MOCK":
             made.headers.setdefault("Content-Type", JSON)
-        return _converted(exchange, made, binary)
+        return made
 
     async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> Answer:
         if integration["type"] == "MOCK":
@@ -125,9 +124,12 @@ class Integrations:
         exchange.integration["status"] = answer.status if isinstance(answer, Answer) else 200
         return answer
 
-    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+    async def _passed_on(
+        self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
+    ) -> Answer:
         request = exchange.request
-        mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}})
+        body = _request_body(exchange, integration, binary)
+        mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}}, body)
         query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
         url = url_with(exchange, integration["uri"], mapped.path, query)
         headers = http_headers(exchange)
@@ -136,9 +138,20 @@ class Integrations:
             request.method if method == "ANY" else method,
             url,
             {**headers, **mapped.headers},
-            request.body,
+            mapped.body,
             integration["timeoutInMillis"],
         )
+
+
+def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]) -> bytes:
+    """The body of a request as its integration's `contentHandling` asks for it.
+
+    Raises:
+        Refusal: It cannot be converted.
+    """
+    handling, binary_body = integration.get("contentHandling"), is_binary(binary, exchange.content_type)
+    body = encoded(exchange.request.body, handling, is_binary=binary_body)
+    return decoded(body, handling, is_binary=binary_body)
 
 
 def _mocked(mapped: Mapped) -> Answer:
@@ -172,22 +185,3 @@ def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) 
 def http_headers(exchange: Exchange) -> dict[str, str]:
     """The headers that a proxy hands on; those of the connection are its own."""
     return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}
-
-
-def is_binary(types: Sequence[str], kind: str) -> bool:
-    """True if a media type is among an API's binary ones."""
-    family = f"{kind.partition('/')[0]}/*"
-    return any(each in (_ANY_TYPE, kind, family) for each in types)
-
-
-def _converted(exchange: Exchange, answer: Answer, binary: Sequence[str]) -> Answer:
-    """The answer as its integration response's `contentHandling` wants it."""
-    handling = exchange.integration.get("contentHandling")
-    if handling == "CONVERT_TO_BINARY" and binary:
-        try:
-            answer.body = base64.b64decode(answer.body, validate=True)
-        except (binascii.Error, ValueError):
-            raise Refusal("API_CONFIGURATION_ERROR", reason="The body is no base64") from None
-    elif handling == "CONVERT_TO_TEXT":
-        answer.body = base64.b64encode(answer.body)
-    return answer

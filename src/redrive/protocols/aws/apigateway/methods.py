@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redrive.protocols.aws.apigateway.content_handling import HANDLINGS
 from redrive.protocols.aws.apigateway.editing import Editing
 from redrive.protocols.aws.apigateway.errors import bad_request, conflict, not_found, unoffered
 from redrive.protocols.aws.apigateway.kinds import (
@@ -31,6 +32,7 @@ _INTEGRATION: Final = (
 )
 _PASSTHROUGH: Final = frozenset({"WHEN_NO_MATCH", "WHEN_NO_TEMPLATES", "NEVER"})
 _AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM"})
+_RESPONSE: Final = ("statusCode", "selectionPattern", "responseParameters", "contentHandling")
 _UNOFFERED: Final = frozenset({"CUSTOM", "COGNITO_USER_POOLS"})
 
 
@@ -131,7 +133,9 @@ def check_integration(integration: Mapping[str, Any]) -> None:
     Raises:
         AwsError: `BadRequestException`.
     """
-    kind, uri = integration["type"], str(integration.get("uri") or "")
+    kind, uri = integration.get("type"), str(integration.get("uri") or "")
+    if not kind:
+        raise bad_request("Enumeration value for type must be non-empty")
     if kind != "MOCK" and not integration.get("httpMethod"):
         raise bad_request("Enumeration value for HttpMethod must be non-empty")
     if kind != "MOCK" and not uri:
@@ -144,6 +148,18 @@ def check_integration(integration: Mapping[str, Any]) -> None:
         raise bad_request("Invalid passthrough behavior specified")
     if not _TIMEOUT_MS_MIN <= integration["timeoutInMillis"] <= TIMEOUT_MS:
         raise bad_request(f"Timeout should be between {_TIMEOUT_MS_MIN} ms and {TIMEOUT_MS} ms")
+    check_content_handling(integration)
+
+
+def check_content_handling(part: Mapping[str, Any]) -> None:
+    """Refuse an integration, or its response, that converts bodies in a way that nobody knows.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    handling = part.get("contentHandling")
+    if handling is not None and handling not in HANDLINGS:
+        raise bad_request(f"Enumeration value for contentHandling must be one of {', '.join(HANDLINGS)}")
 
 
 def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
@@ -171,12 +187,9 @@ def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
     """An integration's response as it is kept.
 
     Raises:
-        AwsError: `BadRequestException`: its pattern is none.
+        AwsError: `BadRequestException`: it converts bodies in a way that nobody knows.
     """
-    given = {
-        name: params[name]
-        for name in ("statusCode", "selectionPattern", "responseParameters", "contentHandling")
-        if params.get(name) is not None
-    }
+    given = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
+    check_content_handling(given)
     templates = params.get("responseTemplates")
     return given if templates is None else {**given, "responseTemplates": templates}

@@ -22,7 +22,11 @@ from redrive.protocols.aws.apigateway.kinds import (
     VALIDATOR,
     Kind,
 )
-from redrive.protocols.aws.apigateway.methods import check_authorization, check_integration
+from redrive.protocols.aws.apigateway.methods import (
+    check_authorization,
+    check_content_handling,
+    check_integration,
+)
 from redrive.protocols.aws.apigateway.paging import page
 from redrive.protocols.aws.apigateway.patching import patched
 from redrive.protocols.aws.apigateway.records import Tree
@@ -204,5 +208,7 @@ def check_part(kind: Kind, value: Mapping[str, Any]) -> None:
         check_schema(value["schema"])
     if kind is METHOD:
         check_authorization(value.get("authorizationType", ""))
+    if kind is INTEGRATION_RESPONSE:
+        check_content_handling(value)
     if kind is METHOD_INTEGRATION:
         check_integration({"passthroughBehavior": "", "timeoutInMillis": 0, **value})

@@ -1,6 +1,6 @@
 """Mapping of REST APIs: from a request to that of an integration, and from its answer to the method's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -8,6 +8,7 @@ from typing import Any, Final
 import re2
 
 from redrive.protocols.aws.apigateway.answers import JSON, Answer
+from redrive.protocols.aws.apigateway.content_handling import decoded, encoded, is_binary
 from redrive.protocols.aws.apigateway.exchange import Exchange
 from redrive.protocols.aws.apigateway.gateway_responses import Refusal
 from redrive.protocols.aws.apigateway.parameters import request_value, response_value
@@ -37,13 +38,21 @@ class Mapped:
     body: bytes
 
 
-async def mapped_request(renderer: Renderer, exchange: Exchange, integration: Mapping[str, Any]) -> Mapped:
+async def mapped_request(
+    renderer: Renderer, exchange: Exchange, integration: Mapping[str, Any], body: bytes
+) -> Mapped:
     """The request that an integration makes of a caller's.
+
+    Args:
+        renderer: Renders mapping templates.
+        exchange: The request.
+        integration: As it was deployed.
+        body: The request's, converted as the integration wants it.
 
     Raises:
         Refusal: No template is for a body of this type, or it failed.
     """
-    mapped = Mapped({}, {}, {}, exchange.request.body)
+    mapped = Mapped({}, {}, {}, body)
     places = {"header": mapped.headers, "querystring": mapped.query, "path": mapped.path}
     for target, source in (integration.get("requestParameters") or {}).items():
         kind, _, name = target.removeprefix(_TARGET).partition(".")
@@ -52,7 +61,8 @@ async def mapped_request(renderer: Renderer, exchange: Exchange, integration: Ma
             places[kind][name] = value
     template = _request_template(exchange, integration)
     if template is not None:
-        text, overrides = await _rendered(renderer, exchange, template, exchange.body_text, "requestOverride")
+        given = body.decode("utf-8", "replace")
+        text, overrides = await _rendered(renderer, exchange, template, given, "requestOverride")
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
@@ -104,12 +114,21 @@ def _texts(given: Any) -> dict[str, str]:
 
 
 async def mapped_answer(
-    renderer: Renderer, exchange: Exchange, method: Mapping[str, Any], answer: Answer
+    renderer: Renderer, exchange: Exchange, method: Mapping[str, Any], answer: Answer, binary: Sequence[str]
 ) -> Answer:
     """The answer that a method makes of its integration's.
 
+    Bytes become text before a template sees them, and base64 becomes bytes behind it.
+
+    Args:
+        renderer: Renders mapping templates.
+        exchange: The request.
+        method: As it was deployed.
+        answer: The integration's.
+        binary: The API's binary media types.
+
     Raises:
-        Refusal: None of its integration responses is for that, or a template failed.
+        Refusal: None of its integration responses is for that, a template failed, or the body cannot be converted.
     """
     chosen = chosen_response(method["methodIntegration"].get("integrationResponses") or {}, answer)
     if chosen is None:
@@ -117,7 +136,9 @@ async def mapped_answer(
             "API_CONFIGURATION_ERROR",
             reason="No match for output mapping and no default output mapping configured.",
         )
-    body = answer.body.decode("utf-8", "replace")
+    handling, was_binary = chosen.get("contentHandling"), is_binary(binary, answer.media_type)
+    payload = encoded(answer.body, handling, is_binary=was_binary)
+    body = payload.decode("utf-8", "replace")
     headers = {"Content-Type": answer.header("content-type") or JSON}
     for target, source in (chosen.get("responseParameters") or {}).items():
         value = response_value(exchange, source, answer.headers, body)
@@ -126,7 +147,7 @@ async def mapped_answer(
     status = int(chosen["statusCode"]) if str(chosen["statusCode"]).isdecimal() else answer.status
     kind, template = _response_template(exchange, chosen)
     if not template:
-        return Answer(status, answer.body, headers)
+        return Answer(status, decoded(payload, handling, is_binary=was_binary), headers)
     text, overrides = await _rendered(renderer, exchange, template, body, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
     wanted = overrides.get("status")
@@ -134,7 +155,7 @@ async def mapped_answer(
         wanted = int(wanted)
     if isinstance(wanted, int) and wanted in _STATUSES:
         status = wanted
-    return Answer(status, text.encode(), headers)
+    return Answer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
 
 
 def chosen_response(responses: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
