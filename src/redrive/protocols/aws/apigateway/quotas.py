@@ -73,12 +73,16 @@ class _Counter:
     """The requests of one key that are about to be counted.
 
     Attributes:
+        plan: As the latest request found it.
+        now: When that came (ms).
         waiting: Those that the next write counts.
-        writes: True while one is under way.
+        writing: Writes until nobody waits; a task of its own, which no caller's end takes with it.
     """
 
+    plan: UsagePlan
+    now: int
     waiting: list[asyncio.Future[bool]] = field(default_factory=list)
-    writes: bool = False
+    writing: asyncio.Task[None] | None = None
 
 
 class Quotas:
@@ -96,25 +100,27 @@ class Quotas:
             StoreUnavailable: Nobody knows whether it was counted.
         """
         key = usage_key(plan.account, plan.region, plan.id, key_id)
-        counter = self._counters.setdefault(key, _Counter())
-        counted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        counter = self._counters.setdefault(key, _Counter(plan, now))
+        counter.plan, counter.now = plan, now
+        loop = asyncio.get_running_loop()
+        counted: asyncio.Future[bool] = loop.create_future()
         counter.waiting.append(counted)
-        if not counter.writes:
-            counter.writes = True
-            try:
-                while counter.waiting:
-                    await self._write(key, plan, counter, now)
-            finally:
-                counter.writes = False
-                if not counter.waiting:
-                    self._counters.pop(key, None)
+        if counter.writing is None:
+            counter.writing = loop.create_task(self._write_all(key, counter))
         return await counted
 
-    async def _write(self, key: str, plan: UsagePlan, counter: _Counter, now: int) -> None:
+    async def _write_all(self, key: str, counter: _Counter) -> None:
+        try:
+            while counter.waiting:
+                await self._write(key, counter)
+        finally:
+            del self._counters[key]
+
+    async def _write(self, key: str, counter: _Counter) -> None:
         batch, counter.waiting = counter.waiting, []
-        quota: Mapping[str, Any] = plan.settings["quota"]
-        today = str(datetime.fromtimestamp(now // 1000, UTC).date())
-        first, last = period_of(now, quota["period"])
+        quota: Mapping[str, Any] = counter.plan.settings["quota"]
+        today = str(datetime.fromtimestamp(counter.now // 1000, UTC).date())
+        first, last = period_of(counter.now, quota["period"])
 
         async def decide(draft: Draft) -> int:
             used = await draft.get(USAGE, key) or Used()
@@ -127,11 +133,11 @@ class Quotas:
 
         try:
             room = await self._engine.resources.write(decide)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - each of those who wait raises it
             for each in batch:
                 if not each.done():
-                    each.set_exception(error if isinstance(error, Exception) else TimeoutError())
-            raise
+                    each.set_exception(error)
+            return
         for number, each in enumerate(batch):
             if not each.done():
                 each.set_result(number < room)
