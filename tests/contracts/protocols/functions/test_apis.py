@@ -77,5 +77,9 @@ def test_an_http_api_stands_in_front_of_a_function(workshop: Workshop) -> None:
     client.create_route(ApiId=api, RouteKey="GET /old/{id}", Target=f"integrations/{made}")
     event = gateways.ask(api, "/old/7").document
     assert (event["version"], event["resource"], event["pathParameters"]) == ("1.0", "/old/{id}", {"id": "7"})
+    client.create_route(ApiId=api, RouteKey="POST /old/{id}", Target=f"integrations/{made}")
+    for path in ("/old/7", "/cars"):
+        event = gateways.ask(api, path, "POST", b"\x89PNG", {"Content-Type": "image/png"}).document
+        assert (event["body"], event["isBase64Encoded"]) == ("iVBORw==", True), path
     failed = gateways.ask(api, "/fail")
     assert (failed.status, orjson.loads(failed.body)) == (500, {"message": "Internal Server Error"})

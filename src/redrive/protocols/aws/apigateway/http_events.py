@@ -12,6 +12,7 @@ import orjson
 from redrive.protocols.aws.apigateway import functions
 from redrive.protocols.aws.apigateway.answers import JSON, Answer
 from redrive.protocols.aws.apigateway.exchange import Exchange
+from redrive.protocols.http import Request
 
 _TEXT: Final = re.compile(r"text/.*|application/((.+\+)?(json|xml)|javascript|x-www-form-urlencoded)")
 
@@ -55,23 +56,23 @@ def event_of(exchange: Exchange) -> bytes:
         event["pathParameters"] = dict(exchange.parameters)
     if exchange.place.variables:
         event["stageVariables"] = dict(exchange.place.variables)
-    coded = bool(request.body) and not is_text(request.headers.get("content-type", ""), request.body)
+    coded = is_coded(request)
     if request.body:
         event["body"] = base64.b64encode(request.body).decode() if coded else request.body.decode()
     event["isBase64Encoded"] = coded
     return orjson.dumps(event)
 
 
-def is_text(content_type: str, body: bytes) -> bool:
-    """True if a body goes into an event as it is."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind and not _TEXT.fullmatch(kind):
-        return False
+def is_coded(request: Request) -> bool:
+    """True if a request's body goes into events as base64: what is not text, whatever its type says."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.body and kind and not _TEXT.fullmatch(kind):
+        return True
     try:
-        body.decode()
+        request.body.decode()
     except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False
 
 
 def answer_of(payload: bytes) -> Answer:

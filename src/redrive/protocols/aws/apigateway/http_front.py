@@ -197,7 +197,7 @@ class HttpFront:
             return await self._asked(exchange, integration, subtype, caller)
         is_first = integration.get("PayloadFormatVersion") == "1.0"
         event = (
-            functions.event_of(exchange, coded=False, version="1.0")
+            functions.event_of(exchange, coded=http_events.is_coded(exchange.request), version="1.0")
             if is_first
             else http_events.event_of(exchange)
         )
