@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
@@ -121,7 +122,7 @@ class StageOperations:
             key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
             if await draft.get(DEPLOYMENT, key) is None:
                 raise bad_request("Deployment id does not exist")
-            changed = RestApi(api.account, api.region, api.id, api.created_at, api.settings, tree, api.tags)
+            changed = replace(api, tree=tree)
             draft.put(REST_API, changed.key, changed)
             return changed
 
