@@ -51,6 +51,10 @@ def test_a_pace_that_is_too_fast_is_refused_until_the_bucket_has_filled(gateway:
     assert gateway.ask(api, "/prod/cars").message == "Too Many Requests"
     gateway.server.advance(1)
     assert [gateway.ask(api, "/prod/cars").status for _ in range(2)] == [200, 429]
+    for value in ("nan", "inf", "fast"):
+        operation = {**limits[0], "value": value}
+        params = {"restApiId": api, "stageName": "prod", "patchOperations": [operation]}
+        assert gateway.refused("update_stage", **params)[0] == "BadRequestException", value
 
 
 def test_a_request_is_validated(gateway: Gateways) -> None:

@@ -4,6 +4,7 @@ https://docs.aws.amazon.com/apigateway/latest/api/patch-operations.html
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from redrive.protocols.aws.apigateway.errors import bad_request
@@ -109,8 +110,8 @@ def typed(shape: Shape, given: str | None, path: str) -> Any:
                 return _TRUTHS[(given or "").lower()]
             case "integer" | "long":
                 return int(given or "")
-            case "double" | "float":
-                return float(given or "")
+            case "double" | "float" if isfinite(number := float(given or "")):
+                return number
             case "string" if not shape.enum or given in shape.enum:
                 return given or ""
     except (KeyError, ValueError):
