@@ -1,0 +1,100 @@
+"""API Gateway in memory, with one of everything: REST and HTTP APIs, a method, a stage, a key, a plan."""
+
+import random
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Runtime
+from redrive.protocols.aws.apigateway.facade import ApiGateway
+from redrive.protocols.aws.apigateway.http_facade import HttpApiGateway
+from redrive.protocols.aws.authentication import TrustAll
+from redrive.protocols.aws.gateway import Gateway
+from redrive.protocols.http import Request, Response
+from tests.fuzz.watched import Watched
+from tests.protocols.wire.clients import Client
+
+CLIENTS: Final = {name: Client(name, "rest-json") for name in ("apigateway", "apigatewayv2")}
+#: They stand for ids that the server gives.
+RESOURCE, DEPLOYMENT, VALIDATOR, KEY, PLAN = "RESOURCEID", "DEPLOYMENTID", "VALIDATORID", "KEYID", "PLANID"
+HTTP_API, ROUTE, INTEGRATION, HTTP_DEPLOYMENT = "HTTPAPIID", "ROUTEID", "INTEGRATIONID", "HTTPDEPLOYMENTID"
+API: Final = "rental"
+METHOD: Final = {"restApiId": API, "resourceId": RESOURCE, "httpMethod": "GET"}
+_SIGNED: Final = (
+    "AWS4-HMAC-SHA256 Credential=AKIA/20231114/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
+)
+FUNCTION: Final = "arn:aws:lambda:us-east-1:000000000000:function:f"
+
+
+class GatewayWorld(Watched):
+    """The two services on a store in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        runtime = Runtime(self._clock, random.Random(7), "node")
+        self.engine = Engine(self._store, runtime)
+        self.facades = {"apigateway": ApiGateway(self.engine), "apigatewayv2": HttpApiGateway(self.engine)}
+        self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
+
+    @override
+    def handle(self, request: Request) -> Awaitable[Response]:
+        return self._gateway.answer(request)
+
+    async def open(self) -> None:
+        """Make something of everything."""
+        await self.engine.open()
+        made = await self.call("apigateway", "CreateRestApi", name="Rental", tags={"_custom_id_": API})
+        resource = await self.call(
+            "apigateway", "CreateResource", restApiId=API, parentId=made["rootResourceId"], pathPart="cars"
+        )
+        self.known[RESOURCE] = resource["id"]
+        await self.call("apigateway", "PutMethod", **METHOD, authorizationType="NONE")
+        await self.call("apigateway", "PutMethodResponse", **METHOD, statusCode="200")
+        templates = {"application/json": '{"statusCode": 200}'}
+        await self.call("apigateway", "PutIntegration", **METHOD, type="MOCK", requestTemplates=templates)
+        await self.call("apigateway", "PutIntegrationResponse", **METHOD, statusCode="200")
+        await self._remember(DEPLOYMENT, "CreateDeployment", restApiId=API, stageName="prod")
+        await self._remember(VALIDATOR, "CreateRequestValidator", restApiId=API, name="all")
+        await self.call(
+            "apigateway",
+            "CreateModel",
+            restApiId=API,
+            name="Car",
+            contentType="application/json",
+            schema="{}",
+        )
+        await self._remember(KEY, "CreateApiKey", name="team", value="k" * 20)
+        await self._remember(PLAN, "CreateUsagePlan", name="few", quota={"limit": 2, "period": "DAY"})
+        await self.call("apigatewayv2", "CreateApi", Name="Fleet", ProtocolType="HTTP", Target=FUNCTION)
+        (api,) = (await self.call("apigatewayv2", "GetApis"))["Items"]
+        self.known[HTTP_API] = api["ApiId"]
+        for place, name, plural in (
+            (ROUTE, "RouteId", "Routes"),
+            (INTEGRATION, "IntegrationId", "Integrations"),
+        ):
+            (part,) = (await self.call("apigatewayv2", f"Get{plural}", ApiId=HTTP_API))["Items"]
+            self.known[place] = part[name]
+        deployed = await self.call("apigatewayv2", "CreateDeployment", ApiId=HTTP_API)
+        self.known[HTTP_DEPLOYMENT] = deployed["DeploymentId"]
+
+    async def _remember(self, place: str, operation: str, **params: Any) -> None:
+        self.known[place] = (await self.call("apigateway", operation, **params))["id"]
+
+    async def ask(self, service: str, request: Request) -> Response:
+        """Ask, with ids in the places of what stands for them."""
+        path, query, body = request.path, request.query, request.body
+        for name, value in self.known.items():
+            path, query = path.replace(name, value), query.replace(name, value)
+            body = body.replace(name.encode(), value.encode())
+        headers = {**request.headers, "authorization": _SIGNED.format(service)}
+        return await self.answer(replace(request, path=path, query=query, headers=headers, body=body))
+
+    async def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """The answer to a call that is carried out."""
+        client = CLIENTS[service]
+        response = await self.ask(service, client.request(operation, params))
+        assert response.status < 300, (operation, response.body)
+        return client.answer(operation, response)
