@@ -1,28 +1,13 @@
 """`redrive`: one file a command, each with `register` and `run`."""
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive import __version__
-from redrive.cli import (
-    completion,
-    config,
-    console,
-    demo,
-    dlq,
-    doctor,
-    endpoints,
-    keys,
-    queues,
-    schedule,
-    serve,
-    store,
-    topics,
-    trace,
-)
 from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
@@ -31,34 +16,36 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-COMMANDS = (
-    serve,
-    demo,
-    console,
-    queues,
-    topics,
-    trace,
-    dlq,
-    endpoints,
-    schedule,
-    keys,
-    store,
-    config,
-    doctor,
+#: Modules of this package, each with `register`. The one that is asked for is imported: what commands bring along to ask
+#: servers and to draw on terminals (botocore, rich) would be a third of a server's start.
+COMMANDS: Final = (
+    "serve",
+    "demo",
+    "console",
+    "queues",
+    "topics",
+    "trace",
+    "dlq",
+    "endpoints",
+    "schedule",
+    "keys",
+    "store",
+    "config",
+    "doctor",
+    "completion",
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """The command line of a command, or the whole where there is none of that name."""
     top = argparse.ArgumentParser(
         prog="redrive",
         description="Durable event delivery that you run yourself: SQS, SNS and Event Grid on one engine, nothing lost.",
     )
     top.add_argument("--version", action="version", version=f"redrive {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.register(commands)
-    completion.register(commands, parser)
+    for name in (command,) if command in COMMANDS else COMMANDS:
+        importlib.import_module(f"redrive.cli.{name}").register(commands)
     return top
 
 
@@ -70,7 +57,9 @@ def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
         worker: What `serve` has where it is one of several processes.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = parser().parse_args(words, argparse.Namespace(words=words, worker=worker))
+    parsed = parser(words[0] if words else "").parse_args(
+        words, argparse.Namespace(words=words, worker=worker)
+    )
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()  # here, where it is known what to do if nobody reads it
