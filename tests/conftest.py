@@ -126,6 +126,13 @@ def postgres_database(database_maker: DatabaseMaker) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def schema_database(database_maker: DatabaseMaker) -> Iterator[str]:
+    """The URL of a database that only this test has, with the tables of a store and nothing in them."""
+    with database_maker.database(database_maker.schema) as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def citus_cluster() -> CitusCluster:
     """The cluster that REDRIVE_TEST_CITUS names. Others use it too: make databases of your own."""

@@ -9,6 +9,7 @@ the next run that needs a server ends.
 
 import asyncio
 import fcntl
+import functools
 import itertools
 import os
 import pwd
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
+
+from redrive.stores.postgres.migrate import migrate
 
 _SUPERUSER: Final = "redrive"
 _RUN_PREFIX: Final = "redrive-tests-"
@@ -98,14 +101,25 @@ class DatabaseMaker:
         self._connection = self._wait_for(asyncpg.connect(server.url()))
 
     @contextmanager
-    def database(self) -> Iterator[str]:
+    def database(self, template: str = "template0") -> Iterator[str]:
         """The URL of an empty database, dropped afterwards even while connections to it are open."""
-        name = next(self._names)
-        self._wait_for(self._connection.execute(f"CREATE DATABASE {name} TEMPLATE template0"))
+        name = self._new_database(template)
         try:
             yield self._server.url(name)
         finally:
             self._wait_for(self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)"))
+
+    @functools.cached_property
+    def schema(self) -> str:
+        """The name of a database with the tables and nothing in them, to copy."""
+        name = self._new_database("template0")
+        self._wait_for(_make_schema(self._server.url(name)))
+        return name
+
+    def _new_database(self, template: str) -> str:
+        name = next(self._names)
+        self._wait_for(self._connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}"))
+        return name
 
     def close(self) -> None:
         """Closes the connection and ends the thread."""
@@ -116,6 +130,14 @@ class DatabaseMaker:
 
     def _wait_for(self, call: Coroutine[Any, Any, Any]) -> Any:  # asyncpg ships no types
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+
+async def _make_schema(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await migrate(connection)
+    finally:
+        await connection.close()
 
 
 def new_run_directory() -> Path:

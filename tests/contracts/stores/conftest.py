@@ -10,6 +10,9 @@ from tests.contracts.stores import homes
 from tests.contracts.stores.bench import Bench
 from tests.contracts.stores.homes import Home
 
+# The fixtures with their URLs. `test_migrations` and the servers' tests show that a store makes its tables itself.
+_DATABASES = {"postgres": "schema_database", "citus": "citus_database"}
+
 
 def make_home(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     """The place that a test's parameter names."""
@@ -17,7 +20,7 @@ def make_home(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Home
         return homes.in_memory()
     if kind == "sqlite-file":
         return homes.in_file(tmp_path / "redrive.db")
-    return homes.in_postgres(request.getfixturevalue(f"{kind}_database"), kind)
+    return homes.in_postgres(request.getfixturevalue(_DATABASES[kind]), kind)
 
 
 @pytest.fixture(params=["sqlite-memory", "sqlite-file", "postgres", "citus"])
@@ -39,7 +42,7 @@ async def lasting_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
 @pytest.fixture(params=["postgres", "citus"])
 def shared_database(request: pytest.FixtureRequest) -> str:
     """The URL of an empty database for several nodes at once."""
-    url: str = request.getfixturevalue(f"{request.param}_database")
+    url: str = request.getfixturevalue(_DATABASES[request.param])
     return url
 
 

@@ -53,6 +53,12 @@ _POSTGRES = (
 )
 
 
+@pytest.fixture
+def schema_database(postgres_database: str) -> str:
+    """Without the schema: the stores of these tests make it themselves."""
+    return postgres_database
+
+
 # As docs/how-to/postgresql.md has them.
 SERVING_ROLE = (
     "CREATE ROLE redrive_serving LOGIN",
