@@ -7,15 +7,13 @@ the time that the kernel gave the processor to others.
 """
 
 import asyncio
-import re
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import uvloop
-from tests.services.server import REDRIVE, Server, serving
+from tests.services.server import Server, new_key, serving
 
 from benchmarks.attackers import attacking
 from benchmarks.attacks import ATTACKS, Attack, Holder
@@ -80,8 +78,8 @@ def counters(bench: Bench) -> Iterator[Figure]:
             bench.new_store() as store,
             serving(store, "--auth", "required", directory=bench.directory) as server,
         ):
-            attack = prepare(Holder(server.url, _new_key(store, "222222222222")))
-            user = Holder(server.url, _new_key(store, "111111111111"))
+            attack = prepare(Holder(server.url, new_key(store, "222222222222")))
+            user = Holder(server.url, new_key(store, "111111111111"))
             call = user.sqs("SendMessage", {"QueueUrl": user.new_queue(), "MessageBody": "x" * 200})
             seen = uvloop.run(_watch(server, attack, call, bench.scale.seconds))
         yield from _figures(name, seen)
@@ -96,13 +94,6 @@ def _figures(name: str, seen: Seen) -> Iterator[Figure]:
     before, peak, after = (part / _MIB for part in (seen.before_bytes, seen.peak_bytes, seen.after_bytes))
     detail = f"{before:,.0f} before, {peak:,.0f} at most, {after:,.0f} afterwards"
     yield Figure(f"{name}: memory kept", after - before, "MiB", detail)
-
-
-def _new_key(store: str, account: str) -> tuple[str, str]:
-    command = [str(REDRIVE), "keys", "create", "--account", account, "--store", store]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    key_id, secret = re.findall(r"=(\S+)", printed)
-    return key_id, secret
 
 
 async def _watch(server: Server, attack: Attack, call: bytes, seconds: float) -> Seen:

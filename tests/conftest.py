@@ -23,6 +23,7 @@ from tests.services.postgres import (
     own_server,
     shared_server,
 )
+from tests.services.programs import FORKED, START_VARIABLE, end_all
 from tests.services.rabbitmq import RabbitMq, shared_rabbitmq
 
 # No deadline in either: on two shared cores a slow example says nothing about the code.
@@ -91,11 +92,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault(START_VARIABLE, FORKED)
     if _WORKER not in os.environ:
         os.environ[_RUN_DIRECTORY] = str(new_run_directory())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    end_all()
     if _WORKER not in os.environ:
         end_run(_run_directory())
 

@@ -1,14 +1,12 @@
 """A server that wants signatures, one that trusts everybody on loopback, and a key."""
 
-import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.services.server import REDRIVE, Server, serving
+from tests.services.server import Server, new_key, serving
 
 ACCOUNT = "111111111111"
 STRANGER = "222222222222"
@@ -31,23 +29,13 @@ def trusting() -> Iterator[Server]:
         assert "Traceback" not in server.log.read_text()
 
 
-def new_key(server: Server, account: str) -> tuple[str, str]:
-    """A key of an account: its id and its secret."""
-    store = server.flags[server.flags.index("--store") + 1]
-    command = [str(REDRIVE), "keys", "create", "--account", account, "--store", store]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = re.fullmatch(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n", printed)
-    assert found is not None, printed
-    return found[1], found[2]
-
-
 @pytest.fixture(scope="session")
 def key(strict: Server) -> tuple[str, str]:
     """A key of `ACCOUNT`."""
-    return new_key(strict, ACCOUNT)
+    return new_key(strict.store, ACCOUNT)
 
 
 @pytest.fixture(scope="session")
 def other_key(strict: Server) -> tuple[str, str]:
     """A key of `STRANGER`."""
-    return new_key(strict, STRANGER)
+    return new_key(strict.store, STRANGER)

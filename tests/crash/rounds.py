@@ -174,7 +174,7 @@ def limit_files(server: Server, room_bytes: int | None) -> None:
     """Let no file of a server's SQLite store grow by more than this, as a full disk would; None: as they like."""
     most = resource.RLIM_INFINITY
     if room_bytes is not None:
-        path = Path(server.flags[server.flags.index("--store") + 1].removeprefix("sqlite:///"))
+        path = Path(server.store.removeprefix("sqlite:///"))
         sizes = [file.stat().st_size for file in path.parent.glob(f"{path.name}*")]
         most = max(sizes) + room_bytes
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))

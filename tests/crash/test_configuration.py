@@ -53,7 +53,7 @@ def test_no_crash_leaves_half_of_a_configuration(server: Server, request: pytest
         )
         asyncio.run(_crashed(office, server, postgres if chance.random() < 0.5 else None))
         due |= office.due
-        found = asyncio.run(read_stored(server.flags[server.flags.index("--store") + 1]))
+        found = asyncio.run(read_stored(server.store))
         told.check(found)
         assert found.half_written() == []
         server.start()

@@ -8,7 +8,6 @@ signer, parser, errors.
 import contextlib
 import functools
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -28,12 +27,19 @@ from botocore.loaders import Loader
 from typing_extensions import override
 
 from redrive.protocols.aws.wire.sqs_query import with_query_names
+from tests.services.programs import Program
 from tests.services.server import Server
 
 Protocol = Literal["json", "query"]
 Client = Any  # boto3 makes its clients' classes as it goes
 
-AWS: Final = Path(sys.executable).with_name("aws")
+#: The AWS CLI, which finds its settings anew at each start.
+AWS: Final = Program(
+    "awscli",
+    modules=("awscli.clidriver", "awscli.handlers"),
+    command=(str(Path(sys.executable).with_name("aws")),),
+    environment={"PATH": os.environ["PATH"]},
+)
 _SECRET: Final = "secret"
 
 # No retry hides an error, and no wait is longer than a test's.
@@ -209,14 +215,7 @@ def cli(server: Server, home: Path, service: str = "sqs") -> Callable[..., Any]:
     }
 
     def aws(*arguments: str) -> Any:
-        done = subprocess.run(
-            [str(AWS), "--endpoint-url", server.url, service, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = AWS.run(["--endpoint-url", server.url, service, *arguments], environment)
         if done.returncode != 0:
             raise CommandFailedError(done.stderr.strip(), done.returncode)
         return orjson.loads(done.stdout) if done.stdout.strip() else None

@@ -1,12 +1,12 @@
-"""The real server as a process of its own: `redrive serve`, started, asked, stopped and killed.
+"""The real server as a process of its own: `redrive serve`, started, asked, stopped and killed; and other commands.
 
 A server is ready when it has said so on its standard output; nothing here polls. Its log goes to a file, so that
 a test can read what an operator would.
 """
 
 import contextlib
-import ctypes
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,7 +21,16 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from tests.services.programs import Process, Program
+
 REDRIVE: Final = Path(sys.executable).with_name("redrive")
+#: `redrive` and its commands, imported once.
+PROGRAM: Final = Program(
+    "redrive",
+    modules=("redrive.cli.main", "redrive.app"),
+    command=(str(REDRIVE),),
+    environment={name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")},
+)
 _READY: Final = "Redrive ready on "
 # Longer than a server drains (10 s); past it the test has found a server that hangs.
 _STOP_SECONDS: Final = 30
@@ -39,13 +48,16 @@ class Server:
         flags: What it was started with, the port included, so that a second start serves the same address.
         log: The file its standard error goes to, over all its starts; it runs in that directory, and what it keeps
             in the current one (certificates, blobs) is there.
+        environment: What its environment has besides this process's.
+        cold: True if each start is a new interpreter's, which imports everything itself.
     """
 
     flags: tuple[str, ...]
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
-    _process: subprocess.Popen[str] | None = None
+    cold: bool = False
+    _process: Process | None = None
 
     def start(self) -> None:
         """Start the process and return when it accepts requests.
@@ -55,15 +67,12 @@ class Server:
         """
         own = {name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")}
         with self.log.open("a") as log:
-            self._process = subprocess.Popen(
-                [str(REDRIVE), "serve", *self.flags],
-                env=own | dict(self.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=self.log.parent,
-                text=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, and no lock is taken
+            self._process = PROGRAM.start(
+                ("serve", *self.flags),
+                own | dict(self.environment),
+                self.log.parent,
+                stderr=log.fileno(),
+                cold=self.cold,
             )
         said = self._stdout.readline()
         if not said.startswith(_READY):
@@ -72,7 +81,12 @@ class Server:
         self.url = said.removeprefix(_READY).strip()
 
     @property
-    def process(self) -> subprocess.Popen[str]:
+    def store(self) -> str:
+        """The `--store` URL."""
+        return self.flags[self.flags.index("--store") + 1]
+
+    @property
+    def process(self) -> Process:
         """The process, running or ended."""
         assert self._process is not None, "not started"
         return self._process
@@ -151,15 +165,6 @@ def wait_for_line(log: Path, words: str, times: int = 1) -> str:
     raise AssertionError(f"{log} ended before it said {words}")
 
 
-_LIBC: Final = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG: Final = 1
-
-
-def _end_with_parent() -> None:
-    """Let a test run that is killed leave no server behind (Linux)."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def free_port() -> int:
     """A port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -182,12 +187,27 @@ def new_server(store: str, *flags: str, directory: Path | None = None, port: int
 
 
 @contextlib.contextmanager
-def serving(store: str, *flags: str, directory: Path | None = None) -> Iterator[Server]:
+def serving(store: str, *flags: str, directory: Path | None = None, cold: bool = False) -> Iterator[Server]:
     """A server that runs as long as the block, and is killed at its end if it still does."""
     server = new_server(store, *flags, directory=directory)
+    server.cold = cold
     try:
         server.start()
         yield server
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+def redrive(*words: str, timeout: float | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run a `redrive` command to its end, so many seconds at most."""
+    return PROGRAM.run(words, dict(os.environ), timeout=timeout)
+
+
+def new_key(store: str, account: str, *words: str) -> tuple[str, str]:
+    """An access key of an account, made beside the server on a store: its id and its secret."""
+    done = redrive("keys", "create", "--account", account, *words, "--store", store)
+    found = re.fullmatch(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n", done.stdout)
+    assert done.returncode == 0, done
+    assert found is not None, done
+    return found[1], found[2]

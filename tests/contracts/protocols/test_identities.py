@@ -1,6 +1,5 @@
 """IAM and STS through boto3 and the AWS CLI, unmodified, at servers that let nobody in without a signature."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.services.clients import CommandFailedError, cli
 from tests.services.postgres import DatabaseMaker
-from tests.services.server import REDRIVE, Server, serving
+from tests.services.server import Server, new_key, serving
 
 ACCOUNT: Final = "100000000000"
 _CONFIG: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
@@ -48,11 +47,7 @@ def strict(request: pytest.FixtureRequest) -> Server:
 
 def session(server: Server, *words: str) -> boto3.Session:
     """A session with a key that `redrive keys` makes."""
-    store = server.flags[server.flags.index("--store") + 1]
-    command = [str(REDRIVE), "keys", "create", "--account", ACCOUNT, *words, "--store", store]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    pairs = dict(line.split("=", 1) for line in printed.splitlines())
-    return boto3.Session(pairs["AWS_ACCESS_KEY_ID"], pairs["AWS_SECRET_ACCESS_KEY"], region_name="us-east-1")
+    return boto3.Session(*new_key(server.store, ACCOUNT, *words), region_name="us-east-1")
 
 
 def test_boto3_makes_users_and_roles_that_may_what_their_policies_say(strict: Server) -> None:

@@ -3,7 +3,6 @@
 import os
 import select
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,18 +80,17 @@ def test_the_cli_prints_messages(server: Server, logs: Client, tmp_path: Path) -
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
     }
-    command = [str(AWS), "--endpoint-url", server.url, "logs", "start-live-tail"]
-    with subprocess.Popen(
-        [*command, "--log-group-identifiers", ARN], env=environment, stdout=subprocess.PIPE, text=True
-    ) as tailing:
-        assert tailing.stdout is not None
+    command = ["--endpoint-url", server.url, "logs", "start-live-tail", "--log-group-identifiers", ARN]
+    tailing = AWS.start(command, environment)
+    assert tailing.stdout is not None
+    with tailing.stdout:
         while not select.select([tailing.stdout], [], [], 0.2)[0]:  # until the session has begun
             _put(logs, server, "ERROR out of memory")
         assert tailing.stdout.readline() == "ERROR out of memory\n"
         server.advance(_THREE_HOURS)
         rest = tailing.stdout.read()
     assert "SessionTimeoutException" in rest
-    assert tailing.returncode == 0
+    assert tailing.wait() == 0
 
 
 def test_a_session_does_not_keep_the_server_from_stopping() -> None:

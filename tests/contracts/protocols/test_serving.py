@@ -5,8 +5,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,7 +16,7 @@ from redrive.engine.sweep import Sweeper
 from redrive.model.errors import NotFound
 from redrive.settings import Settings
 from tests.contracts.protocols.sqs import ACCOUNT, Sqs, new_name, redrive_policy, refused, text
-from tests.services.server import REDRIVE, ServerFailedError, free_port, new_server, serving
+from tests.services.server import ServerFailedError, free_port, new_server, redrive, serving
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -129,7 +127,7 @@ def test_a_database_is_many_servers(postgres_database: str, tmp_path: Path) -> N
 
 def fails(*arguments: str) -> tuple[int, str]:
     """The exit status and the error output of a `redrive` command that fails."""
-    done = subprocess.run([str(REDRIVE), *arguments], check=False, capture_output=True, text=True, timeout=20)
+    done = redrive(*arguments, timeout=20)
     return done.returncode, done.stderr
 
 
@@ -264,10 +262,3 @@ def test_the_head_of_what_is_shown_can_be_asked_for(path: str) -> None:
         assert int(head.headers["Content-Length"]) == length
         assert head.read() == b""
         connection.close()
-
-
-def test_python_runs_the_package() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "redrive", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("redrive ")

@@ -1,7 +1,5 @@
 """`--auth required`: who signs with a key of the keyring is let in, and nobody else."""
 
-import re
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from botocore.config import Config
 from tests.contracts.protocols.sqs import new_name, refused
 from tests.services.clients import Protocol, sdk
 from tests.services.postgres import DatabaseMaker
-from tests.services.server import REDRIVE, Server, serving
+from tests.services.server import Server, new_key, redrive, serving
 
 Key = tuple[str, str]
 PROTOCOLS: tuple[Protocol, ...] = ("json", "query")
@@ -51,18 +49,11 @@ def server(request: pytest.FixtureRequest) -> Server:
     return started
 
 
-def redrive(server: Server, *arguments: str) -> str:
+def keys(server: Server, *arguments: str) -> str:
     """Return the output of `redrive keys …`, run beside the server on its store."""
-    store = server.flags[server.flags.index("--store") + 1]
-    command = [str(REDRIVE), "keys", *arguments, "--store", store]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def new_key(server: Server, account: str) -> Key:
-    printed = redrive(server, "create", "--account", account)
-    found = re.fullmatch(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n", printed)
-    assert found is not None, printed
-    return found[1], found[2]
+    done = redrive("keys", *arguments, "--store", server.store)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 _keys: dict[tuple[str, str], Key] = {}
@@ -70,12 +61,12 @@ _keys: dict[tuple[str, str], Key] = {}
 
 @pytest.fixture
 def key(server: Server) -> Callable[[str], Key]:
-    """A key of an account, the same for all tests of a server: a command takes 0.3 s."""
+    """A key of an account, the same for all tests of a server."""
 
     def of(account: str) -> Key:
         known = (server.url, account)
         if known not in _keys:
-            _keys[known] = new_key(server, account)
+            _keys[known] = new_key(server.store, account)
         return _keys[known]
 
     return of
@@ -132,10 +123,10 @@ def test_another_secret_is_no_signature(
 
 
 def test_a_key_that_was_removed_is_no_key(server: Server) -> None:
-    removed = new_key(server, OURS)
-    assert f"{removed[0]}  {OURS}  active\n" in redrive(server, "list")
-    redrive(server, "remove", removed[0])
-    assert removed[0] not in redrive(server, "list")
+    removed = new_key(server.store, OURS)
+    assert f"{removed[0]}  {OURS}  active\n" in keys(server, "list")
+    keys(server, "remove", removed[0])
+    assert removed[0] not in keys(server, "list")
     for protocol in PROTOCOLS:
         with refused("InvalidClientTokenId", UNKNOWN_KEY, status=403):
             sdk(server.url, protocol, key=removed).list_queues()

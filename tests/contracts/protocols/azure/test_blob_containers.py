@@ -1,6 +1,5 @@
 """The server's own storage accounts: their keys by the resource manager, their containers by azure-storage-blob."""
 
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from azure.identity import ClientSecretCredential
 from azure.storage.blob import BlobServiceClient
 
 from redrive.protocols.azure.arm.storage import BLOBS
-from tests.services.server import REDRIVE, Server, new_server
+from tests.services.server import Server, new_key, new_server
 
 ACCOUNTS: Final = ("123456789012", "210987654321")
 
@@ -76,7 +75,7 @@ def owners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Owner]]:
     """Two, with an account each, at a server that asks for credentials; over plain HTTP no client would sign in."""
     directory = tmp_path_factory.mktemp("signed")
     store = f"sqlite:///{directory}/redrive.db"
-    keys = [_new_key(store, account) for account in ACCOUNTS]
+    keys = [new_key(store, account) for account in ACCOUNTS]
     server = new_server(store, "--auth", "required", "--tls", "auto", directory=directory)
     server.start()
     with pytest.MonkeyPatch.context() as patched:
@@ -85,13 +84,6 @@ def owners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Owner]]:
         patched.setenv("SSL_CERT_FILE", str(authority))
         yield [Owner(server, account, *key) for account, key in zip(ACCOUNTS, keys, strict=True)]
     server.stop()
-
-
-def _new_key(store: str, account: str) -> tuple[str, str]:
-    command = [str(REDRIVE), "keys", "create", "--account", account, "--store", store]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    values = dict(line.split("=", 1) for line in said.splitlines())
-    return values["AWS_ACCESS_KEY_ID"], values["AWS_SECRET_ACCESS_KEY"]
 
 
 def test_containers_are_made_listed_and_removed_with_a_key(owners: list[Owner]) -> None:

@@ -1,7 +1,5 @@
 """`--auth required`: a namespace is opened by its keys, its topics' keys, and those who manage its subscription."""
 
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from tests.contracts.protocols.azure.namespaces import (
     placed,
     tokens,
 )
-from tests.services.server import REDRIVE, Server, serving
+from tests.services.server import Server, new_key, serving
 
 OURS, THEIRS = "000000000000", "100000000000"
 
@@ -37,12 +35,8 @@ def strict(run_directory: Path) -> Iterator[Server]:
 
 def token(server: Server, account: str) -> str:
     """A token of somebody with an access key of the account."""
-    store = server.flags[server.flags.index("--store") + 1]
-    command = [str(REDRIVE), "keys", "create", "--account", account, "--store", store]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = re.fullmatch(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)\n", printed)
-    assert found is not None
-    form = {"grant_type": "client_credentials", "client_id": found[1], "client_secret": found[2]}
+    key_id, secret = new_key(server.store, account)
+    form = {"grant_type": "client_credentials", "client_id": key_id, "client_secret": secret}
     headers = {"content-type": "application/x-www-form-urlencoded"}
     _, answer = server.ask("POST", "/any/oauth2/v2.0/token", urlencode(form).encode(), headers)
     issued: str = orjson.loads(answer)["access_token"]

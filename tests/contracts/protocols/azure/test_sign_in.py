@@ -1,6 +1,5 @@
 """Signing in over TLS: azure-identity gets a token for an access key, and the resource manager believes it."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,7 @@ from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.identity import ClientSecretCredential
 from azure.mgmt.eventgrid import EventGridManagementClient, models
 
-from tests.services.server import REDRIVE, Server, new_server
+from tests.services.server import Server, new_key, new_server
 
 ACCOUNT: Final = "123456789012"
 TENANT: Final = "11111111-1111-1111-1111-111111111111"
@@ -23,10 +22,7 @@ OTHERS: Final = "00000000-0000-0000-0000-000000000000"
 def key(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A store with an access key in it: the store's file, the key's id and its secret."""
     file = tmp_path_factory.mktemp("signed") / "redrive.db"
-    command = [str(REDRIVE), "keys", "create", "--account", ACCOUNT, "--store", f"sqlite:///{file}"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    values = dict(line.split("=", 1) for line in said.splitlines())
-    return file, values["AWS_ACCESS_KEY_ID"], values["AWS_SECRET_ACCESS_KEY"]
+    return file, *new_key(f"sqlite:///{file}", ACCOUNT)
 
 
 @pytest.fixture(scope="module")

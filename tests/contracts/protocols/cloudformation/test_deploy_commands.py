@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,7 @@ def aws(stacks: Stacks, directory: Path, *arguments: str) -> str:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
-    done = subprocess.run(
-        [str(AWS), *arguments],
-        check=False,
-        env=environment,
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
+    done = AWS.run(arguments, environment, directory, timeout=110)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -82,6 +82,7 @@ def test_a_handler_reads_of_the_server_as_much_as_its_isolation_lets_it(
     flags = ("--functions", "on", "--functions-isolation", isolation, "--clock", "simulated")
     server = new_server(f"sqlite:///{store}", *flags, directory=tmp_path)
     server.environment = {"REDRIVE_METRICS_TOKEN": secret}
+    server.cold = True  # its own environment is in /proc
     server.start()
     try:
         workshop = Workshop(server)

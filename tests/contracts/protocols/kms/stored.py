@@ -15,7 +15,7 @@ _HEX: Final = re.compile(rb"\\x((?:[0-9a-f]{2})+)")
 
 def stored_bytes(server: Server) -> bytes:
     """Everything that the store keeps; what PostgreSQL keeps as bytes is there in hexadecimal."""
-    store = server.flags[server.flags.index("--store") + 1]
+    store = server.store
     if not store.startswith("sqlite"):
         return asyncio.run(_rows(store))
     file = Path(store.removeprefix("sqlite:///"))

@@ -1,7 +1,6 @@
 """The AWS CLI's commands for files, unmodified: `aws s3 mb`, `cp`, `ls`, `sync`, `mv`, `rm`, `rb`, `presign`."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
@@ -30,10 +29,7 @@ def aws(server_on_sqlite: Server, tmp_path: Path) -> Aws:
     }
 
     def call(*arguments: str) -> str:
-        command = [str(AWS), "s3", *arguments]
-        done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = AWS.run(["s3", *arguments], environment, tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
