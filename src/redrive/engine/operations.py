@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from redrive.engine.configuration.dead_letter_sources import PLACES_MAX
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers
@@ -23,6 +24,7 @@ __all__ = [
     "BATCH_MAX",
     "LEASE_MS",
     "METRIC_NAMES",
+    "PLACES_MAX",
     "SET_ASIDE",
     "Cause",
     "Condition",

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from redrive.access.keys import is_account
 from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask
 
@@ -25,6 +26,7 @@ async def page(visit: Visit) -> Page:
         "tasks": tasks,
         "places": places,
         "links": [_links(visit, place) for place in shown],
+        "there_may_be_more": len(await visit.engine.operations.places()) >= PLACES_MAX,
     }
     return Page("overview.html", values, live_seconds=5)
 
@@ -43,8 +45,16 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
 
 
 async def places_seen(visit: Visit) -> list[ResourceName]:
-    """The accounts and regions that have queues or topics and that the visitor sees, as far as 50."""
-    return [place for place in await visit.engine.operations.places() if visit.session.sees(place.account)]
+    """The accounts and regions that have queues or topics and that the visitor sees.
+
+    Those of the visitor's own account are found behind any number of others; of others, which may be its Azure
+    subscriptions, the first 50 are looked at.
+    """
+    operations, session = visit.engine.operations, visit.session
+    seen = {place for place in await operations.places() if session.sees(place.account)}
+    if session.account is not None:
+        seen.update(await operations.places(session.account))
+    return sorted(seen)
 
 
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:

@@ -60,14 +60,14 @@ class DeadLetterSources:
             directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
         )
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
-        self._places: list[ResourceName] | None = None
+        self._places: dict[str, list[ResourceName]] = {}
         directory.on_forget(self._changed)
         directory.on_write(lambda kind, key, _: self._changed(kind, key))
 
     def _changed(self, kind: str, key: str) -> None:
         """A document changed, on whichever node; an empty key: any of the kind, or of all where both are empty."""
         if kind in ("", QUEUE.name, TOPIC.name):
-            self._places = None
+            self._places.clear()
         if kind in ("", QUEUE.name):
             self._queues.changed(key)
         if kind in ("", SUBSCRIPTION.name):
@@ -119,25 +119,29 @@ class DeadLetterSources:
             origins[number] = Origin(None if record is None or subscription else record.name, subscription)
         return origins
 
-    async def places(self) -> list[ResourceName]:
+    async def places(self, account: str = "") -> list[ResourceName]:
         """The accounts and regions that have queues or topics, in order, as far as 50: their names are empty.
 
         They are looked for again only once a queue or a topic has changed: each costs two reads.
+
+        Args:
+            account: Those of this account alone; empty: of all accounts.
         """
-        if self._places is not None:
-            return self._places
+        if account in self._places:
+            return self._places[account]
+        prefix = f"{account}/" if account else ""
         before = self._directory.changes
         found: set[tuple[str, str]] = set()
         kinds: tuple[DocumentKind[Any], ...] = (QUEUE, TOPIC)
         for kind in kinds:
             key = ""
-            while len(found) < PLACES_MAX and (page := await self._directory.find(kind, "", key, 1)):
+            while len(found) < PLACES_MAX and (page := await self._directory.find(kind, prefix, key, 1)):
                 name = page[0].name
                 found.add((name.account, name.region))
                 key = f"{name.account}/{name.region}/{_AFTER_ALL}"
         places = [ResourceName(*each, "") for each in sorted(found)]
         if self._directory.changes == before:
-            self._places = places
+            self._places[account] = places
         return places
 
     async def _at_others(self, account: str, region: str) -> Sequence[Subscription]:
