@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from redrive import __version__
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
+from redrive.console.nodes import Node, Nodes
 from redrive.console.session import Sessions
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
@@ -36,6 +38,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
     clock = core.runtime.clock
+    nodes = _nodes(core)
     hands = ClockHands(clock.now, clock.next_at) if isinstance(clock, SimulatedClock) else None
     tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
@@ -46,7 +49,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         containers=BlobContainers(core.blob_store),
         tail=tail,
         hands=hands,
-        origins=core.origins or origins_of(settings),
+        nodes=nodes,
     )
     console = Console(core.engine, sessions, installation, options)
     return Extension(
@@ -54,4 +57,17 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         listeners=[(tail.losses, ())],
         close=[console.close],
         drives=[hands.drive] if hands else [],
+        start=[nodes.start],
+        stop=[nodes.stop],
     )
+
+
+def _nodes(core: Core) -> Nodes:
+    """This node with its settings, and those that share its store."""
+    now = SystemClock().now()
+    settings = [
+        (origin.name, origin.shown, origin.source) for origin in core.origins or origins_of(core.settings)
+    ]
+    own = Node(core.runtime.node, __version__, now, now, settings)
+    shared = not core.settings.store.startswith("sqlite:")  # such a store belongs to one process
+    return Nodes(core.engine.resources.documents, SystemClock(), own, shared=shared)

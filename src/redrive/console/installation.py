@@ -1,15 +1,15 @@
 """The installation around the engine, as pages reach it: services, telemetry, access keys, and the settings in effect."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
 from redrive.console.clock_hands import ClockHands
+from redrive.console.nodes import Nodes
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.protocols.aws.inner_calls import InnerCalls
-from redrive.settings import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Installation:
         hands: Moves the clock, where it is a simulated one.
         tail: What just happened on this node.
         containers: The blob containers in this server's own store.
-        origins: The settings in effect, as they may be shown, and where each comes from.
+        nodes: This node and the others, with the settings in effect as they may be shown.
     """
 
     services: InnerCalls
@@ -34,4 +34,4 @@ class Installation:
     containers: BlobContainers
     tail: Tail
     hands: ClockHands | None
-    origins: Sequence[Origin]
+    nodes: Nodes

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from redrive.access.keys import AccessKey, is_account, new_access_key
 from redrive.access.principals import account_root
+from redrive.console.nodes import Node
 from redrive.console.visit import Missing, Page, Redirect, Visit
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.wire.errors import AwsError
@@ -15,17 +17,37 @@ _ANY_REGION: Final = "us-east-1"  # IAM has none
 
 
 async def page(visit: Visit) -> Page:
-    """The version, the node, the store, and every setting in effect."""
-    origins = visit.installation.origins
+    """The nodes, and of one of them, this one unless another is asked for, every setting in effect."""
+    nodes = await visit.installation.nodes.all()
+    own, wanted = nodes[0], visit.asked("node")
+    node = next((node for node in nodes if node.name == wanted), None) if wanted else own
+    if node is None:
+        raise Missing(f"There is no node {wanted[:100]} (any more).")
+    settings = sorted(node.settings, key=lambda setting: (setting[2] == "default", setting[0]))
     values = {
         "nav_place": await _some_place(visit),
-        "node": visit.engine.runtime.node,
-        "origins": sorted(origins, key=lambda origin: (origin.source == "default", origin.name)),
-        "given": sum(origin.source != "default" for origin in origins),
-        "store": next((origin.shown for origin in origins if origin.name == "store"), ""),
+        "node": node,
+        "is_own": node is own,
+        "nodes": [_node_row(visit, each, own) for each in nodes],
+        "settings": settings,
+        "given": sum(source != "default" for _, _, source in settings),
+        "store": next((shown for name, shown, _ in settings if name == "store"), ""),
         "keys": f"{visit.base}/settings/keys",
     }
     return Page("settings.html", values)
+
+
+def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
+    """A node with the settings in which it differs from this one; each has a port of its own where they share a host."""
+    known = {name: shown for name, shown, _ in own.settings}
+    differing = [name for name, shown, _ in node.settings if known.get(name) != shown]
+    return {
+        "node": node,
+        "is_own": node is own,
+        "silent": node is not own and node.is_silent(visit.installation.nodes.now()),
+        "differing": differing,
+        "link": f"{visit.base}/settings?{urlencode({'node': node.name})}",
+    }
 
 
 async def keys(visit: Visit) -> Page:

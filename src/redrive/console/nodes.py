@@ -1,0 +1,115 @@
+"""Nodes: each writes into a store that several share that it is there, with its settings, for the page of settings."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from redrive.engine.ports import Clock, DocumentKind
+from redrive.engine.resources import Documents
+from redrive.model.errors import StoreUnavailable
+
+ROUND_MS: Final = 60_000
+SILENT_MS: Final = 3 * ROUND_MS
+FORGOTTEN_MS: Final = 60 * ROUND_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node, as the others see it.
+
+    Attributes:
+        name: Its host, process and a random number.
+        version: Of Redrive.
+        started_at: When it began to serve (ms).
+        seen_at: When it last said that it is there (ms).
+        settings: Of each setting its name, its value as it may be shown, and where it comes from.
+    """
+
+    name: str
+    version: str
+    started_at: int
+    seen_at: int
+    settings: Sequence[tuple[str, str, str]]
+
+    def is_silent(self, now: int) -> bool:
+        """True for a node that missed several rounds: it was killed, or is cut off from the store."""
+        return now - self.seen_at > SILENT_MS
+
+
+def _write(node: Node) -> Mapping[str, Any]:
+    return {
+        "name": node.name,
+        "version": node.version,
+        "started_at": node.started_at,
+        "seen_at": node.seen_at,
+        "settings": [list(setting) for setting in node.settings],
+    }
+
+
+def _read(document: Mapping[str, Any]) -> Node:
+    settings = [(name, shown, source) for name, shown, source in document["settings"]]
+    return Node(**{**document, "settings": settings})
+
+
+NODE: Final[DocumentKind[Node]] = DocumentKind("node", _write, _read)
+
+
+class Nodes:
+    """The nodes of an installation, this one among them."""
+
+    def __init__(self, documents: Documents, clock: Clock, own: Node, *, shared: bool) -> None:
+        """Know this node.
+
+        Args:
+            documents: Of the store.
+            clock: The system's.
+            own: This node.
+            shared: Whether other nodes may use the store: in a store of one process nothing is written.
+        """
+        self._documents = documents
+        self._clock = clock
+        self._own = own
+        self._shared = shared
+        self._task: asyncio.Task[None] | None = None
+
+    async def all(self) -> list[Node]:
+        """This node, and then the others by name."""
+        if not self._shared:
+            return [self._own]
+        found = [node for _, node in await self._documents.entries(NODE) if node.name != self._own.name]
+        return [self._own, *found]
+
+    def now(self) -> int:
+        """The system's time (ms), by which nodes are silent."""
+        return self._clock.now()
+
+    def start(self) -> None:
+        """Say each minute that this node is there."""
+        if self._shared:
+            self._task = asyncio.create_task(self._run(), name="redrive-node")
+
+    async def stop(self) -> None:
+        """Say that it is not there any more."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        with contextlib.suppress(StoreUnavailable):  # the others forget it in an hour
+            await self._documents.remove(NODE, self._own.name)
+
+    async def tidy(self) -> None:
+        """Say that this node is there, and forget those that have not said so for an hour."""
+        now = self._clock.now()
+        own = self._own = replace(self._own, seen_at=now)
+        await self._documents.update_or_create(NODE, own.name, own, lambda _: own)
+        for node in await self.all():
+            if now - node.seen_at > FORGOTTEN_MS:
+                await self._documents.remove(NODE, node.name)
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(StoreUnavailable):  # the next round does it
+                await self.tidy()
+            await self._clock.sleep_until(self._clock.now() + ROUND_MS)
