@@ -11,6 +11,7 @@ from redrive.console.installation import Installation
 from redrive.console.nodes import Node, Nodes
 from redrive.console.session import Sessions
 from redrive.console.tail import Tail
+from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
 from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
@@ -37,8 +38,8 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         public_url=settings.public_url,
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
-    clock = core.runtime.clock
     nodes = _nodes(core)
+    clock = core.runtime.clock
     hands = ClockHands(clock.now, clock.next_at) if isinstance(clock, SimulatedClock) else None
     tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
@@ -54,11 +55,12 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
     console = Console(core.engine, sessions, installation, options)
     return Extension(
         paths={PATH: console.answer},
+        kinds=[SAVED_VIEWS],
         listeners=[(tail.losses, ())],
-        close=[console.close],
-        drives=[hands.drive] if hands else [],
         start=[nodes.start],
         stop=[nodes.stop],
+        close=[console.close],
+        drives=[hands.drive] if hands else [],
     )
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
 from redrive.console import routes, safety
@@ -173,6 +173,7 @@ class Console:
             "rooms": ROOMS,
             "nav_place": visit.place if "account" in visit.args else None,
             "account": visit.args.get("account", ""),
+            "save_view": _save_view(visit),
             "region": visit.args.get("region", ""),
         }
 
@@ -211,6 +212,17 @@ class Console:
 
 
 def _fields(text: str) -> Mapping[str, Sequence[str]]:
+def _save_view(visit: Visit) -> str:
+    """The link to save a page by; empty where it cannot be: it has no place, or is the answer to a form."""
+    if "account" not in visit.args or visit.form or not visit.session.writes:
+        return ""
+    path, _, query = visit.here.removeprefix(visit.base).partition("?")
+    kept = urlencode(
+        [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "told"]
+    )
+    return visit.link("views", to=f"{path}?{kept}" if kept else path)
+
+
     try:
         return parse_qs(text, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
     except ValueError:

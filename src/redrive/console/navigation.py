@@ -35,5 +35,6 @@ ROOMS: Final = (
     Room("alarms", "Alarms", "a"),
     Room("stacks", "Stacks", "c"),
     Room("kms", "Encryption keys", "k"),
+    Room("views", "Saved views", "w"),
     Room("/settings", "Settings", "n"),
 )

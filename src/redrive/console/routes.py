@@ -31,6 +31,7 @@ from redrive.console.pages import (
     stacks,
     tail,
     topics,
+    views,
 )
 from redrive.console.session import Sessions
 from redrive.console.visit import File, Page, Redirect, Visit
@@ -146,6 +147,8 @@ ROUTES: Final = (
     _post(f"{_STACK}/drift", stacks.detect_drift),
     _get(f"{_STACK}/delete", stacks.delete_form),
     _post(f"{_STACK}/delete", stacks.delete),
+    _get(f"{_P}/views", views.listed),
+    _post(f"{_P}/views", views.change),
     _get(f"{_P}/kms", kms.listed),
     _get(_KEY, kms.one),
     _post(_KEY, kms.change),

@@ -1,0 +1,57 @@
+"""Saved views: pages with their choices, kept by name for everybody who sees the account."""
+
+import re
+
+from redrive.console.views import VIEWS_MAX
+from tests.console.world import ROOM, ROOT, Visitor, make_world, visiting
+
+VIEWS = f"{ROOM}/views"
+SEARCH = "/000000000000/us-east-1/dead-letters/orders-dead?cause=all&q=body.order%3A7001"
+
+
+async def page(visitor: Visitor, path: str) -> str:
+    return (await visitor.get(path)).body.decode()
+
+
+async def test_a_page_is_saved_with_what_was_chosen_on_it_found_again_and_removed() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        await world.die('{"order": 7001}')
+        shown = await page(visitor, f"{ROOT}{SEARCH}&told=1+of+1+sent")
+        (link,) = re.findall(r'<p class="foot"><a href="([^"]+)">Save this view', shown)
+        form = await page(visitor, link.replace("&amp;", "&"))
+        assert "told" not in form.partition('name="to"')[2].partition(">")[0]
+        assert f'value="{SEARCH.replace("&", "&amp;")}"' in form
+        saved = await visitor.post(VIEWS, {"to": SEARCH, "name": "Order 7001"})
+        assert saved.status == 303
+        listed = await page(visitor, f"{VIEWS}?")
+        assert f'href="{ROOT}{SEARCH.replace("&", "&amp;")}">Order 7001</a>' in listed
+        other = SEARCH.replace("7001", "7002")
+        await visitor.post(VIEWS, {"to": other, "name": "Order 7001"})
+        assert (await page(visitor, f"{VIEWS}?again")).count("Order 7001</a>") == 1
+        await visitor.post(VIEWS, {"do": "remove", "name": "Order 7001"})
+        assert "None are saved here" in await page(visitor, f"{VIEWS}?removed")
+
+
+async def test_a_page_of_another_account_or_without_a_name_is_not_saved() -> None:
+    async with visiting() as visitor:
+        for to, name in (
+            ("/111111111111/us-east-1/queues", "another account's"),
+            ("https://evil.example/", "elsewhere"),
+            (f"{SEARCH}\n", "of two lines"),
+            (SEARCH + "x" * 2000, "too long"),
+            (SEARCH, ""),
+            (SEARCH, "n" * 81),
+        ):
+            assert (await visitor.post(VIEWS, {"to": to, "name": name})).status == 400, name
+        for number in range(VIEWS_MAX):
+            await visitor.post(VIEWS, {"to": SEARCH, "name": f"view {number}"})
+        assert "which is the most" in (await visitor.post(VIEWS, {"to": SEARCH, "name": "x"})).body.decode()
+        assert (await visitor.post(VIEWS, {"to": SEARCH, "name": "view 7"})).status == 303
+
+
+async def test_a_read_only_console_shows_views_and_saves_none() -> None:
+    async with visiting(console="read-only") as visitor:
+        await make_world(visitor)
+        assert "Save this view…</a>" not in await page(visitor, f"{ROOT}{SEARCH}")
+        assert 'method="post"' not in await page(visitor, f"{VIEWS}?to={SEARCH}")
