@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
-from redrive.console import routes, safety
+from redrive.console import routes, safety, words
 from redrive.console.installation import Installation
 from redrive.console.navigation import ROOMS
 from redrive.console.rendering import Renderer
@@ -148,16 +148,16 @@ class Console:
     async def _rendered(
         self, request: Request, page: Page, visit: Visit, *, live_alone: bool
     ) -> tuple[Response, str]:
-        values = {**self._shell(visit, page), **page.values}
+        values = {**self._shell(visit, page, live_alone=live_alone), **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = hashlib.sha256(body).hexdigest()[:16]
-        headers = {**_NO_STORE, "HX-PTag": tag}
+        headers = {**_NO_STORE, "HX-PTag": tag, "X-Redrive-Now": str(visit.now)}
         if live_alone and page.instead_of:
             headers |= {"HX-Retarget": page.instead_of, "HX-Reswap": "outerHTML"}
         return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
 
-    def _shell(self, visit: Visit, page: Page) -> Mapping[str, Any]:
-        """The values that each template has."""
+    def _shell(self, visit: Visit, page: Page, *, live_alone: bool) -> Mapping[str, Any]:
+        """The values that each template has; what is polled does not say when, or it would never be the same."""
         hands = self._installation.hands
         return {
             "visit": visit,
@@ -165,6 +165,7 @@ class Console:
             "static": lambda name: f"{self._base}/{self._static.path(name)}",
             "writes": visit.session.writes,
             "now": visit.now,
+            "asked_at": "" if live_alone else words.clock_time(visit.now),
             "version": __version__,
             "live_seconds": page.live_seconds,
             "hands": hands,
@@ -172,8 +173,8 @@ class Console:
             "needs_sign_in": self._options.needs_sign_in,
             "rooms": ROOMS,
             "nav_place": visit.place if "account" in visit.args else None,
-            "account": visit.args.get("account", ""),
             "save_view": _save_view(visit),
+            "account": visit.args.get("account", ""),
             "region": visit.args.get("region", ""),
         }
 
@@ -211,7 +212,6 @@ class Console:
         return urlsplit(self._options.public_url).scheme or request.scheme
 
 
-def _fields(text: str) -> Mapping[str, Sequence[str]]:
 def _save_view(visit: Visit) -> str:
     """The link to save a page by; empty where it cannot be: it has no place, or is the answer to a form."""
     if "account" not in visit.args or visit.form or not visit.session.writes:
@@ -223,6 +223,7 @@ def _save_view(visit: Visit) -> str:
     return visit.link("views", to=f"{path}?{kept}" if kept else path)
 
 
+def _fields(text: str) -> Mapping[str, Sequence[str]]:
     try:
         return parse_qs(text, keep_blank_values=True, max_num_fields=_FIELDS_MAX)
     except ValueError:
@@ -232,7 +233,7 @@ def _save_view(visit: Visit) -> str:
 def _unless_known(request: Request, tag: str, response: Response) -> Response:
     """The answer, or 304 for a browser that has it."""
     if request.headers.get("hx-ptag") == tag:
-        return Response(304, b"", _HTML, {**_NO_STORE, "HX-PTag": tag})
+        return Response(304, b"", _HTML, response.headers)
     return response
 
 

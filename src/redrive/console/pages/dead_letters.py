@@ -189,7 +189,14 @@ async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
     asked = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
     here = ("dead-letters", queue.name.name)
     of_cause = {**asked, "cause": "all" if key is None else cause_id(key)}
+    grows = newest and not after
     values = {
+        "newer": _newer(visit, hits) if grows else 0,
+        "page_rows": PAGE_ROWS,
+        "newest_first": visit.link(*here, **asked),
+        "live_from": visit.link(*here, **of_cause, seen=shown[0].seq if shown else 0)
+        if grows
+        else visit.here,
         "q": text,
         "newest": newest,
         "looked": looked,
@@ -203,6 +210,12 @@ async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
         "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
     }
     return _Look(shown, values)
+
+
+def _newer(visit: Visit, found: Sequence[Delivery]) -> int:
+    """The number of dead letters that came since the page was shown whose live part asks."""
+    seen = visit.number("seen")
+    return sum(delivery.seq > seen for delivery in found) if visit.asked("seen") else 0
 
 
 def _passed(delivery: Delivery, last: int, *, newest: bool) -> bool:

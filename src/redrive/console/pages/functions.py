@@ -39,7 +39,7 @@ async def listed(visit: Visit) -> Page:
             "function": function,
             "link": visit.link("functions", function["FunctionName"]),
             "figures": figures[function["FunctionName"]],
-            "waiting": waiting.get(function["FunctionName"], (0, 0)),
+            "waiting": waiting.get(function["FunctionName"], (0, visit.now)),
         }
         for function in answer["Functions"]
     ]
@@ -71,7 +71,7 @@ async def one(visit: Visit) -> Page:
         "figures": figures,
         "chart": chart,
         "at_most": COUNTED_MAX,
-        "waiting": waiting.get(name, (0, 0)),
+        "waiting": waiting.get(name, (0, visit.now)),
         "invocations": await _recent(visit, group),
         "log": visit.link("logs", "group", name=group),
         "log_name": group,
@@ -165,17 +165,17 @@ async def _owed(visit: Visit, name: str) -> list[Subscription]:
 
 
 async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tuple[int, int]]:
-    """The number of events that wait for each function, and the age of the first of them (ms)."""
+    """The number of events that wait for each function, and the moment that the first of them was sent (ms)."""
     backlogs = [backlog for backlog in owed if backlog.id == INVOCATIONS]
     counts = await visit.engine.messages.count_backlogs(backlogs, COUNTED_MAX)
     first = await visit.engine.messages.first_owed(backlogs)
     found: dict[str, tuple[int, int]] = {}
     for backlog in backlogs:
         function = backlog.topic.name.partition(":")[0]
-        number, age = found.get(function, (0, 0))
+        number, sent_at = found.get(function, (0, visit.now))
         oldest = first.get(backlog.queue_id)
-        own = 0 if oldest is None else max(0, visit.now - oldest.sent_at)
-        found[function] = number + sum(counts[backlog.queue_id]), max(age, own)
+        own = visit.now if oldest is None else oldest.sent_at
+        found[function] = number + sum(counts[backlog.queue_id]), min(sent_at, own)
     return found
 
 

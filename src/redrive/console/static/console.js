@@ -8,6 +8,54 @@ const kept = {
 const live = document.getElementById("live");
 const trouble = document.getElementById("trouble");
 
+// ---- times: pages name moments, so that one that has not changed is not sent again; they are told here, by the server's clock
+
+const shell = document.body.dataset;
+const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const UNITS = [["d", DAY], ["h", HOUR], ["min", MINUTE], ["s", SECOND]];
+let serverSaid = Number(shell.now), saidAt = performance.now();
+
+function serverNow() { return serverSaid + (shell.clock === "system" ? performance.now() - saidAt : 0); }
+
+function span(ms) {
+  const parts = [];
+  for (const [unit, length] of UNITS) {
+    if (ms >= length) parts.push(`${Math.floor(ms / length)} ${unit}`);
+    ms %= length;
+  }
+  return parts.slice(0, 2).join(" ");
+}
+
+function ago(at, now) {
+  const away = Math.abs(now - at);
+  if (away >= DAY) return new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  if (away < SECOND) return "now";
+  const words = span(away >= HOUR ? away - away % MINUTE : away);
+  return at <= now ? `${words} ago` : `in ${words}`;
+}
+
+function tellTimes() {
+  const now = serverNow(), asked = new Date(serverSaid).toISOString();
+  const tell = (css, text) => {
+    for (const each of document.querySelectorAll(css)) {
+      const told = text(each);
+      if (each.textContent !== told) each.textContent = told;
+    }
+  };
+  tell("time[data-ago]", (each) => ago(Date.parse(each.dateTime), now));
+  tell("time[data-as-of]", () => asked.slice(11, 19));
+  tell("[data-clock-time]", () => `${asked.slice(0, 19).replace("T", " ")}Z`);
+}
+
+function heardTime(value) {
+  if (!value) return;
+  serverSaid = Number(value);
+  saidAt = performance.now();
+}
+
+tellTimes();
+setInterval(() => { if (!paused && !document.hidden) tellTimes(); }, 10 * SECOND);
+
 // ---- asking again: only while somebody looks, nothing is edited, and the last answer came
 
 let paused = kept.get("redrive-paused") === "yes";
@@ -22,10 +70,40 @@ function isEditing() {
 }
 
 function tick(now) {
-  if (!seconds() || paused || document.hidden || now < nextAt || isEditing()) return;
+  if (!seconds() || document.hidden || now < nextAt || isEditing()) return;
   nextAt = now + 1000 * (failures ? Math.min(30, 2 ** failures) : seconds());
+  if (paused) askForNewer().catch(() => failed(""));
+  else live.dispatchEvent(new CustomEvent("tick"));
+}
+
+// ---- paused, a list stays as it is, and says how many are newer
+
+const newer = document.getElementById("newer");
+let newerTag = "none";
+
+function rowNames(root) {
+  return [...root.querySelectorAll("tr[data-row]")].map((each) => each.id || each.querySelector("a")?.getAttribute("href"));
+}
+
+async function askForNewer() {
+  const answer = await fetch(live.getAttribute("hx-get"), { headers: { "HX-Request-Type": "partial", "HX-PTag": newerTag } });
+  answered({ detail: { ctx: { response: answer } } });
+  if (answer.status !== 200 || !paused) return;
+  newerTag = answer.headers.get("HX-PTag");
+  const known = new Set(rowNames(live));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const said = Number(page.querySelector("[data-newer]")?.dataset.newer || 0);
+  const number = said || rowNames(page).filter((name) => !known.has(name)).length;
+  newer.hidden = !number;
+  newer.firstElementChild.textContent = `${number} newer: show ${number === 1 ? "it" : "them"}`;
+}
+
+function showNewer() {
+  newer.hidden = true;
+  newerTag = "none";
   live.dispatchEvent(new CustomEvent("tick"));
 }
+newer?.firstElementChild.addEventListener("click", showNewer);
 
 if (seconds()) {
   nextAt = Date.now() + 1000 * seconds();
@@ -34,11 +112,13 @@ if (seconds()) {
 }
 
 function answered(event) {
-  const status = event.detail?.ctx?.response?.status;
-  if (status === undefined) return;
-  if (status >= 400) return failed(`The server answered ${status}.`);
+  const response = event.detail?.ctx?.response;
+  if (response === undefined) return;
+  if (response.status >= 400) return failed(`The server answered ${response.status}.`);
   failures = 0;
   trouble.hidden = true;
+  heardTime(response.headers.get("X-Redrive-Now"));
+  if (!paused) tellTimes();
 }
 
 function failed(why) {
@@ -48,6 +128,7 @@ function failed(why) {
 }
 
 document.addEventListener("htmx:after:request", answered);
+document.addEventListener("htmx:after:swap", tellTimes);
 document.addEventListener("htmx:error", () => failed(""));
 
 const liveSwitch = document.getElementById("live-switch");
@@ -61,6 +142,8 @@ function switchLive() {
   paused = !paused;
   kept.set("redrive-paused", paused ? "yes" : "no");
   nextAt = 0;
+  if (newer) newer.hidden = true;
+  newerTag = "none";
   showLive();
 }
 liveSwitch?.addEventListener("click", switchLive);

@@ -1,0 +1,60 @@
+"""Pages that ask again: one that has not changed is not sent again, however late it is, and a grown list says so."""
+
+import re
+
+import pytest
+
+from tests.console.world import BUSY, ROOM, Visitor, make_world, pages_of, visiting
+
+PARTIAL = {"hx-request-type": "partial"}
+#: Its time goes on by itself.
+MOVING = f"{ROOM}/metrics"
+
+
+async def test_a_page_that_has_not_changed_is_not_sent_again_an_hour_later() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        note = BUSY._replace(at=world.engine.clock.now())  # notes of long ago are swept
+        seqs = await world.die("order 1", "order 2", note=note)
+        paths = [path for path in pages_of(world, seqs[0]) if not path.startswith(MOVING)]
+        asking = [path for path in paths if b"data-every" in (await visitor.get(path)).body]
+        assert len(asking) > 10
+        first = {path: await visitor.get(path, **PARTIAL) for path in asking}
+        assert visitor.server.time is not None
+        await visitor.server.time.advance(3_600_000)
+        await visitor.post(f"{ROOM}/endpoints", {})  # past the memo of a second
+        for path, before in first.items():
+            again = await visitor.get(path, **PARTIAL, **{"hx-ptag": before.headers["HX-PTag"]})
+            assert (again.status, again.body) == (304, b""), path
+            assert int(again.headers["X-Redrive-Now"]) - int(before.headers["X-Redrive-Now"]) == 3_600_000
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+async def test_the_workbench_says_how_many_are_newer_than_those_it_shows(order: str) -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        await world.die("order 1", "order 2")
+        asks = await _asks(visitor, f"{ROOM}/dead-letters/orders-dead?order={order}")
+        assert "newer than those below" not in await _live(visitor, asks)
+        await world.die("order 3")
+        await visitor.post(f"{ROOM}/endpoints", {})
+        live = await _live(visitor, asks)
+        assert ("1 newer than those below" in live) == (order == "newest")
+
+
+async def test_the_workbench_of_a_queue_that_was_empty_says_what_came() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        asks = await _asks(visitor, f"{ROOM}/dead-letters/orders-dead")
+        await world.die(*(f"order {number}" for number in range(10)))
+        assert "10 newer than those below" in await _live(visitor, asks)
+
+
+async def _asks(visitor: Visitor, path: str) -> str:
+    """The address that a page's live part asks."""
+    (found,) = re.findall(r'hx-get="([^"]+)"', (await visitor.get(path)).body.decode())
+    return str(found).replace("&amp;", "&")
+
+
+async def _live(visitor: Visitor, path: str) -> str:
+    return (await visitor.get(path, **PARTIAL)).body.decode()
