@@ -90,13 +90,15 @@ $(BIN)/pip $(AZ)/bin/pip:
 	  $(PYTHON) -m pip --quiet --python $(ENVIRONMENT)/bin/python install pip; \
 	fi
 
-# The tests run a server of their own from these binaries; they need no running one.
-postgresql: ## Install PostgreSQL's binaries, for the tests
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
-	  echo 'PostgreSQL is missing: installing it from the system packages'; \
+# The tests run servers of their own from these binaries; RUNLEVEL=1 tells the packages to start none.
+postgresql: ## Install PostgreSQL's and PgBouncer's binaries, for the tests
+	@{ ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; } >/dev/null 2>&1 && \
+	  { command -v pgbouncer || ls /usr/sbin/pgbouncer; } >/dev/null 2>&1 || { \
+	  echo 'PostgreSQL or PgBouncer is missing: installing them from the system packages'; \
 	  $(SUDO) apt-get update -qq </dev/null && \
-	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql </dev/null; \
-	} || { echo 'Could not install PostgreSQL; the tests need it: apt-get install postgresql'; exit 1; }
+	  $(SUDO) env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq -y --no-install-recommends postgresql pgbouncer </dev/null; \
+	} || { echo 'Could not install PostgreSQL; the tests need it: apt-get install postgresql pgbouncer'; exit 1; }
 
 # The tests' storage emulator: the versions of its lock file, beside the virtual environment.
 azurite: .azurite/stamp ## Install Azurite, for the tests

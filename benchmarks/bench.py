@@ -78,7 +78,7 @@ class Bench:
     Attributes:
         scale: How much.
         directory: On the disk that is measured.
-        store_name: `sqlite`, `postgresql` or `citus`.
+        store_name: `sqlite`, `postgresql`, `pgbouncer` (PostgreSQL behind one) or `citus`.
         new_store: Makes an empty store; its URL holds as long as the block.
     """
 

@@ -2,12 +2,14 @@
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
 from tests.services.citus import blocking, named_cluster
+from tests.services.pgbouncer import shared_pgbouncer
 from tests.services.postgres import DatabaseMaker, end_run, own_server
 
 from redrive.stores.postgres.distributing import distribute
@@ -47,6 +49,24 @@ def postgresql(directory: Path) -> Iterator[NewStore]:
 
 
 @contextlib.contextmanager
+def pgbouncer(directory: Path) -> Iterator[NewStore]:
+    """Databases of such a server behind a pooler in session mode."""
+    run = directory / f"redrive-tests-{os.getpid()}-pooled"  # the pooler ends with the process of that id
+    run.mkdir()
+    for each in (directory, run):
+        each.chmod(0o755)
+    try:
+        server = own_server(run)
+        maker = DatabaseMaker(server, "bench", shared_pgbouncer(server, "session").url)
+        try:
+            yield maker.database
+        finally:
+            maker.close()
+    finally:
+        end_run(run)
+
+
+@contextlib.contextmanager
 def citus(_: Path) -> Iterator[NewStore]:
     """Distributed databases of the cluster that REDRIVE_TEST_CITUS names; its own disks are measured."""
     cluster = named_cluster("redrive_bench")
@@ -63,5 +83,6 @@ def citus(_: Path) -> Iterator[NewStore]:
 KINDS: Final[dict[str, Callable[[Path], AbstractContextManager[NewStore]]]] = {
     "sqlite": sqlite,
     "postgresql": postgresql,
+    "pgbouncer": pgbouncer,
     "citus": citus,
 }

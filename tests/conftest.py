@@ -5,9 +5,10 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ from hypothesis import settings
 from redrive.stores.postgres.distributing import distribute
 from tests.services.azurite import Azurite, shared_azurite
 from tests.services.citus import CITUS_VARIABLE, CitusCluster, blocking, empty, named_cluster
+from tests.services.pgbouncer import POOLED_VARIABLE, Mode, shared_pgbouncer
 from tests.services.postgres import (
     DatabaseMaker,
     PostgresServer,
@@ -117,7 +119,8 @@ def postgres_url(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture(scope="session")
 def database_maker(postgres_server: PostgresServer) -> Iterator[DatabaseMaker]:
-    maker = DatabaseMaker(postgres_server, prefix=f"test_{os.environ.get(_WORKER, 'main')}")
+    url = shared_pgbouncer(postgres_server, "session").url if POOLED_VARIABLE in os.environ else None
+    maker = DatabaseMaker(postgres_server, f"test_{os.environ.get(_WORKER, 'main')}", url)
     yield maker
     maker.close()
 
@@ -134,6 +137,13 @@ def schema_database(database_maker: DatabaseMaker) -> Iterator[str]:
     """The URL of a database that only this test has, with the tables of a store and nothing in them."""
     with database_maker.database(database_maker.schema) as url:
         yield url
+
+
+@pytest.fixture
+def by_pgbouncer(postgres_server: PostgresServer, postgres_database: str) -> Callable[[Mode], str]:
+    """The URL of that database by way of a pooler in the mode asked for."""
+    name = urlsplit(postgres_database).path.removeprefix("/")
+    return lambda mode: shared_pgbouncer(postgres_server, mode).url(name)
 
 
 @pytest.fixture(scope="session")

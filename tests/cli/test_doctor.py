@@ -19,7 +19,7 @@ from redrive.settings import Settings
 from redrive.settings.hardening import findings
 from redrive.stores.postgres import examining as postgres_examining
 from redrive.stores.postgres.store import PostgresStore
-from tests.contracts.stores.pooler import Pooler
+from tests.services.pgbouncer import Mode
 
 NOW: Final = SystemClock().now
 BLOATED: Final = "SELECT 'deliveries_pkey' AS name, 100::bigint << 20 AS bytes"
@@ -247,11 +247,9 @@ async def test_each_trouble_of_a_database_is_told(
     assert "REINDEX INDEX CONCURRENTLY deliveries_pkey" in (await complaints(postgres_database))["indexes"]
 
 
-async def test_a_pooler_in_transaction_mode_is_found(postgres_database: str) -> None:
-    async with Pooler(postgres_database, by_transaction=True) as pooler:
-        assert "pool_mode = session" in (await complaints_of_way(pooler.url))["pooler"]
-    async with Pooler(postgres_database, by_transaction=False) as pooler:
-        assert "pooler" not in await complaints_of_way(pooler.url)
+async def test_a_pooler_in_transaction_mode_is_found(by_pgbouncer: Callable[[Mode], str]) -> None:
+    assert "pool_mode = session" in (await complaints_of_way(by_pgbouncer("transaction")))["pooler"]
+    assert "pooler" not in await complaints_of_way(by_pgbouncer("session"))
 
 
 async def complaints_of_way(url: str) -> dict[str, str]:

@@ -14,11 +14,10 @@ import itertools
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,9 @@ from typing import Any, Final
 import asyncpg
 
 from redrive.stores.postgres.migrate import migrate
+from tests.services.server import free_port
+
+BINARIES_VARIABLE: Final = "REDRIVE_TEST_POSTGRES_BIN"  # the directory of another version's programs
 
 _SUPERUSER: Final = "redrive"
 _RUN_PREFIX: Final = "redrive-tests-"
@@ -92,8 +94,9 @@ class DatabaseMaker:
     because a test's loop may be running when it calls.
     """
 
-    def __init__(self, server: PostgresServer, prefix: str) -> None:
-        self._server = server
+    def __init__(self, server: PostgresServer, prefix: str, url: Callable[[str], str] | None = None) -> None:
+        """Make databases of this server, whose URLs lead there straight, or by another way."""
+        self._server, self._url = server, url or server.url
         self._names = (f"{prefix}_{number}" for number in itertools.count())
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="database maker")
@@ -105,7 +108,7 @@ class DatabaseMaker:
         """The URL of an empty database, dropped afterwards even while connections to it are open."""
         name = self._new_database(template)
         try:
-            yield self._server.url(name)
+            yield self._url(name)
         finally:
             self._wait_for(self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)"))
 
@@ -188,11 +191,13 @@ def end_orphaned_runs() -> None:
 
 
 def binary(name: str) -> Path:
-    """The newest installed PostgreSQL program of that name.
+    """A PostgreSQL program: of the installation that the environment names, or of the newest there is.
 
     Raises:
         PostgresMissingError: There is none.
     """
+    if BINARIES_VARIABLE in os.environ:
+        return Path(os.environ[BINARIES_VARIABLE]) / name
     versions = Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
     newest = max(versions, key=lambda path: int(path.parts[4]), default=None)
     found = newest or shutil.which(name)
@@ -213,7 +218,7 @@ def _run_roots() -> list[Path]:
 
 
 def _new_server(directory: Path, *, durable: bool) -> PostgresServer:
-    account = _server_account()
+    account = server_account()
     if account is not None:
         os.chown(directory, account.pw_uid, account.pw_gid)
     data = directory / "data"
@@ -228,7 +233,7 @@ def _new_server(directory: Path, *, durable: bool) -> PostgresServer:
 
 def _started_on_a_free_port(directory: Path) -> PostgresServer:
     for starts in itertools.count(1):
-        server = PostgresServer(directory, _free_port())
+        server = PostgresServer(directory, free_port())
         try:
             server.start()
         except RuntimeError:
@@ -239,18 +244,12 @@ def _started_on_a_free_port(directory: Path) -> PostgresServer:
     return server
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def control(directory: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
     return run_command(str(binary("pg_ctl")), command, f"--pgdata={directory / 'data'}", *options)
 
 
 def run_command(*command: str) -> subprocess.CompletedProcess[str]:
-    account = _server_account()
+    account = server_account()
     return subprocess.run(
         command,
         user=account and account.pw_uid,
@@ -264,7 +263,7 @@ def run_command(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _server_account() -> pwd.struct_passwd | None:
+def server_account() -> pwd.struct_passwd | None:
     """The account to run as where we are root, whom PostgreSQL refuses to serve."""
     if os.geteuid() != 0:
         return None

@@ -172,7 +172,13 @@ def free_port() -> int:
         return port
 
 
-def new_server(store: str, *flags: str, directory: Path | None = None, port: int | None = None) -> Server:
+def new_server(
+    store: str,
+    *flags: str,
+    directory: Path | None = None,
+    port: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Server:
     """A server on a free port, not started yet.
 
     Args:
@@ -180,10 +186,13 @@ def new_server(store: str, *flags: str, directory: Path | None = None, port: int
         flags: More flags.
         directory: Where its log goes; a new temporary directory if None.
         port: Its port; a free one if None. It stays the same after every start.
+        environment: Variables that it has besides.
     """
     directory = directory or Path(tempfile.mkdtemp(prefix="redrive-server-"))
     port = free_port() if port is None else port
-    return Server(("--store", store, "--port", str(port), *flags), directory / "server.log")
+    return Server(
+        ("--store", store, "--port", str(port), *flags), directory / "server.log", environment or {}
+    )
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Ways to a database: several hosts, poolers, encryption with certificates, and a role that may not change the schema."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,8 +15,8 @@ from redrive.stores.postgres.connecting import connect, each_host
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.authority import Authority, owned
 from tests.contracts.stores.bench import Bench, bodies
-from tests.contracts.stores.pooler import Pooler
 from tests.contracts.stores.wire import Wire
+from tests.services.pgbouncer import Mode
 from tests.services.postgres import PostgresServer
 
 
@@ -124,24 +125,23 @@ async def test_a_server_that_takes_no_writes_is_said_to_be_one(postgres_database
 # ---- poolers -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_pooler_in_transaction_mode_is_refused(postgres_database: str) -> None:
-    async with Pooler(postgres_database, by_transaction=True) as pooler:
-        with pytest.raises(StoreUnavailable, match="behind a pooler in transaction mode"):
-            await opened(pooler.url)
+async def test_a_pooler_in_transaction_mode_is_refused(by_pgbouncer: Callable[[Mode], str]) -> None:
+    with pytest.raises(StoreUnavailable, match="behind a pooler in transaction mode"):
+        await opened(by_pgbouncer("transaction"))
 
 
-async def test_a_pooler_in_session_mode_is_as_good_as_none(postgres_database: str) -> None:
-    async with Pooler(postgres_database, by_transaction=False) as pooler:
-        first, second = await opened(pooler.url, "one"), await opened(pooler.url, "two")
-        queue = Bench(first, await first.new_id())
-        heard: asyncio.Queue[int] = asyncio.Queue()
-        second.listen(heard.put_nowait, lambda *_: None)
-        await queue.send("told")
-        assert await asyncio.wait_for(heard.get(), 30) == queue.id
-        async with first._connections._one() as connection:
-            assert await connection.fetchval("SHOW enable_seqscan") == "off"
-        await first.close()
-        await second.close()
+async def test_a_pooler_in_session_mode_is_as_good_as_none(by_pgbouncer: Callable[[Mode], str]) -> None:
+    url = by_pgbouncer("session")
+    first, second = await opened(url, "one"), await opened(url, "two")
+    queue = Bench(first, await first.new_id())
+    heard: asyncio.Queue[int] = asyncio.Queue()
+    second.listen(heard.put_nowait, lambda *_: None)
+    await queue.send("told")
+    assert await asyncio.wait_for(heard.get(), 30) == queue.id
+    async with first._connections._one() as connection:
+        assert await connection.fetchval("SHOW enable_seqscan") == "off"
+    await first.close()
+    await second.close()
 
 
 # ---- encryption --------------------------------------------------------------------------------------------------
