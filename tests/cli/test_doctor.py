@@ -193,7 +193,7 @@ def test_a_store_that_is_fit_has_nothing_wrong(
     database = examined(postgres_database, capsys)
     assert list(database) == [
         *("store", "pooler", "clock", "commit", "database", "durability", "standby"),
-        *("write-ahead log", "indexes", "vacuum"),
+        *("write-ahead log", "indexes", "outdated indexes", "vacuum"),
     ]
     assert database["pooler"] == ("none", None)
     assert re.fullmatch(r"schema at step (\d+) of \1", database["store"][0] or "")
@@ -243,6 +243,8 @@ async def test_each_trouble_of_a_database_is_told(
     host = several.netloc.rpartition("@")[2]
     twice = several._replace(netloc=f"redrive@{host},{host}").geturl()
     assert "nothing waits for a standby" in (await complaints(twice))["standby"]
+    left = "CREATE INDEX deliveries_line ON deliveries (queue_id)"
+    assert "redrive store upgrade" in (await complaints(postgres_database, left))["outdated indexes"]
     monkeypatch.setattr(postgres_examining, "_BLOATED", BLOATED)
     assert "REINDEX INDEX CONCURRENTLY deliveries_pkey" in (await complaints(postgres_database))["indexes"]
 

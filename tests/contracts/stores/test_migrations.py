@@ -18,6 +18,8 @@ import pytest
 from redrive.engine.ports import Put
 from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
+from redrive.stores.postgres import outdated
+from redrive.stores.postgres import store as postgres_store
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores import homes
 from tests.contracts.stores.bench import Bench, bodies
@@ -137,10 +139,15 @@ def test_steps_are_numbered_without_gaps(package: str) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_no_step_makes_an_index_that_keeps_writers_out() -> None:
-    """Of a table that is there: a new one has no rows, and nobody who writes."""
+def test_no_step_keeps_writers_out_or_takes_what_older_nodes_need() -> None:
+    """Indexes are made CONCURRENTLY, but those of a new table: it has no rows, and nobody who writes."""
     for number, statements in enumerate(steps.read("redrive.stores.postgres"), start=1):
         made = set(re.findall(r"CREATE TABLE (\w+)", statements))
+        now, _, afterwards = statements.partition(outdated.AFTERWARDS)
+        assert "DROP INDEX" not in now, (
+            f"step {number}: what nodes of the version before look at goes afterwards"
+        )
+        assert afterwards.count(";") == len(outdated.dropped(statements))
         locking = re.findall(r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)\w+ ON (\w+)", statements)
         assert not set(locking) - made, (
             f"step {number}: -- online, and CREATE INDEX CONCURRENTLY IF NOT EXISTS"
@@ -184,6 +191,8 @@ def _lay_by_queue(file: Path) -> None:
 
 # ---- beside nodes of the version before --------------------------------------------------------------------------
 
+OLD_NODE = {"application_name": "redrive some.host-4711-0a1b2c3d"}
+OLD_LINE = "SELECT FROM pg_indexes WHERE indexname = 'deliveries_line'"
 OLD_SEND = (
     "INSERT INTO deliveries (queue_id, seq, available_at, attempts, enqueued_at, sent_at, message_id, body, place)"
     " VALUES (7, nextval('delivery_seq'), 1, 0, 1, 1, 'id', 'sent by an old node', 1)"
@@ -194,8 +203,11 @@ OLD_CLAIM = (
 )
 
 
-async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(postgres_database: str) -> None:
-    connection = await asyncpg.connect(postgres_database)
+async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_store, "_DROP_PAUSE_MS", 1)
+    connection = await asyncpg.connect(postgres_database, server_settings=OLD_NODE)
     await connection.execute("CREATE TABLE schema_steps (number integer PRIMARY KEY)")
     for number, statements in enumerate(steps.read("redrive.stores.postgres")[:2], start=1):
         await connection.execute(statements)
@@ -233,8 +245,11 @@ async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(postgres
     store = await opening
     upgraded.set()
     await old
+    assert await home.query(OLD_LINE)  # by which an old node claims, while it is there
     await connection.close()
     await claiming.close()
+    await store._dropping
+    assert not await home.query(OLD_LINE)
     made = await described(home)
     assert made == kept(home, made)
     assert len(await Bench(store, 7).claim(limit=1000)) == min(sent, 1000)

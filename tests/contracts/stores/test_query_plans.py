@@ -132,6 +132,7 @@ LINE, GROUPS, PLACE, FAILURES = (
 )
 # A queue in order of arrival: PostgreSQL's primary key, and in SQLite, whose key is the order of all arrivals, an index.
 ARRIVAL = "deliveries by deliveries_queue"
+IN_POSTGRES = {ARRIVAL: PLACE, LINE: "deliveries by deliveries_waiting"}
 
 
 VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
@@ -219,8 +220,6 @@ async def _measure(
         case = f"{verb.__name__} in {queue_id}: {costs}"
         assert costs.touched <= (STEPS_MAX if isinstance(store, SqliteStore) else PAGES_MAX), case
         assert not costs.readings, case
-        expected = (
-            ways if isinstance(store, SqliteStore) else {PLACE if way == ARRIVAL else way for way in ways}
-        )
+        expected = ways if isinstance(store, SqliteStore) else {IN_POSTGRES.get(way, way) for way in ways}
         assert expected <= set(costs.ways), case
     await home.leave()

@@ -175,7 +175,9 @@ async def test_a_database_that_is_served_or_filled_is_refused(busy: Busy, postgr
     await busy.close()
     store = PostgresStore(postgres_database, SystemClock(), "one")
     await store.open()
-    with pytest.raises(StoreUnavailable, match="in use by redrive one: stop the servers, and migrate then"):
+    with pytest.raises(
+        StoreUnavailable, match=r"in use by redrive schema-\d+ one: stop the servers, and migrate then"
+    ):
         await transfer(busy.file, postgres_database, ignored)
     await store.write([Put("queue", "q", {})])
     await store.close()

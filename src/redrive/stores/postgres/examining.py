@@ -11,7 +11,7 @@ import asyncpg
 
 from redrive.stores import steps
 from redrive.stores.examined import Examined
-from redrive.stores.postgres import pooling
+from redrive.stores.postgres import outdated, pooling
 from redrive.stores.postgres.connecting import connect, describe, each_host
 from redrive.stores.postgres.connections import LOST
 from redrive.stores.postgres.pooling import Pooling
@@ -166,11 +166,21 @@ async def _log(connection: asyncpg.Connection) -> Examined:
     return Examined("write-ahead log", f"{size // _MB} MB", long if size > _LOG_TIMES_MAX * usual else "")
 
 
+async def _outdated(connection: asyncpg.Connection) -> Examined:
+    left = ", ".join(await outdated.indexes(connection))
+    older = await outdated.older_node(connection)
+    if older is not None and left:
+        return Examined("outdated indexes", f"{left}: needed as long as {older} is there")
+    wrong = "no node needs them any more, and each write keeps them up to date: redrive store upgrade"
+    return Examined("outdated indexes", left or "none", wrong if left else "")
+
+
 async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:
     bloated = await connection.fetch(_BLOATED)
     shown = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated)
     mended = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated)
     yield Examined("indexes", shown, mended and f"five times what their entries need: {mended}")
+    yield await _outdated(connection)
     dead = await connection.fetchrow(_DEAD)
     oldest = await connection.fetchrow(_OLDEST)
     wrong = ""

@@ -3,9 +3,11 @@
 A new store is made in one transaction. One that is there is brought up to date while other nodes go on using it, of this
 version and of the one before: no statement waits for longer than `_LOCK_TIMEOUT` for a lock that keeps them out, and
 indexes are made CONCURRENTLY. A file with such a one begins with `-- online`: its statements run one after the other,
-outside of a transaction, and each can be run again where a node was killed between two.
+outside of a transaction, and each can be run again where a node was killed between two. What older nodes need goes later:
+see `outdated`.
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -15,6 +17,9 @@ from asyncpg import Connection
 
 from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
+from redrive.stores.postgres import outdated
+
+logger = logging.getLogger(__name__)
 
 # Nodes that start together wait for each other here: the first applies the steps, the others find them done.
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('redrive schema'))"
@@ -55,11 +60,10 @@ async def migrate(connection: Connection) -> None:
     known = steps.read("redrive.stores.postgres")
     applied = await _applied(connection)
     steps.refuse_newer(max(applied, default=0), len(known))
-    if len(applied) == len(known):
-        return
     if not applied or connection.is_in_transaction():
         await _make(connection, known)
-    else:
+        return
+    if len(applied) < len(known):
         await _upgrade(connection, known)
 
 
@@ -100,11 +104,35 @@ async def _upgrade(connection: Connection, known: Sequence[str]) -> None:
             await connection.execute(_UNLOCK)
 
 
+async def drop_outdated(connection: Connection) -> bool:
+    """Drop what only older versions look at; False if that is to be tried again, since one of them is there.
+
+    A role that may not change the schema leaves it to those that may.
+    """
+    left = await outdated.indexes(connection)
+    if not left:
+        return True
+    _, may_change = await connection.fetchrow(_MAY_CHANGE)
+    if not may_change:
+        return True
+    if await outdated.older_node(connection) is not None or not await connection.fetchval(_TRY_LOCK):
+        return False
+    try:
+        for name in left:
+            await connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", timeout=_LONG_SECONDS)
+            logger.info("store.index_dropped name=%s: only older versions looked at it", name)
+    finally:
+        if not connection.is_closed():
+            await connection.execute(_UNLOCK)
+    return True
+
+
 async def _apply(connection: Connection, number: int, statements: str) -> None:
     if not statements.startswith(_ONLINE):
         await _briefly(connection, statements, number)
         return
-    for statement in filter(None, map(str.strip, _COMMENT.sub("", statements).split(";"))):
+    now = _COMMENT.sub("", statements.partition(outdated.AFTERWARDS)[0])
+    for statement in filter(None, map(str.strip, now.split(";"))):
         if _CONCURRENTLY not in statement:
             await _briefly(connection, statement)
             continue

@@ -5,6 +5,7 @@ few connections that are made again when they are lost (`connections`); what oth
 to them (`listening`). Durability is PostgreSQL's own: an answer follows a commit.
 """
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -38,6 +39,7 @@ from redrive.engine.ports import (
     refuse_repeated,
 )
 from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
 from redrive.stores.postgres import arriving, documents, looking, moving, notes, occupied, rows, sweeping
 from redrive.stores.postgres.claiming import Claimer
@@ -45,13 +47,15 @@ from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.migrate import migrate
+from redrive.stores.postgres.migrate import drop_outdated, migrate
+from redrive.stores.postgres.outdated import session_name
 from redrive.stores.postgres.pooling import refuse_transactions
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
 from redrive.stores.seal import UNSEALED, Seal
 
 _IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for
+_DROP_PAUSE_MS: Final = 20_000  # as long as nodes take that are exchanged
 _NEW_IDS: Final = "SELECT nextval('resource_ids') FROM generate_series(1, $1)"
 # A write that changes nothing: a standby refuses it, a full disk may.
 _TOUCH: Final = (
@@ -77,13 +81,14 @@ class PostgresStore(TelemetryVerbs):
 
         Args:
             url: `postgresql://user@host:port/database`.
-            clock: For the pauses between news and between attempts to listen again; no delivery depends on it.
+            clock: For the pauses between news, and between attempts to listen again or to drop what is outdated; no
+                delivery depends on it.
             node: Shown in the database's list of connections.
             connections: At most so many, and one more for news.
             seal: Documents are kept as it has them.
             meter: Measures calls that go together, from the statement to the end of its transaction.
         """
-        name = f"redrive {node}"
+        name = session_name(node)
         self._connections = Connections(url, name, connections, meter)
         self._notices = Notices(url, clock, name)
         self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
@@ -93,6 +98,8 @@ class PostgresStore(TelemetryVerbs):
         self._claimer = Claimer(self._connections)
         self._settler = Settler(self._connections, self._notices)
         self._seal = seal
+        self._clock = clock
+        self._dropping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
@@ -101,6 +108,8 @@ class PostgresStore(TelemetryVerbs):
                 lambda connection: refuse_transactions(connection, self._connections.another)
             )
             await self._connections.run(migrate)
+            if not await self._connections.run(drop_outdated):
+                self._dropping = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
             if self._seal.prefix:
                 await self._connections.run(lambda connection: documents.reseal(connection, self._seal))
             await self._notices.open()
@@ -110,9 +119,20 @@ class PostgresStore(TelemetryVerbs):
 
     async def close(self) -> None:
         """Finish the waiting calls, tell the last news and disconnect."""
+        if self._dropping is not None:
+            self._dropping.cancel()
+            await asyncio.wait([self._dropping])
         await self.flush()
         await self._connections.close()
         await self._notices.close()
+
+    async def _drop_outdated(self) -> None:
+        """Try again as long as a node of an older version is there."""
+        done = False
+        while not done:
+            await self._clock.sleep_until(self._clock.now() + _DROP_PAUSE_MS)
+            with contextlib.suppress(StoreUnavailable):
+                done = await self._connections.run(drop_outdated)
 
     @property
     def is_idle(self) -> bool:

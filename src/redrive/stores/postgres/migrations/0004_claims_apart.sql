@@ -6,10 +6,3 @@
 -- What is claimed, and what was and came back. Every place is at least 0: it is said so that only a statement which says it
 -- too can come by this index, and none that names a claim's token and has a better way, the key.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS deliveries_claims ON deliveries (queue_id, available_at, seq) WHERE token IS NOT NULL AND place >= 0;
-
--- What waits for a claim, now or at a later moment: under another name, as long as nodes of the version before need the old one.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS deliveries_line_new ON deliveries (queue_id, available_at, seq) WHERE place > 0 AND token IS NULL;
-
-DROP INDEX IF EXISTS deliveries_line;
-ALTER INDEX deliveries_line_new RENAME TO deliveries_line;
-DROP INDEX IF EXISTS deliveries_claimed_behind;
