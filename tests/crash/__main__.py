@@ -1,4 +1,4 @@
-"""`python -m tests.crash [messages|functions|nodes] --rounds 200 --store sqlite`: the full proof, one line a round."""
+"""`python -m tests.crash [messages|functions|nodes|upgrade] --rounds 200 --store sqlite`: one line a round."""
 
 import argparse
 import asyncio
@@ -13,6 +13,7 @@ from typing import Final
 from tests.crash.functions import FunctionRounds, Round, function_server
 from tests.crash.nodes import NodeRound, NodeRounds, run_directory
 from tests.crash.rounds import AttemptResult, Rounds, crash_server
+from tests.crash.upgrades import UpgradeRound, Upgrades, summary
 from tests.services.postgres import PostgresServer, end_run, new_run_directory, own_server
 from tests.services.postgres_pair import PostgresPair
 
@@ -22,11 +23,20 @@ _UNDER_ONE_LOAD: Final = 20
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("of", nargs="?", choices=("messages", "functions", "nodes"), default="messages")
+    parser.add_argument(
+        "of", nargs="?", choices=("messages", "functions", "nodes", "upgrade"), default="messages"
+    )
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
+    parser.add_argument("--old", type=Path, help="upgrade: a tree of the older version, `git worktree add`")
+    parser.add_argument("--rows", type=int, default=200_000, help="upgrade: messages in a deep queue")
     asked = parser.parse_args()
+    if asked.of == "upgrade":
+        if asked.old is None:
+            parser.error("--old TREE: which version is upgraded")
+        asyncio.run(_upgrades(asked.old, range(asked.seed, asked.seed + asked.rounds), asked.rows))
+        return 0
     if asked.of == "nodes":
         asyncio.run(_nodes(range(asked.seed, asked.seed + asked.rounds)))
         return 0
@@ -81,6 +91,22 @@ async def _nodes(seeds: Sequence[int]) -> None:
             _say(f"{'of one caller':14} {_distribution([each.wait for each in rounds])}")
 
 
+async def _upgrades(old: Path, seeds: Sequence[int], rows: int) -> None:
+    """Rounds of a rolling upgrade, each on a database of its own, and what callers noticed of all of them."""
+    rounds: list[UpgradeRound] = []
+    directory = run_directory()
+    try:
+        postgres = own_server(directory)
+        upgrades = Upgrades(postgres, old, rows=rows)
+        for seed in seeds:
+            rounds.append(await upgrades.run(seed))
+            before, now = rounds[-1].steps
+            _say(f"seed {seed}: schema {before} to {now}, {rounds[-1].calls} calls answered")
+    finally:
+        end_run(directory)
+        _say(*summary(rounds))
+
+
 def _distribution(seconds: Sequence[float]) -> str:
     ordered = sorted(seconds)
     at = {share: ordered[min(int(share / 100 * len(ordered)), len(ordered) - 1)] for share in (50, 90, 99)}
@@ -88,8 +114,8 @@ def _distribution(seconds: Sequence[float]) -> str:
     return f"{len(ordered)} rounds, s without an answer: {shown}, longest {ordered[-1]:.2f}"
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _say(*lines: str) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()
 
 

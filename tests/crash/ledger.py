@@ -1,10 +1,9 @@
 """The knowledge of callers of several nodes, in real time: what was acknowledged, is held, and was deleted."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tests.crash.journal import Violated
 
@@ -105,18 +104,28 @@ def check_all_or_none(ledgers: Iterable[Ledger]) -> None:
 
 
 @dataclass
-class Silence:
-    """The time between one answer and the next, over all callers."""
+class Answers:
+    """Times and failures of calls, over all callers.
 
-    longest: float = 0.0
+    Attributes:
+        silence: The longest time (s) in which nobody was answered.
+        slowest: The longest time (s) from a call to its answer, beyond the wait that the caller asked for.
+        failed: Calls without an answer that settles them, by what came instead.
+    """
+
+    silence: float = 0.0
+    slowest: float = 0.0
+    failed: Counter[str] = field(default_factory=Counter)
     _last: float = field(default_factory=time.monotonic)
 
-    def answered(self, *_: Any) -> None:
-        """Somebody had an answer."""
+    def answered(self, seconds: float) -> None:
+        """A call had an answer, so long (s) after it was made."""
         now = time.monotonic()
-        self.longest = max(self.longest, now - self._last)
+        self.silence = max(self.silence, now - self._last)
+        self.slowest = max(self.slowest, seconds)
         self._last = now
 
     def begin(self) -> None:
         """A round begins."""
-        self.longest, self._last = 0.0, time.monotonic()
+        self.silence = self.slowest = 0.0
+        self._last = time.monotonic()

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import orjson
 from aiohttp import web
 
-from tests.crash.ledger import Ledger, Sent, Silence
+from tests.crash.ledger import Answers, Ledger, Sent
 from tests.crash.lines import after
 from tests.crash.wire import Answer, Caller, Lost, Refused
 
@@ -29,12 +29,14 @@ _FAILURES: Final = 2  # of a webhook, for each message
 
 
 class NodeCaller:
-    """One caller, who has a connection to each node and asks the next when one does not answer."""
+    """One caller, who keeps a connection to each node and asks another when one does not answer."""
 
-    def __init__(self, ports: Sequence[int], chance: random.Random, silence: Silence) -> None:
-        self._callers = [Caller(port) for port in ports]
-        self._at = chance.randrange(len(ports))
-        self._silence = silence
+    def __init__(self, ports: Sequence[int], chance: random.Random, answers: Answers) -> None:
+        """Ask the nodes at these ports, of which some may come and go meanwhile, as behind a load balancer."""
+        self._ports = ports
+        self._callers: dict[int, Caller] = {}
+        self._port = chance.choice(ports)
+        self._answers = answers
         self.longest = 0.0
 
     async def call(self, operation: str, **params: Any) -> Answer:
@@ -44,18 +46,19 @@ class NodeCaller:
             Lost: Nobody knows what became of it.
             Refused: It was answered with an error that is none of the database's or the node's absence.
         """
-        caller = self._callers[self._at]
+        began = time.monotonic()
         try:
+            caller = await self._caller()
             answer = await asyncio.wait_for(caller.call(operation, **params), _ANSWER_SECONDS)
         except (TimeoutError, Lost):
-            await self._go_on(caller)
+            await self._go_on(operation, "no answer")
             raise Lost(operation) from None
         except Refused as refusal:
             if refusal.status in _UNAVAILABLE:
-                await self._go_on(caller)
+                await self._go_on(operation, f"{refusal.status} {refusal.shape}")
                 raise Lost(operation) from None
             raise
-        self._silence.answered()
+        self._answers.answered(time.monotonic() - began - params.get("WaitTimeSeconds", 0))
         return answer
 
     async def insist(self, operation: str, **params: Any) -> Answer:
@@ -72,28 +75,42 @@ class NodeCaller:
 
     async def query(self, action: str, **params: str) -> ET.Element:
         """One try of an SNS call."""
-        caller = self._callers[self._at]
+        began = time.monotonic()
         body = urlencode({"Action": action, "Version": "2010-03-31", **params}).encode()
         headers = "Content-Type: application/x-www-form-urlencoded"
         try:
+            caller = await self._caller()
             status, answered = await asyncio.wait_for(caller.ask("POST", "/", body, headers), _ANSWER_SECONDS)
         except (TimeoutError, Lost):
-            status, answered = 503, b""
+            await self._go_on(action, "no answer")
+            raise Lost(action) from None
         if status in _UNAVAILABLE:
-            await self._go_on(caller)
+            await self._go_on(action, str(status))
             raise Lost(action)
         assert status == 200, answered
-        self._silence.answered()
+        self._answers.answered(time.monotonic() - began)
         return ET.fromstring(answered)
 
     async def close(self) -> None:
         """End the connections."""
-        for caller in self._callers:
+        for caller in self._callers.values():
             await caller.close()
 
-    async def _go_on(self, caller: Caller) -> None:
-        await caller.close()
-        self._at = (self._at + 1) % len(self._callers)
+    async def _caller(self) -> Caller:
+        """The connection to the node that is asked, or to the next where that takes no calls any more."""
+        if self._port not in self._ports:
+            await self._leave()
+        return self._callers.setdefault(self._port, Caller(self._port))
+
+    async def _go_on(self, operation: str, instead: str) -> None:
+        self._answers.failed[f"{operation}: {instead}"] += 1
+        await self._leave()
+
+    async def _leave(self) -> None:
+        if left := self._callers.pop(self._port, None):
+            await left.close()
+        at = self._ports.index(self._port) + 1 if self._port in self._ports else 0
+        self._port = self._ports[at % len(self._ports)]
 
 
 class Webhook:
@@ -136,13 +153,14 @@ class NodeLoad:
     """Everybody at work.
 
     Attributes:
-        ports: The nodes'.
+        ports: Of the nodes that take calls; whoever adds or removes a node changes it.
         chance: Decides what is done next.
         standard: A standard queue.
         fifo: A FIFO queue.
         copies: Two queues that are subscribed to one topic.
         moved: Where redrive tasks move dead letters to.
         hook: Subscribed to the topic as well, with a schedule of retries.
+        working: The task of all callers.
     """
 
     ports: Sequence[int]
@@ -156,12 +174,13 @@ class NodeLoad:
     moved_arn: str
     topic: str
     hook: Webhook
-    silence: Silence = field(default_factory=Silence)
+    answers: Answers = field(default_factory=Answers)
     published: set[str] = field(default_factory=set)
     calls: int = 0
     longest_wait: float = 0.0
     tasks_done: int = 0
     sending: bool = True
+    working: "asyncio.Task[None]" = field(init=False)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
     async def run(self) -> None:
@@ -177,15 +196,16 @@ class NodeLoad:
             for number, worker in enumerate(workers):
                 group.create_task(worker, name=f"caller-{number}")
 
-    def _caller(self) -> NodeCaller:
-        return NodeCaller(self.ports, self.chance, self.silence)
+    def caller(self) -> NodeCaller:
+        """Return somebody who calls these nodes."""
+        return NodeCaller(self.ports, self.chance, self.answers)
 
     def _answered(self, caller: NodeCaller) -> None:
         self.calls += 1
         self.longest_wait, caller.longest = max(self.longest_wait, caller.longest), 0.0
 
     async def _send(self) -> None:
-        caller = self._caller()
+        caller = self.caller()
         while self.sending:
             entry = self.standard.sending(f"s{next(self._numbers)}")
             try:
@@ -199,7 +219,7 @@ class NodeLoad:
         await caller.close()
 
     async def _send_fifo(self, sender: int) -> None:
-        caller = self._caller()
+        caller = self.caller()
         while self.sending:
             group = f"{sender}-{self.chance.randrange(_GROUPS)}"
             entry = self.fifo.sending(f"f{next(self._numbers)}", group)
@@ -216,7 +236,7 @@ class NodeLoad:
         await caller.close()
 
     async def _publish(self) -> None:
-        caller = self._caller()
+        caller = self.caller()
         while self.sending:
             body = f"p{next(self._numbers)}"
             entries = [ledger.sending(body) for ledger in self.copies]
@@ -234,7 +254,7 @@ class NodeLoad:
 
     async def _redrive(self) -> None:
         """Fill the dead-letter queue, let a task empty it slowly, and see it to its end."""
-        caller = self._caller()
+        caller = self.caller()
         while self.sending:
             for _ in range(TASK_LETTERS):
                 entry = self.moved.sending(f"d{next(self._numbers)}")
@@ -269,7 +289,7 @@ class NodeLoad:
         self._answered(caller)
 
     async def _receive(self, ledger: Ledger) -> None:
-        caller = self._caller()
+        caller = self.caller()
         messages: list[Answer] = []
         while self.sending or messages or self._is_owed(ledger):
             asked_at = time.monotonic()

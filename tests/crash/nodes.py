@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.crash.journal import Violated
-from tests.crash.ledger import Ledger, check_all_or_none
 from tests.crash.lines import Line, after
-from tests.crash.node_load import NodeCaller, NodeLoad, Webhook
+from tests.crash.node_load import NodeLoad
+from tests.crash.under_load import calls, port_of, settled, under_load, while_working
 from tests.services.postgres_pair import PostgresPair
 from tests.services.server import Server, ServerFailedError, new_server
 
@@ -20,7 +19,6 @@ NODES: Final = 3
 _CALLS: Final = 40  # before a loss, and again after it is mended
 _FLAWED_SECONDS: Final = (0.5, 6.0)  # how long a line is cut, stalls or is slow
 _WEIGHTS: Final = {"node": 8, "primary": 8, "cut_line": 3, "stalled_line": 3, "slow_line": 2}
-_SETTLED_SECONDS: Final = 150  # for what is owed in the end: leases of tasks and pushes are over after 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,45 +85,27 @@ class NodeRounds:
         Raises:
             Violated: A promise was broken.
         """
-        hook = Webhook()
-        await hook.open()
-        load = await self._prepared(hook, seeds[0])
-        working = asyncio.create_task(load.run())
-        try:
+        async with under_load([port_of(node) for node in self._nodes], seeds[0]) as load:
             for seed in seeds:
-                told(await self._while_working(working, self._round(load, seed)))
+                told(await while_working(load, self._round(load, seed)))
             for repair in self._repairs.values():
                 await repair
-            load.sending = False
-            await asyncio.wait_for(working, _SETTLED_SECONDS)
-            await self._settled(load)
-        finally:
-            working.cancel()
-            await asyncio.wait([working])
-            await hook.close()
+            await settled(load, self._nodes)
         return load
-
-    async def _while_working(self, working: "asyncio.Task[None]", coming: Awaitable[NodeRound]) -> NodeRound:
-        task = asyncio.ensure_future(coming)
-        await asyncio.wait([working, task], return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            task.cancel()
-            working.result()
-        return await task
 
     # ---- a round -----------------------------------------------------------------------------------------------
 
     async def _round(self, load: NodeLoad, seed: int) -> NodeRound:
         chance = random.Random(seed)
         began = time.monotonic()
-        await _calls(load, _CALLS)
-        load.silence.begin()
+        await calls(load, _CALLS)
+        load.answers.begin()
         load.longest_wait = 0.0
         lose = self._loss(chance)
         await lose(chance, load)
-        await _calls(load, _CALLS)
+        await calls(load, _CALLS)
         return NodeRound(
-            seed, lose.__name__, load.silence.longest, load.longest_wait, time.monotonic() - began
+            seed, lose.__name__, load.answers.silence, load.longest_wait, time.monotonic() - began
         )
 
     def _loss(self, chance: random.Random) -> Callable[[random.Random, NodeLoad], Awaitable[None]]:
@@ -172,66 +152,6 @@ class NodeRounds:
         for line in lines:
             line.mend()
 
-    # ---- before and after --------------------------------------------------------------------------------------
-
-    async def _prepared(self, hook: Webhook, seed: int) -> NodeLoad:
-        load = NodeLoad(
-            [int(node.url.rpartition(":")[2]) for node in self._nodes],
-            random.Random(seed),
-            *(Ledger("") for _ in range(2)),
-            [Ledger(""), Ledger("")],
-            Ledger(""),
-            "",
-            "arn:aws:sqs:us-east-1:000000000000:dead-" + str(seed),
-            "arn:aws:sqs:us-east-1:000000000000:moved-" + str(seed),
-            "",
-            hook,
-        )
-        caller = NodeCaller(load.ports, load.chance, load.silence)
-
-        async def queue(name: str, suffix: str = "", **attributes: str) -> str:
-            name = f"{name}-{seed}{suffix}"
-            answer = await caller.insist("CreateQueue", QueueName=name, Attributes=attributes)
-            url: str = answer["QueueUrl"]
-            return url
-
-        load.standard.url = await queue("standard")
-        load.fifo.url = await queue("fifo", ".fifo", FifoQueue="true")
-        load.moved.url, load.dead_url = await queue("moved"), await queue("dead")
-        await queue(
-            "source", RedrivePolicy=f'{{"deadLetterTargetArn":"{load.dead_arn}","maxReceiveCount":"1"}}'
-        )
-        made = await caller.query("CreateTopic", Name=f"topic-{seed}")
-        load.topic = next(element.text or "" for element in made.iter() if element.tag.endswith("TopicArn"))
-        for number, ledger in enumerate(load.copies):
-            ledger.url = await queue(f"copy-{number}")
-            arn = f"arn:aws:sqs:us-east-1:000000000000:copy-{number}-{seed}"
-            await _subscribe(caller, load.topic, "sqs", arn, RawMessageDelivery="true")
-        retries = '"numRetries":60,"minDelayTarget":1,"maxDelayTarget":2,"backoffFunction":"linear"'
-        schedule = f'{{"healthyRetryPolicy":{{{retries}}}}}'
-        await _subscribe(caller, load.topic, "http", hook.url, DeliveryPolicy=schedule)
-        await caller.query(
-            "ConfirmSubscription", TopicArn=load.topic, Token=await asyncio.wait_for(hook.token, 60)
-        )
-        await caller.close()
-        return load
-
-    async def _settled(self, load: NodeLoad) -> None:
-        """Everything acknowledged has come, once and in order, and every push was made."""
-        until = time.monotonic() + _SETTLED_SECONDS
-        while missing := load.published - load.hook.taken.keys():
-            if time.monotonic() > until:
-                raise Violated(
-                    f"{len(missing)} publications did not reach the webhook: {sorted(missing)[:5]}"
-                )
-            await after(0.2)
-        for ledger in (load.standard, load.fifo, load.moved, *load.copies):
-            ledger.check_all_came()
-        check_all_or_none(load.copies)
-        for node in self._nodes:
-            if "Traceback" in node.log.read_text():
-                raise Violated(f"a node did not expect something: {node.log}")
-
 
 def _restart(node: Server) -> None:
     """Start a node, again and again as an init system would: it ends where it finds no database."""
@@ -241,20 +161,6 @@ def _restart(node: Server) -> None:
         except ServerFailedError:
             continue
         return
-
-
-async def _calls(load: NodeLoad, number: int) -> None:
-    """Return when so many more calls were answered."""
-    enough = load.calls + number
-    while load.calls < enough:
-        await after(0.05)
-
-
-async def _subscribe(caller: NodeCaller, topic: str, protocol: str, endpoint: str, **attributes: str) -> None:
-    entries: dict[str, str] = {}
-    for number, (name, value) in enumerate(attributes.items(), start=1):
-        entries |= {f"Attributes.entry.{number}.key": name, f"Attributes.entry.{number}.value": value}
-    await caller.query("Subscribe", TopicArn=topic, Protocol=protocol, Endpoint=endpoint, **entries)
 
 
 def run_directory() -> Path:
