@@ -11,6 +11,7 @@ from redrive.protocols.http import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BODILESS: Final = frozenset({204, 304})
+_LINE: Final = "%s: %s\r\n".__mod__  # of a name and a value
 
 
 def error_response(status: int, message: str, **members: str) -> Response:
@@ -83,7 +84,7 @@ def _set_cookies(cookies: Sequence[str]) -> bytes:
 
 
 def _lines(headers: Collection[tuple[str, str]]) -> bytes:
-    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    text = "".join(map(_LINE, headers))
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("A response header holds a line break")
     return text.encode("latin-1")
