@@ -52,6 +52,10 @@ class Call:
         """Twelve digits; what the caller names belongs to this account unless it says otherwise."""
         return self.principal.account
 
+    def is_owners(self, owner: str) -> bool:
+        """True if the owner itself calls, whom no policy of its own narrows: what has no policy is open to it."""
+        return self.principal.permissions is None and self.principal.account == owner
+
     def may(
         self, action: str, arn: str, owner: str, policy: str | None, keys: Mapping[str, Values] = _NO_KEYS
     ) -> bool:

@@ -28,7 +28,7 @@ from redrive.protocols.http import Request, RequestRecord, Response
 logger = logging.getLogger(__name__)
 
 _FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
-_NOBODY: Final = Caller(ANONYMOUS, "")
+_NOBODY: Final = Caller(ANONYMOUS, "")  # has no region either
 _BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in PROFILES.values())
 _UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
 
@@ -91,7 +91,10 @@ class Gateway:
         self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
     ) -> Response:
         now = self._runtime.clock.now()
-        caller = await self._caller(request, recognised, service)
+        if recognised.operation in service.profile.unsigned and _follows_link(request):
+            caller = _NOBODY
+        else:
+            caller = await self._authentication.caller(request, service.profile.endpoint_prefix)
         if request.record is not None:
             request.record.account = caller.principal.account
         if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
@@ -101,12 +104,10 @@ class Gateway:
         name = action(request) if recognised.operation is None else recognised.operation
         return await carried_out(call, service, name, codec, self._facades, self._identities)
 
-    async def _caller(self, request: Request, recognised: Recognised, service: Service) -> Caller:
-        """The caller; a request that follows a link out of a message has no caller and no region."""
-        unsigned = recognised.operation in service.profile.unsigned and credential_scope(request) is None
-        if unsigned and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX:
-            return _NOBODY
-        return await self._authentication.caller(request, service.profile.endpoint_prefix)
+
+def _follows_link(request: Request) -> bool:
+    """True for a request that follows a link out of a message: no credential, and a form at most."""
+    return credential_scope(request) is None and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX
 
 
 def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:

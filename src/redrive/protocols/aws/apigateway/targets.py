@@ -32,12 +32,10 @@ class Target(NamedTuple):
 
 def is_for_api(request: Request) -> bool:
     """True if a request is sent to an API, by its host or by its path."""
+    if _IN_HOST in request.headers.get("host", ""):
+        return True
     path = request.path
-    return (
-        _IN_HOST in request.host
-        or path.startswith(PATH)
-        or (path.startswith(_OLD_PATH) and _OLD_MARK in path)
-    )
+    return len(path) > 1 and (path.startswith(PATH) or (path.startswith(_OLD_PATH) and _OLD_MARK in path))
 
 
 def target_of(request: Request) -> Target | None:
