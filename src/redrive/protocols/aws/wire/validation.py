@@ -104,29 +104,33 @@ class Checks:
         required = [
             (name, spell(shape.members[name])) for name in shape.required if Kind.REQUIRED in self._kinds
         ]
-        inner: list[tuple[str, str, Checker]] | None = None
+        needed = {name for name, _ in required}
+        inner: dict[str, tuple[str, Checker]] | None = None
 
         def check(value: Value, path: str, found: list[Violation]) -> None:
             nonlocal inner
             if inner is None:  # compiled at first use: a shape may contain itself
                 inner = self._inner(shape)
-            for name, step in required:
-                if name not in value:
-                    found.append(Violation(_join(path, step), Kind.REQUIRED, None, None))
-            for name, step, inspect in inner:
+            # Nearly every structure has all that it needs and nothing to look into, which sets tell at once.
+            if not value.keys() >= needed:
+                missing = [step for name, step in required if name not in value]
+                found.extend(Violation(_join(path, step), Kind.REQUIRED, None, None) for step in missing)
+            if inner.keys().isdisjoint(value):
+                return
+            for name, (step, inspect) in inner.items():
                 item = value.get(name)
                 if item is not None:
                     inspect(item, _join(path, step), found)
 
         return check
 
-    def _inner(self, shape: Shape) -> list[tuple[str, str, Checker]]:
+    def _inner(self, shape: Shape) -> dict[str, tuple[str, Checker]]:
         checkers = [(member, self._checker(member.shape)) for member in shape.members.values()]
-        return [
-            (member.name, self._spelling.member(member), checker)
+        return {
+            member.name: (self._spelling.member(member), checker)
             for member, checker in checkers
             if checker is not None
-        ]
+        }
 
     def _collection(self, shape: Shape, contents: Checker | None) -> Checker | None:
         rules = self._rules(shape)
