@@ -42,7 +42,7 @@ class Publisher:
                 new_delivery.sealer = sealer
         enqueued = await self._store.enqueue(new_deliveries)
         self._count(queue, messages, now)
-        self._tell(new_deliveries, now)
+        self._tell(queue, new_deliveries, now)
         return enqueued
 
     def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
@@ -52,15 +52,15 @@ class Publisher:
         counters.bytes_sent += body_bytes
         self._listeners.queues.sent(queue, len(messages), body_bytes, now)
 
-    def _tell(self, new_deliveries: Sequence[NewDelivery], now: int) -> None:
-        due: dict[int, int] = {}
+    def _tell(self, queue: Queue, new_deliveries: Sequence[NewDelivery], now: int) -> None:
+        due = 0
         for new_delivery in new_deliveries:
             if new_delivery.available_at <= now:
-                due[new_delivery.queue_id] = due.get(new_delivery.queue_id, 0) + 1
+                due += 1
             else:
-                self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
-        for queue_id, number in due.items():
-            self._notifier.announce(queue_id, number)
+                self._notifier.expect(queue.id, new_delivery.available_at)
+        if due:
+            self._notifier.announce(queue.id, due)
 
 
 def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:

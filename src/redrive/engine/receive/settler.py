@@ -1,6 +1,8 @@
 """Settle: callers end their claims, or make them hold longer."""
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.counters import NodeCounters
@@ -10,6 +12,8 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.queue import Queue
+
+_DONE: Final = attrgetter("done")
 
 
 class Settler:
@@ -46,7 +50,11 @@ class Settler:
                 claimed the delivery since.
         """
         settlements = [Settlement(seq, token) for seq, token in claims]
-        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
+        now = self._clock.now()
+        settled = await self._store.settle(
+            queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
+        )
+        done = self._ended(queue, settled)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
         if queue.ordered and done:  # a group's next may be claimed now
@@ -95,9 +103,13 @@ class Settler:
         settled = await self._store.settle(
             queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
         )
-        done = [answer.done for answer in settled].count(True)
+        return settled, self._ended(queue, settled), now
+
+    def _ended(self, queue: Queue, settled: Sequence[Settled]) -> int:
+        """The number of claims that ended, which are in flight no more."""
+        done = list(map(_DONE, settled)).count(True)
         self._flights.add(queue.id, -done)
-        return settled, done, now
+        return done
 
     async def extend(
         self, queue: Queue, claims: Sequence[tuple[int, int, int]], *, strict_lease: bool = False

@@ -18,7 +18,7 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -127,8 +127,7 @@ class GroupCommit:
     # ---- one group --------------------------------------------------------------------------------------
 
     def _next_group(self) -> None:
-        calls = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP_CALLS_MAX))]
-        calls = [call for call in calls if not call.answer.done()]  # given up before they began
+        calls = [call for call in self._first() if not call.answer.done()]  # the others were given up
         if calls and calls[0].deferred and all(call.deferred for call in calls):
             self._run_deferred(calls)
             return
@@ -143,6 +142,14 @@ class GroupCommit:
             self._commit_here(calls)
         else:
             self._jobs.put(_COMMIT)
+
+    def _first(self) -> Iterable[_Call]:
+        """The calls of the next group, which wait no longer."""
+        waiting = self._waiting
+        if len(waiting) > GROUP_CALLS_MAX:
+            return [waiting.popleft() for _ in range(GROUP_CALLS_MAX)]
+        self._waiting = deque()
+        return waiting
 
     def _run_deferred(self, calls: list[_Call]) -> None:
         try:

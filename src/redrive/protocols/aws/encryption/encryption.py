@@ -102,6 +102,8 @@ class Encryption:
     def of_queue(self, queue: Queue) -> QueueSealer | None:
         """See `MessageSealing.of_queue`."""
         attributes = queue.attributes
+        if not (KEY in attributes or SQS_SSE in attributes or self._by_default):
+            return None
         known = self._queues.get(queue.id)
         if known is not None and known.attributes is attributes:
             return known
