@@ -18,6 +18,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     lowered,
     lowered_keys,
     pick,
+    tag_changes,
     without_absence,
 )
 from redrive.protocols.aws.cloudformation.types.stored_text import stored_text
@@ -37,6 +38,30 @@ def is_own(wanted: Wanted, tags: Mapping[str, str] | None) -> bool:
     """True if tags are those of what the stack made."""
     known = tags or {}
     return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (wanted.stack_id, wanted.logical_id)
+
+
+async def set_tags(ask: Ask, service: str, arn: str, wanted: Mapping[str, str]) -> None:
+    """Give a resource these tags, and no others.
+
+    Args:
+        ask: Calls API Gateway.
+        service: `apigateway` or `apigatewayv2`, which name the same parameters with small and with capital letters.
+        arn: The resource's.
+        wanted: By key.
+    """
+    small = service == SERVICE
+    arn_name, tags, keys = ("resourceArn", "tags", "tagKeys") if small else ("ResourceArn", "Tags", "TagKeys")
+    had = (await ask(service, "GetTags", **{arn_name: arn})).get(tags) or {}
+    new, gone = tag_changes(had, wanted)
+    if new:
+        await ask(service, "TagResource", **{arn_name: arn, tags: new})
+    if gone:
+        await ask(service, "UntagResource", **{arn_name: arn, keys: gone})
+
+
+def arn_of(wanted: Wanted, path: str) -> str:
+    """The ARN by which API Gateway knows a resource for its tags: no account stands in it."""
+    return f"arn:aws:apigateway:{wanted.stack.region}::{path}"
 
 
 def patches(
@@ -118,6 +143,7 @@ class RestApi(ResourceType):
             await _put_body(ask, api_id, given)
         operations = patches(before, given, _API)
         made = await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=operations)
+        await set_tags(ask, SERVICE, arn_of(wanted, f"/restapis/{api_id}"), own_tags(wanted))
         return _made_api(made)
 
     @override

@@ -8,9 +8,11 @@ from typing_extensions import override
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.apigateway import (
     SERVICE,
+    arn_of,
     found_by_tags,
     own_tags,
     patches,
+    set_tags,
 )
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
@@ -38,15 +40,10 @@ class Deployment(ResourceType):
         given = wanted.properties
         api = given["RestApiId"]
         params = lowered_keys(pick(given, "Description", "StageName"))
-        stage = given.get("StageDescription") or {}
-        if "Variables" in stage:
-            params["variables"] = stage["Variables"]
-        if "Description" in stage:
-            params["stageDescription"] = stage["Description"]
+        if canary := given.get("DeploymentCanarySettings"):
+            params["canarySettings"] = lowered_keys(canary)
         made = await ask(SERVICE, "CreateDeployment", restApiId=api, **params)
-        if operations := list(_stage_operations({}, stage)):
-            named = {"restApiId": api, "stageName": given["StageName"]}
-            await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
+        await _describe_stage(ask, wanted, {})
         return Made(made["id"], {"DeploymentId": made["id"]})
 
     @override
@@ -55,10 +52,7 @@ class Deployment(ResourceType):
         operations = patches(before, given, {"Description": "/description"})
         named = {"restApiId": api, "deploymentId": wanted.physical_id}
         await ask(SERVICE, "UpdateDeployment", patchOperations=operations, **named)
-        old, new = before.get("StageDescription") or {}, given.get("StageDescription") or {}
-        if "StageName" in given and (changes := list(_stage_operations(old, new))):
-            stage = {"restApiId": api, "stageName": given["StageName"]}
-            await ask(SERVICE, "UpdateStage", patchOperations=changes, **stage)
+        await _describe_stage(ask, wanted, before.get("StageDescription") or {})
         return Made(wanted.physical_id, {"DeploymentId": wanted.physical_id})
 
     @override
@@ -79,6 +73,24 @@ class Deployment(ResourceType):
         return ""
 
 
+async def _describe_stage(ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> None:
+    """Let the stage that a deployment brings be as its description says, which was another before."""
+    given = wanted.properties
+    stage = given.get("StageDescription") or {}
+    if "StageName" not in given or stage == before:
+        return
+    named = {"restApiId": given["RestApiId"], "stageName": given["StageName"]}
+    if operations := list(_stage_operations(before, stage)):
+        await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
+    if stage.get("Tags") != before.get("Tags"):
+        tags = {tag["Key"]: text_of(tag["Value"]) for tag in stage.get("Tags") or ()}
+        await set_tags(ask, SERVICE, _stage_arn(wanted, named), {**(wanted.tags or {}), **tags})
+
+
+def _stage_arn(wanted: Wanted, named: Mapping[str, str]) -> str:
+    return arn_of(wanted, f"/restapis/{named['restApiId']}/stages/{named['stageName']}")
+
+
 class Stage(ResourceType):
     """`AWS::ApiGateway::Stage`; its id is its name."""
 
@@ -89,25 +101,24 @@ class Stage(ResourceType):
     @override
     async def create(self, ask: Ask, wanted: Wanted) -> Made:
         given = wanted.properties
-        params = lowered_keys(pick(given, *_STAGE, "CacheClusterSize"))
+        params = lowered_keys(pick(given, *_CREATED))
         named = {"restApiId": given["RestApiId"], "stageName": wanted.name}
-        if given.get("CanarySetting"):
-            params["canarySettings"] = lowered_keys(given["CanarySetting"])
         try:
             await ask(SERVICE, "CreateStage", tags=wanted.all_tags(), **named, **params)
         except AwsError as error:
             if not (wanted.again and error.code == "ConflictException"):
                 raise
-        if operations := list(_stage_operations({}, pick(given, *_LATER))):
+        if operations := list(_stage_operations(pick(given, *_CREATED), given)):
             await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
         return Made(wanted.name)
 
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         given = wanted.properties
-        operations = [*patches(before, given, _STAGE), *_stage_operations(before, given)]
+        operations = list(_stage_operations(before, given))
         named = {"restApiId": given["RestApiId"], "stageName": wanted.physical_id}
         await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
+        await set_tags(ask, SERVICE, _stage_arn(wanted, named), wanted.all_tags())
         return Made(wanted.physical_id)
 
     @override
@@ -123,8 +134,14 @@ _STAGE: Final = {
     "TracingEnabled": "/tracingEnabled",
     "DocumentationVersion": "/documentationVersion",
     "CacheClusterEnabled": "/cacheClusterEnabled",
+    "CacheClusterSize": "/cacheClusterSize",
+    "ClientCertificateId": "/clientCertificateId",
 }
-_LATER: Final = ("AccessLogSetting", "MethodSettings", "ClientCertificateId")
+#: The properties that a stage is created with; it is given the others after that.
+_CREATED: Final = (
+    *("DeploymentId", "Description", "Variables", "TracingEnabled", "DocumentationVersion"),
+    *("CacheClusterEnabled", "CacheClusterSize"),
+)
 _METHOD_SETTINGS: Final = {
     "MetricsEnabled": "metrics/enabled",
     "LoggingLevel": "logging/loglevel",
@@ -138,7 +155,10 @@ _METHOD_SETTINGS: Final = {
 
 
 def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """The patch operations of a stage's log and of its methods' settings."""
+    """The patch operations that lead from a stage's properties to others."""
+    yield from patches(before, after, _STAGE)
+    had, has = (lowered_keys(given.get("CanarySetting") or {}) for given in (before, after))
+    yield from patches({"canary": had}, {"canary": has}, {"canary": "/canarySettings"})
     old, new = before.get("AccessLogSetting") or {}, after.get("AccessLogSetting") or {}
     if old and not new:
         yield {"op": "remove", "path": "/accessLogSettings"}
@@ -155,12 +175,14 @@ def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
 
 
 def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The settings of methods by the path that patch operations give them."""
-    found = {}
+    """The settings of methods by the path that patch operations give them; a deployment's stage has those of all."""
+    common = pick(properties, *_METHOD_SETTINGS)
+    found: dict[str, Mapping[str, Any]] = {"/*/*": common} if common else {}
     for settings in properties.get("MethodSettings") or ():
         path = str(settings.get("ResourcePath", "/*"))
         path = "*" if path == "/*" else path.replace("~", "~0").replace("/", "~1")
-        found[f"/{path}/{settings.get('HttpMethod', '*')}"] = settings
+        at = f"/{path}/{settings.get('HttpMethod', '*')}"
+        found[at] = {**found.get(at, {}), **settings}
     return found
 
 
@@ -205,6 +227,7 @@ class ApiKey(ResourceType):
         names = {"Description": "/description", "Enabled": "/enabled", "CustomerId": "/customerId"}
         operations = patches(before, wanted.properties, names)
         await ask(SERVICE, "UpdateApiKey", apiKey=wanted.physical_id, patchOperations=operations)
+        await set_tags(ask, SERVICE, arn_of(wanted, f"/apikeys/{wanted.physical_id}"), own_tags(wanted))
         return Made(wanted.physical_id, {"APIKeyId": wanted.physical_id})
 
     @override
@@ -245,6 +268,7 @@ class UsagePlan(ResourceType):
             *_plan_operations(before, given),
         ]
         await ask(SERVICE, "UpdateUsagePlan", usagePlanId=wanted.physical_id, patchOperations=operations)
+        await set_tags(ask, SERVICE, arn_of(wanted, f"/usageplans/{wanted.physical_id}"), own_tags(wanted))
         return Made(wanted.physical_id, {"Id": wanted.physical_id})
 
     @override

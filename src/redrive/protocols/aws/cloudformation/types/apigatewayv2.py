@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
-from redrive.protocols.aws.cloudformation.types.apigateway import is_own, own_tags
+from redrive.protocols.aws.cloudformation.types.apigateway import arn_of, is_own, own_tags, set_tags
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -55,6 +55,7 @@ class Api(ResourceType):
         await ask(SERVICE, "UpdateApi", ApiId=wanted.physical_id, **pick(given, "Name", *_API))
         if "CorsConfiguration" in before and "CorsConfiguration" not in given:
             await ask(SERVICE, "DeleteCorsConfiguration", ApiId=wanted.physical_id)
+        await set_tags(ask, SERVICE, arn_of(wanted, f"/apis/{wanted.physical_id}"), own_tags(wanted))
         return await self._made(ask, wanted.physical_id)
 
     @override
