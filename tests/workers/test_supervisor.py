@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from redrive.workers import supervisor as supervising
-from redrive.workers.member import WorkerFailed
+from redrive.workers.member import Member, WorkerFailed
 from redrive.workers.supervisor import Supervisor
 
 # Ready at once; ends when it is asked to retire; without the file `fit` it ends before it is ready.
@@ -97,6 +97,26 @@ async def test_a_reload_exchanges_all_or_none(supervised: Supervised) -> None:
         assert not set(supervised.pids) & set(before)
         await until(supervised, lambda: not supervised.supervisor._retired)
         assert len(supervised.pids) == 2
+
+    await supervised.run(work)
+
+
+async def test_a_worker_that_ends_while_others_are_reloaded_is_replaced(supervised: Supervised) -> None:
+    killed: list[int] = []
+    start = supervised.supervisor._started
+
+    async def start_and_kill_the_first() -> Member:
+        member = await start()
+        if not killed:
+            killed.append(member.pid)
+            member._process.kill()
+            await member.ended()
+        return member
+
+    async def work() -> None:
+        supervised.supervisor._started = start_and_kill_the_first  # type: ignore[method-assign]  # a start that fails late
+        await supervised.supervisor._reload()
+        await until(supervised, lambda: len(supervised.pids) == 2 and killed[0] not in supervised.pids)
 
     await supervised.run(work)
 

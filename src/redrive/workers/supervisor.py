@@ -62,8 +62,9 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGHUP, lambda: self._spawn(self._reload()))
         try:
             # One before the others: it makes what all of them need, the schema and certificates.
-            self._members = [await self._started()]
-            self._members += await asyncio.gather(*(self._started() for _ in range(self._number - 1)))
+            async with self._changing:
+                self._admit([await self._started()])
+                self._admit(await asyncio.gather(*(self._started() for _ in range(self._number - 1))))
             ready()
             await self._stopping.wait()
         finally:
@@ -80,15 +81,20 @@ class Supervisor:
     # ---- coming and going --------------------------------------------------------------------------------------
 
     async def _started(self) -> Member:
-        """A further worker, that answers."""
+        """A further worker, that answers; nobody watches it before it is admitted."""
         member = await Member.start(self._command, self._sockets, self._answer)
         try:
             await member.ready()
         except BaseException:
             await member.end()
             raise
-        self._spawn(self._watch(member))
         return member
+
+    def _admit(self, members: Sequence[Member]) -> None:
+        """Count on workers from now on: one that has ended since it was ready is replaced, too."""
+        self._members += members
+        for member in members:
+            self._spawn(self._watch(member))
 
     async def _watch(self, member: Member) -> None:
         """See a worker to its end, and put another in its place if it was not asked to end."""
@@ -110,7 +116,7 @@ class Supervisor:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), pause)
                 try:
-                    self._members.append(await self._started())
+                    self._admit([await self._started()])
                 except WorkerFailed as error:
                     logger.error("worker.failed error=%s: tried again", error)  # noqa: TRY400 - the worker has said it
                 else:
@@ -128,7 +134,8 @@ class Supervisor:
                 logger.error("worker.reload_failed error=%s: the workers from before go on", failures[0])
                 await asyncio.gather(*(member.end() for member in members))
                 return
-            before, self._members = self._members, members
+            before, self._members = self._members, []
+            self._admit(members)
             self._retired |= set(before)
             for member in before:
                 member.retire()
