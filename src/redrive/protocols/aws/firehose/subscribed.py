@@ -10,6 +10,7 @@ from redrive.access.principals import Principal
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import StoreUnavailable
+from redrive.protocols.aws.firehose.putting import BATCH_BYTES_MAX
 from redrive.protocols.aws.firehose.roles import Roles
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.wire.arn import parse_arn
@@ -25,7 +26,6 @@ _REASONS: Final = {
     "AccessDeniedException": Reason.DENIED,
     "InvalidKMSResourceException": Reason.DENIED,
 }
-_BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 class SubscribedStreams:
@@ -96,7 +96,7 @@ def _calls(records: Sequence[bytes]) -> list[Sequence[bytes]]:
     for record in records:
         if not calls or len(record) > room:
             calls.append([])
-            room = _BATCH_BYTES_MAX
+            room = BATCH_BYTES_MAX
         calls[-1].append(record)
         room -= len(record)
     return list(calls)

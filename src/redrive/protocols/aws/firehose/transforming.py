@@ -25,6 +25,7 @@ from redrive.protocols.aws.wire.errors import AwsError
 _MIB: Final = 1024 * 1024
 _EVENT_BYTES_MAX: Final = 6 * _MIB - 64 * 1024  # what Lambda takes, less what is around the records
 _RECORD_BYTES: Final = 160  # of an event besides a record's content
+_TEXT_CHARS_MAX: Final = 1024  # of what a function says of its failure: it stands with each of its records
 _RESULTS: Final = ("Ok", "Dropped", "ProcessingFailed")
 _CODES: Final = {
     "AccessDeniedException": "InvokeAccessDenied",
@@ -41,7 +42,7 @@ class TransformationFailed(Exception):  # noqa: N818 - what happened, as the log
     """
 
     def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text[:_TEXT_CHARS_MAX])
         self.code = f"{LAMBDA}.{code}"
 
 
