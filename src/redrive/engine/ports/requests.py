@@ -230,6 +230,7 @@ class Settlement(NamedTuple):
         follow_ups: Deliveries that enter their queues in the same transaction, if the claim is met; never for RETRY.
         as_new: A dead letter is sent to its queue like any message; else its age and its attempts go on there.
         content: The body and the headers that it enters its target with; None: those that it has in the store.
+        reason: The reason that it is a dead letter now, where no attempt's note says it.
     """
 
     seq: int
@@ -241,11 +242,12 @@ class Settlement(NamedTuple):
     follow_ups: Sequence[NewDelivery] = ()
     as_new: bool = False
     content: tuple[str, bytes | None] | None = None
+    reason: DeadLetterReason = DeadLetterReason.REJECTED
 
     @property
     def failure(self) -> str:
         """The cause of its death, if it is a dead letter now."""
-        return DeadLetterReason.REJECTED if self.note is None else self.note.failure
+        return self.reason if self.note is None else self.note.failure
 
 
 class Settled(NamedTuple):

@@ -25,7 +25,7 @@ from redrive.engine.ports import (
 from redrive.engine.publish.fan_out import RoutedFollowUps
 from redrive.engine.push.parts import PushParts
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.delivery import DROPPED, EXPIRED, Delivery, Outcome
+from redrive.model.delivery import DROPPED, EXPIRED, DeadLetterReason, Delivery, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.queue import Queue
@@ -253,6 +253,7 @@ def _settlement(
         () if item.follow_ups is None else item.follow_ups.new_deliveries,
         as_new=transition.outcome is Outcome.DEAD_LETTERED,
         content=content,
+        reason=DeadLetterReason.EXPIRED if attempt is OVERDUE else DeadLetterReason.REJECTED,
     )
 
 
