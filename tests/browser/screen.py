@@ -161,6 +161,10 @@ class Screen:
         """Run a script in the page; the answer."""
         return self._chrome.execute_script(script, *args)
 
+    def run_async(self, script: str, *args: object) -> Any:
+        """Run a script in the page whose last argument is called with the answer."""
+        return self._chrome.execute_async_script(script, *args)
+
     # ---- the browser around it ---------------------------------------------------------------------------------
 
     @contextmanager
@@ -204,12 +208,16 @@ class Screen:
 
     def pass_time(self, seconds: int) -> None:
         """Let the page's clock jump, and its own clockwork look at it a few times."""
-        self._chrome.execute_async_script(_LATER, seconds * 1000)
+        self.run_async(_LATER, seconds * 1000)
 
     def requests(self) -> int:
         """The number of requests that the page has made since it was loaded."""
         number: int = self.run("return performance.getEntriesByType('resource').length")
         return number
+
+    def cookies(self) -> list[dict[str, Any]]:
+        """The cookies that the page's host has set."""
+        return self._chrome.get_cookies()
 
     def picture(self) -> bytes:
         """The window as a PNG."""
@@ -221,7 +229,7 @@ class Screen:
         """The violations that axe finds, by these rules or by all."""
         if not self.run("return Boolean(window.axe)"):
             self.run(self._axe)
-        found: list[str] = self._chrome.execute_async_script(_AXE, rules)
+        found: list[str] = self.run_async(_AXE, rules)
         return found
 
     def complaints(self) -> list[str]:
@@ -231,7 +239,8 @@ class Screen:
 
     def leave(self) -> None:
         """Go where nothing asks the server any more, as on the first day."""
-        self.command("Storage.clearDataForOrigin", origin=_origin(self.url), storageTypes="local_storage")
+        kept = "local_storage,cookies"
+        self.command("Storage.clearDataForOrigin", origin=_origin(self.url), storageTypes=kept)
         self._chrome.get("about:blank")
         while self._scripts:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self._scripts.pop())

@@ -6,13 +6,14 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.protocols.azure.eventgrid.dead_letters import text_of
+from redrive.protocols.azure.eventgrid.dead_letters import reason_of, text_of
 from redrive.protocols.azure.eventgrid.published import Letter, Published
 from redrive.protocols.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     CUSTOM_EVENT_SCHEMA,
     CUSTOM_INPUT_SCHEMA,
     EVENT_GRID_SCHEMA,
+    DeliverySettings,
 )
 from tests.protocols.azure.stage import ACCOUNT, BROKEN, CONTAINER, EVENT, GONE, Stage, answer
 
@@ -89,6 +90,26 @@ def kept(event: dict[str, Any], schema: str, input_schema: str, **mapped: str) -
     published = Published(input_schema, "/subscriptions/s/topics/t", PUBLISHED_AT, mapped)
     text = text_of(orjson.dumps(event).decode(), published, letter(schema))
     return list(orjson.loads(text).items())
+
+
+@pytest.mark.parametrize(
+    ("failure", "attempts", "destination", "reason"),
+    [
+        ("expired", 11, "WebHook", "TimeToLiveExceeded"),
+        ("expired", 0, "WebHook", "TimeToLiveExceeded"),
+        ("server_error 500", 30, "WebHook", "MaxDeliveryAttemptsExceeded"),
+        ("timed_out", 30, "WebHook", "MaxDeliveryAttemptsExceeded"),
+        ("client_error 400", 1, "WebHook", "UndeliverableDueToClientError"),
+        ("client_error 401", 30, "WebHook", "UndeliverableDueToClientError"),
+        ("client_error 401", 30, "ServiceBusQueue", "MaxDeliveryAttemptsExceeded"),
+        ("missing 404", 1, "StorageQueue", "UndeliverableDueToClientError"),
+    ],
+)
+def test_the_reason_of_a_dead_letter_is_known_from_its_queue(
+    failure: str, attempts: int, destination: str, reason: str
+) -> None:
+    settings = DeliverySettings("", "", destination, {}, EVENT_GRID_SCHEMA, attempts_max=30)
+    assert reason_of(failure, attempts, settings) == reason
 
 
 def test_the_dead_event_of_event_grids_schema() -> None:

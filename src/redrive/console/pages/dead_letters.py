@@ -12,6 +12,9 @@ from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
+from redrive.protocols.azure.eventgrid import names
+from redrive.protocols.azure.eventgrid.dead_letters import reason_of
+from redrive.protocols.azure.eventgrid.settings import delivery_settings
 
 CAUSES_MAX: Final = 50
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
@@ -132,6 +135,14 @@ def source_text(source: Queue | Subscription) -> str:
     return f"queue {source.name.name} (after {after} {'receive' if after == 1 else 'receives'})"
 
 
+def azure_reason(letter: DeadLetter) -> str:
+    """The reason that Event Grid names for a dead letter of its own; empty for any other."""
+    subscription, failure = letter.from_subscription, letter.delivery.failure
+    if subscription is None or failure is None or not names.is_event_topic(subscription.topic):
+        return ""
+    return reason_of(failure, letter.attempts, delivery_settings(subscription))
+
+
 def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
     reason, _, status = cause.group.key.failure.partition(" ")
     last = cause.last
@@ -139,6 +150,7 @@ def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
     return {
         "reason": reason,
         "status": status,
+        "azure_reason": "" if last is None else azure_reason(last),
         "from": origin_text(cause.from_queue, cause.from_subscription),
         "number": cause.group.number,
         "capped": cause.group.capped,

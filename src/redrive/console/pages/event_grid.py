@@ -8,6 +8,7 @@ import orjson
 
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
+from redrive.console.pages.messages import owed_first
 from redrive.console.schedule_chart import chart_of
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit
 from redrive.model.names import ResourceName
@@ -90,6 +91,7 @@ async def one(visit: Visit) -> Page:
         "settings": settings,
         "condition": condition,
         "owed": owed[subscription.key],
+        "owed_first": await owed_first(visit, subscription),
         "at_most": COUNTED_MAX,
         "filter": _json(subscription.filter_text),
         "destination": _json(orjson.dumps(_without_secrets(settings.destination)).decode()),
@@ -144,8 +146,7 @@ async def _found(visit: Visit) -> tuple[Topic, Subscription]:
 
 
 def _is_event_subscription(subscription: Subscription) -> bool:
-    kind = subscription.topic.name.partition(":")[0]
-    return kind in _KINDS and not names.is_dead_letter_store(subscription.id)
+    return names.is_event_topic(subscription.topic) and not names.is_dead_letter_store(subscription.id)
 
 
 def _topic_row(topic: Topic) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.console import json_text
-from redrive.console.pages.dead_letters import origin_text
+from redrive.console.pages.dead_letters import azure_reason, origin_text
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, whole
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
@@ -33,6 +33,7 @@ async def letter(visit: Visit) -> Page:
         "delivery": delivery,
         "message_id": id_text(delivery.message_id),
         "origin": origin_text(found.from_queue, found.from_subscription),
+        "azure_reason": azure_reason(found),
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
         "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.console import json_text
-from redrive.console.pages.letters import attributes_of
+from redrive.console.pages.letters import attributes_of, timeline
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit, whole
 from redrive.engine.operations import TracedDelivery
 from redrive.engine.ports import LookRequest
@@ -15,6 +15,7 @@ from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns.delivery_log import FAILURES, log_group
 
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
+OWED_SHOWN: Final = 10  # of a subscription, those that arrived first
 _LOOKED_AT: Final = 1000  # of a queue, for a page of one view
 
 
@@ -116,6 +117,20 @@ async def life(visit: Visit) -> Page:
     return Page("life.html", values, live_seconds=5)
 
 
+async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str, Any]]:
+    """The deliveries that a subscription is owed, those that arrived first, with links to their messages."""
+    request = LookRequest(subscription.queue_id, OWED_SHOWN)
+    return [
+        {
+            "delivery": delivery,
+            "state": state_of(delivery, visit.now),
+            "id": id_text(delivery.message_id),
+            "link": visit.link("messages", id_text(delivery.message_id)),
+        }
+        for delivery in await visit.engine.operations.peek_page(request)
+    ]
+
+
 def _logs(
     visit: Visit, message_id: str, subscriptions: Sequence[Subscription | None]
 ) -> list[dict[str, str]]:
@@ -152,6 +167,7 @@ def _traced(visit: Visit, traced: TracedDelivery) -> dict[str, Any]:
         "state": "dead letter" if delivery.origin is not None else state_of(delivery, visit.now),
         "delivery": delivery,
         "notes": traced.letter.notes,
+        "timeline": timeline(traced.letter),
         "attempts": traced.letter.attempts,
         "link": link,
     }

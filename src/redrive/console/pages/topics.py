@@ -7,7 +7,7 @@ import orjson
 
 from redrive.console import picture
 from redrive.console.lab import typed_from
-from redrive.console.pages.messages import delivery_logs
+from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
@@ -131,6 +131,7 @@ async def subscription(visit: Visit) -> Page:
         "subscription": found,
         "condition": condition,
         "owed": owed,
+        "owed_first": await owed_first(visit, found),
         "at_most": COUNTED_MAX,
         "curve": await _curve(visit, found, small=False),
         "lab": await lab_link(visit, topic, found),

@@ -170,6 +170,20 @@ if (themeSwitch) {
   themeSwitch.addEventListener("click", switchTheme);
 }
 
+// ---- copying what is used elsewhere; where a browser has no clipboard for us (plain HTTP), the text is selected
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copies);
+  let told = "Copied";
+  try { await navigator.clipboard.writeText(source.textContent); }
+  catch { getSelection().selectAllChildren(source); told = "Selected"; }
+  button.textContent = told;
+}
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-copies]");
+  if (button) copy(button);
+});
+
 // ---- picks
 
 const picked = document.getElementById("picked");
@@ -179,7 +193,17 @@ function countPicks() {
 document.addEventListener("change", countPicks);
 countPicks();
 
-// ---- the lab: another plan has other numbers
+// ---- the lab: another plan has other numbers, and a refusal belongs to a field
+
+const lab = document.getElementById("lab");
+function markRefused() {
+  const refused = document.getElementById("refused")?.dataset.field;
+  for (const field of lab.elements) {
+    if (field.name && field.name === refused) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  }
+}
+if (lab) document.addEventListener("htmx:after:swap", markRefused);
 
 document.getElementById("plan")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 

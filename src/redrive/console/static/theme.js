@@ -1,4 +1,5 @@
-// Before the first paint: the theme that was chosen, or none for the system's.
+// Before the first paint: that scripts run, and the theme that was chosen, or none for the system's.
+document.documentElement.dataset.scripts = "on";
 try {
   const theme = localStorage.getItem("redrive-theme");
   if (theme) document.documentElement.dataset.theme = theme;

@@ -80,6 +80,22 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
     )
 
 
+def reason_of(failure: str, attempts: int, settings: DeliverySettings) -> str:
+    """The reason that a dead letter was given up for, from what its queue keeps of it.
+
+    Args:
+        failure: The reason and status of its last attempt (`server_error 503`), or `expired`.
+        attempts: How many there were.
+        settings: Of the event subscription that it was for.
+    """
+    reason, _, status = failure.partition(" ")
+    if reason == Reason.EXPIRED:
+        return TOO_OLD
+    refused = outcomes.answers_of(settings.destination_type).refused
+    is_refused = attempts < settings.attempts_max or (status.isdecimal() and int(status) in refused)
+    return REFUSED if is_refused else TOO_MANY_ATTEMPTS
+
+
 def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
     """A letter that says what came of its last attempt, as far as anybody remembers."""
     if not notes:

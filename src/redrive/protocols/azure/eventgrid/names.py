@@ -35,6 +35,11 @@ _KINDS: Final = {
 }
 
 
+def is_event_topic(topic: ResourceName) -> bool:
+    """True for an engine topic that Event Grid's events are published to."""
+    return topic.name.partition(":")[0] in _KINDS.values()
+
+
 def is_name(text: str) -> bool:
     """True if something can be called so, as far as the engine goes; percent-encoded, a path can hold anything.
 

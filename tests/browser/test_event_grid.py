@@ -1,0 +1,86 @@
+"""Story 11: a day of an event's attempts at a webhook that fails, by the buttons of the simulated clock."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from azure.eventgrid import EventGridEvent
+
+from tests.browser.screen import Screen
+from tests.contracts.protocols.azure.grid import Grid, Subscriber
+from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
+from tests.contracts.protocols.azure.resources import Resources, Webhook
+from tests.services.server import Server
+
+#: The waits before the second to the fifth attempt (seconds): minima, which jitter lengthens by a tenth at most.
+WAITS: Final = (10, 30, 60, 300)
+DAY_ATTEMPTS: Final = 11
+DAY_SECONDS_MAX: Final = 20
+_LOADED: Final = "return performance.getEntriesByType('navigation')[0].responseEnd / 1000"
+_MOMENTS: Final = (
+    "return [...document.querySelectorAll('[aria-label=Attempts] time')]"
+    ".map(at => Date.parse(at.getAttribute('datetime')) / 1000)"
+)
+
+
+@pytest.fixture
+def grid(server: Server) -> Iterator[Grid]:
+    server.reset()
+    resources = Resources(server, Webhook())
+    grid = Grid(resources)
+    yield grid
+    grid.close()
+    resources.client.close()
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    with Subscriber().serving() as subscriber:
+        yield subscriber
+
+
+def test_a_day_of_attempts_passes_by_the_clocks_buttons(
+    screen: Screen, server: Server, grid: Grid, subscriber: Subscriber
+) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber, container="dead")
+    subscriber.status = 500
+    event = EventGridEvent("/orders/7001", "Order.Placed", {"order": 7001}, "1.0")
+    assert grid.publish(topic, [event]) == 200
+    screen.open(f"{server.url}/_redrive/console/{SUBSCRIPTION}/{GROUP}/event-grid")
+    screen.press("watcher")
+    assert subscriber.next().document[0]["data"] == {"order": 7001}
+    screen.follow("[aria-labelledby=owed] a")
+    _attempts_come_when_they_fall_due(screen)
+    _press_clock(screen, "86400000")
+    assert screen.run(_LOADED) < DAY_SECONDS_MAX
+    assert f"{DAY_ATTEMPTS} attempts" in screen.text()
+    _press_clock(screen, "86400000")  # its time to live is looked at when its next attempt falls due
+    screen.wait_for("dead letter")
+    assert f"{DAY_ATTEMPTS} attempts" in screen.text()
+    screen.press("Look at it")
+    assert "TimeToLiveExceeded" in screen.text()
+    assert len(screen.all("svg.timeline circle")) == DAY_ATTEMPTS
+    for _ in range(1, DAY_ATTEMPTS):
+        subscriber.next()
+    subscriber.status = 200
+    screen.press("Redrive this")
+    screen.press("Send back now")
+    screen.wait_for("1 of 1 sent back")
+    _press_clock(screen, "60000")
+    assert subscriber.next().document[0]["data"] == {"order": 7001}
+    assert subscriber.is_idle
+    screen.wait_for("No dead letters")
+
+
+def _attempts_come_when_they_fall_due(screen: Screen) -> None:
+    for number, wait in enumerate(WAITS, 2):
+        _press_clock(screen, "next")
+        screen.wait_for(f"{number} attempts")
+        moments = screen.run(_MOMENTS)
+        assert len(moments) == number
+        assert wait <= moments[-1] - moments[-2] <= wait * 1.1 + 1
+
+
+def _press_clock(screen: Screen, by: str) -> None:
+    screen.follow(f"header .clock button[value='{by}']")
