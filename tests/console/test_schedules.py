@@ -40,24 +40,28 @@ async def test_a_policy_is_tried_with_an_outage_with_and_without_rests() -> None
 
 
 REFUSED = [
-    ({"numRetries": "1e9"}, "numRetries: '1e9' is no whole number"),
-    ({"numRetries": "1000000000"}, "numRetries"),
-    ({"numRetries": "2", "numNoDelayRetries": "3"}, "DeliveryPolicy"),
-    ({"minDelayTarget": "3601"}, "minDelayTarget"),
-    ({"policy": '{"healthyRetryPolicy": {"retries": 1}}'}, "DeliveryPolicy"),
-    ({"policy": "{"}, "DeliveryPolicy"),
-    ({"outage": "long"}, "'long' is not a span of time"),
-    ({"outage": "99999d"}, "longer than 60 days"),
-    ({"plan": "event-grid", "maxDeliveryAttempts": "31"}, "31 is not from 1 to 30"),
+    ({"numRetries": "1e9"}, "numRetries: '1e9' is no whole number", "numRetries"),
+    ({"numRetries": "1000000000"}, "numRetries", "numRetries"),
+    ({"numRetries": "2", "numNoDelayRetries": "3"}, "DeliveryPolicy", "numRetries"),
+    ({"minDelayTarget": "3601"}, "minDelayTarget", "minDelayTarget"),
+    ({"policy": '{"healthyRetryPolicy": {"retries": 1}}'}, "DeliveryPolicy", "policy"),
+    ({"policy": "{"}, "DeliveryPolicy", "policy"),
+    ({"outage": "long"}, "'long' is not a span of time", "outage"),
+    ({"attempt": "99999d"}, "longer than 60 days", "attempt"),
+    ({"plan": "event-grid", "maxDeliveryAttempts": "31"}, "31 is not from 1 to 30", "maxDeliveryAttempts"),
 ]
 
 
 async def test_numbers_that_give_no_schedule_are_refused_in_the_services_words() -> None:
     async with visiting() as visitor:
-        for query, told in REFUSED:
-            page = text(await visitor.get(f"{ROOT}/schedules?{urlencode(query)}"))
+        for query, told, field in REFUSED:
+            response = await visitor.get(f"{ROOT}/schedules?{urlencode(query)}")
+            page = text(response)
             assert told in page, query
             assert "Earliest after publication" not in page, query
+            assert f'data-field="{field}"'.encode() in response.body, query
+            marked = re.findall(rb'name="(\w+)"[^>]*aria-invalid="true"', response.body)
+            assert marked == [field.encode()], query
 
 
 async def test_each_plan_has_its_curve_its_table_and_its_answer() -> None:

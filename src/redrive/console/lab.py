@@ -1,5 +1,6 @@
 """The schedules' lab: the numbers that somebody typed, as a retry schedule with an outage; or why they are none."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -26,6 +27,7 @@ _CURVES: Final = tuple(Curve)
 _CURVE: Final = "backoffFunction"
 _TEXT_CHARS_MAX: Final = 8192
 _DIGITS_MAX: Final = 18
+_SPANS: Final = ("outage", "attempt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class Lab:
         fields: What can be typed for it.
         plan: The schedule; None: what was typed gives none.
         refused: Why there is none.
+        refused_field: What was typed wrong, as the form names it; empty: nothing, or not a single field.
         outage_ms: How long the endpoint is down.
         attempt_ms: How long each attempt takes.
         failure: How attempts fail: a name of `FAILURES`.
@@ -79,6 +82,7 @@ class Lab:
     fields: tuple[Field, ...]
     plan: Plan | None
     refused: str
+    refused_field: str
     outage_ms: int
     attempt_ms: int
     failure: str
@@ -99,7 +103,8 @@ def lab_of(visit: Visit) -> Lab:
     except (DeliveryPolicyInvalid, Unusable) as error:
         refused = str(error)
     failure = failure if failure in FAILURES else "503"
-    return Lab(kind, fields, plan, refused, outage_ms, attempt_ms, failure)
+    at_fault = _at_fault(visit, fields, refused) if refused else ""
+    return Lab(kind, fields, plan, refused, at_fault, outage_ms, attempt_ms, failure)
 
 
 def typed_from(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
@@ -114,14 +119,22 @@ def typed_from(schedule: RetrySchedule, plan: str) -> dict[str, str | int]:
     return {"plan": plan}
 
 
+def _at_fault(visit: Visit, fields: tuple[Field, ...], refused: str) -> str:
+    """The field that a refusal names; a pasted policy is one field."""
+    if visit.asked("policy").strip():
+        return "policy"
+    names = (*(field.name for field in fields), *_SPANS)
+    return next((name for name in names if re.search(rf"\b{name}\b", refused)), "")
+
+
 def _span(visit: Visit, name: str, default: str) -> int:
     text = visit.asked(name, default)[:40].strip() or default
     try:
         span_ms = read_duration(text)
     except ValueError as error:
-        raise Unusable(str(error)) from None
+        raise Unusable(f"{name}: {error}") from None
     if span_ms > SPAN_MAX_MS:
-        raise Unusable(f"{text!r} is longer than 60 days")
+        raise Unusable(f"{name}: {text!r} is longer than 60 days")
     return span_ms
 
 

@@ -51,6 +51,7 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
         "pasted": "" if tried.plan else visit.asked("policy"),
         "form": visit.here.partition("?")[0],
         "told": told or tried.refused,
+        "refused_field": tried.refused_field,
         "shown": None,
         "place": visit.place if "account" in visit.args else None,
         "subscription": subscription,
