@@ -12,9 +12,12 @@ from selenium.webdriver.chrome.service import Service
 from tests.browser.screen import Screen
 
 AXE: Final = Path(__file__).parents[2] / ".axe/node_modules/axe-core/axe.min.js"
+#: A host of a story, which leads to this machine; certificates of a test are nobody's whom a browser knows.
+PUBLIC_HOST: Final = "ops.example.com"
 _ARGUMENTS: Final = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
     *("--window-size=1280,900", "--hide-scrollbars", "--force-color-profile=srgb"),
+    *(f"--host-resolver-rules=MAP {PUBLIC_HOST} 127.0.0.1", "--ignore-certificate-errors"),
 )
 
 

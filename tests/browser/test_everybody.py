@@ -11,6 +11,35 @@ from tests.services.server import Server
 #: What a theme can spoil: the rest of a page is the same in both.
 _OF_COLOUR: Final = ("color-contrast", "link-in-text-block")
 
+_PICK_THREE: Final = """
+[...document.querySelectorAll("#letters input[name=id]")].slice(0, 3).forEach(box => box.click());
+"""
+#: What somebody at a keyboard holds: the element with the focus, the boxes that are ticked, the place of the page.
+_HELD: Final = """
+const at = document.activeElement;
+window.heldElement ??= new Map();
+if (!heldElement.has(at)) heldElement.set(at, heldElement.size);
+return {
+  element: heldElement.get(at), name: at.outerHTML, scrolled: scrollY,
+  picked: document.querySelectorAll("input[name=id]:checked").length,
+};
+"""
+_MOVING: Final = """
+const seconds = text => Math.max(...text.split(",").map(parseFloat));
+return document.getAnimations().length + [...document.querySelectorAll("*")].filter(
+  each => seconds(getComputedStyle(each).transitionDuration) > 0).length;
+"""
+#: What a picture says with a fill or a stroke, in a colour that is the ground's.
+_UNSEEN: Final = """
+const ground = getComputedStyle(document.body).backgroundColor;
+const drawn = "svg text, svg circle, svg .mark:not(.hollow), svg polyline, tr.chosen";
+return [...document.querySelectorAll(drawn)].filter(each => {
+  const style = getComputedStyle(each);
+  if (each.matches("tr")) return style.outlineStyle === "none";
+  return each.matches("polyline") ? style.stroke === ground : style.fill === ground;
+}).map(each => each.outerHTML);
+"""
+
 
 def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
     screen: Screen, sns: Sns, server: Server, webhook: Webhook
@@ -76,6 +105,37 @@ def test_every_page_of_a_service_suits_everybody(screen: Screen, sns: Sns, serve
     ]
     for path in paths:
         _suits_everybody(screen, f"{room}/{path}")
+
+
+def test_asking_again_moves_neither_focus_nor_picks(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    screen.open(f"{server.url}/")
+    screen.press("Look")
+    screen.run(_PICK_THREE)
+    for place, waiting in (("tr[data-row]:nth-child(3) input[name=id]", 17), ("#live a.cause", 18)):
+        screen.run(f"document.querySelector('{place}').focus()")
+        before = screen.run(_HELD)
+        dead.send("one more")
+        screen.pass_time(20)
+        screen.wait_for(f"{waiting} waiting")
+        assert screen.run(_HELD) == before, place
+    assert before["picked"] == 3
+    assert screen.text("#picked") == "3"
+
+
+def test_less_motion_and_few_colours_are_readable(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    room = f"{server.url}/_redrive/console/{sns.account}/{sns.region}"
+    screen.media(prefers_reduced_motion="reduce", forced_colors="active")
+    for path in (f"dead-letters/{dead.name}", "schedules?outage=4h"):
+        screen.open(f"{room}/{path}")
+        assert screen.axe(*_OF_COLOUR) == [], path
+        assert screen.run(_MOVING) == 0, path
+        assert screen.run(_UNSEEN) == [], path
 
 
 def _suits_everybody(screen: Screen, path: str) -> None:

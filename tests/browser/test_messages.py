@@ -1,13 +1,15 @@
 """Stories of one message: mended, seen as it arrives, and found among many."""
 
 import re
+import signal
+from pathlib import Path
 from urllib.parse import quote
 
 from tests.browser.dying import BAD, came, dead_orders, order, waiting
 from tests.browser.screen import Screen
 from tests.contracts.protocols.sns import Sns, Webhook
-from tests.contracts.protocols.sqs import Queue, entries
-from tests.services.server import Server
+from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue, entries
+from tests.services.server import Server, serving
 
 MANY = 2_100  # a slice of a search looks at 2,000
 
@@ -40,6 +42,53 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     ]
     assert '"paid": 12345678901234567890' in mended
     assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
+
+
+def test_a_mended_order_is_there_once_whenever_the_server_is_killed(
+    screen: Screen, webhook: Webhook, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'redrive.db'}"
+    with serving(store, "--clock", "simulated", "--allow-reset", directory=tmp_path) as server:
+        dead = dead_orders(Sns(server), server, webhook)
+        workbench = f"{server.url}/_redrive/console/{ACCOUNT}/{REGION}/dead-letters/{dead.name}"
+        before = waiting(server, dead)
+        mended = _edited(screen, workbench)
+        server.process.send_signal(signal.SIGSTOP)  # the form is on its way, and nobody has read it
+        screen.click("button[value=replace]")
+        server.kill()
+        server.start()
+        assert waiting(server, dead) == before
+        assert webhook.is_idle
+        mended = _edited(screen, workbench)
+        screen.click("button[value=replace]")
+        sent = webhook.next()  # it has left its queue, and its endpoint is about to answer
+        server.kill()
+        server.start()
+        server.advance(120)  # past the lease of who pushed it
+        assert _plain(sent.document["Message"]) == mended
+        while not webhook.is_idle:  # what was under way at the kill may come a second time, and nothing else
+            assert _plain(webhook.next().document["Message"]) == mended
+        assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
+        screen.open(f"{workbench.partition('/dead-letters')[0]}/messages/{sent.document['MessageId']}")
+        screen.wait_for("Nothing of it stands in any queue or backlog here")
+        assert all("ERR_" in each for each in screen.complaints())
+        screen.leave()
+
+
+def _edited(screen: Screen, workbench: str) -> str:
+    """Mend the currency of the newest order that was refused, up to the last button; its new body without blanks."""
+    screen.open(workbench)
+    screen.follow("a.cause[href*='400']")
+    screen.follow("tr[data-row] td a")
+    screen.press("Edit a copy")
+    body = (screen.find("textarea").get_attribute("value") or "").replace("EURO", "EUR")
+    screen.fill("textarea", body)
+    screen.press("Check")
+    return _plain(body)
+
+
+def _plain(body: str) -> str:
+    return re.sub(r"\s", "", body)
 
 
 def test_a_message_is_seen_as_it_arrives_and_is_not_received_by_looking(

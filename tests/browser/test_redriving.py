@@ -73,6 +73,28 @@ def test_an_endpoint_that_is_still_broken_gets_ten_and_no_more(
     assert came(webhook, GOOD) == good_orders()
 
 
+def test_a_cancelled_redrive_leaves_the_rest_in_order(
+    screen: Screen, sns: Sns, server: Server, webhook: Webhook
+) -> None:
+    dead = dead_orders(sns, server, webhook)
+    before = waiting(server, dead)
+    screen.open(f"{server.url}/")
+    screen.press("Look")
+    screen.press(f"Redrive all {GOOD}")
+    screen.click("input[value=steady]")
+    screen.fill("input[name=rate]", "2")
+    screen.press("Start in 5 seconds")
+    server.advance(8)
+    screen.press("Cancel:")
+    server.advance(1)
+    screen.wait_for("cancelled", "#state")
+    moved = int(screen.text("#moved"))
+    assert 0 < moved < GOOD
+    left = waiting(server, dead)
+    assert left == before[:BAD] + before[BAD + moved :]
+    assert sorted(came(webhook, moved) + left[BAD:]) == good_orders()
+
+
 def test_a_redrive_goes_on_after_the_tab_is_closed_and_the_server_killed(
     screen: Screen, webhook: Webhook, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from redrive.protocols.aws.call import Facade
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
+from redrive.server.hosts import known_hosts
 from redrive.settings import origins_of
 
 
@@ -36,6 +37,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         bodies_shown=settings.console_bodies == "shown",
         needs_sign_in=settings.auth == "required",
         public_url=settings.public_url,
+        is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
     )
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
     nodes = _nodes(core)

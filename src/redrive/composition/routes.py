@@ -18,12 +18,11 @@ from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.exposition import Exposition
 from redrive.server.guard import BrowserGuard
-from redrive.server.hosts import KnownHosts
+from redrive.server.hosts import known_hosts
 from redrive.server.redriving import PATH as DEAD_LETTER_PATH
 from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
 from redrive.server.scraping import Scrapers
-from redrive.settings import read_hosts
 
 
 def make_router(
@@ -57,7 +56,7 @@ def make_router(
     for extension in extensions:
         paths |= extension.paths
         protocols += extension.protocols
-    guard = BrowserGuard(_hosts(core), core.refusals)
+    guard = BrowserGuard(known_hosts(core.settings), core.refusals)
     required = core.settings.auth == "required"
     return Router(
         _control(core, extensions, sorted(services), time, provision, guard, exposition),
@@ -95,11 +94,6 @@ def _console_path(core: Core) -> str:
     """The web console's path as browsers see it; empty: it is off."""
     prefix = urlsplit(core.settings.public_url).path.rstrip("/")
     return "" if core.settings.console == "off" else f"{prefix}{CONSOLE_PATH}/"
-
-
-def _hosts(core: Core) -> KnownHosts:
-    public = urlsplit(core.settings.public_url).hostname
-    return KnownHosts([*read_hosts(core.settings.allow_hosts), *([public] if public else [])])
 
 
 def _control(

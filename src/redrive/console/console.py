@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -29,6 +29,7 @@ _QUERY_CHARS_MAX: Final = 8000
 _MEMO_MS: Final = 1000
 _MEMO_SHARE_MS: Final = 500  # for each second until a page asks again: fifty who look cost as two
 _MEMO_PAGES_MAX: Final = 256
+_HOST_SHOWN_MAX: Final = 100
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request-Type"}
 
 
@@ -41,12 +42,14 @@ class ConsoleOptions:
         bodies_shown: Whether messages' bodies are shown.
         needs_sign_in: Whether visitors have to prove who they are.
         public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
+        is_own_host: True for a Host header that is answered; None: any is, since nobody said how browsers come here.
     """
 
     writes: bool
     bodies_shown: bool
     needs_sign_in: bool
     public_url: str = ""
+    is_own_host: Callable[[str], bool] | None = None
 
 
 class Console:
@@ -87,6 +90,9 @@ class Console:
         )
 
     async def _answer(self, request: Request) -> Response:
+        is_own_host = self._options.is_own_host
+        if is_own_host is not None and not is_own_host(request.host):
+            return _misdirected(request.host)
         path = request.path.removeprefix(PATH)
         if path == "":
             return _moved(f"{self._base}/")
@@ -235,6 +241,13 @@ def _unless_known(request: Request, tag: str, response: Response) -> Response:
     if request.headers.get("hx-ptag") == tag:
         return Response(304, b"", _HTML, response.headers)
     return response
+
+
+def _misdirected(host: str) -> Response:
+    """The answer to a request for a host that is not this server's (RFC 9110, 15.5.20)."""
+    shown = "".join(char for char in host[:_HOST_SHOWN_MAX] if char.isprintable())
+    told = f"The console does not answer as {shown}: it is at the server's --public-url, or at what --allow-hosts names."
+    return Response(421, told.encode(), "text/plain; charset=utf-8", _NO_STORE)
 
 
 def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -7,6 +7,9 @@ for. So a server that believes everybody answers to names alone that no page on 
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
+
+from redrive.settings import Settings, read_hosts
 
 #: Names that nobody can register: RFC 6761's for this machine and for tests, and ICANN's for private networks, which
 #: Docker Desktop, Podman and Lima use for the machine that a container runs on (`host.docker.internal`).
@@ -56,6 +59,12 @@ class KnownHosts:
         return (
             "." not in name or _is_address(name) or _ANY in self._names or f".{name}".endswith(self._endings)
         )
+
+
+def known_hosts(settings: Settings) -> KnownHosts:
+    """The hosts of a server: those that its settings name, and that of its public URL."""
+    public = urlsplit(settings.public_url).hostname
+    return KnownHosts([*read_hosts(settings.allow_hosts), *([public] if public else [])])
 
 
 def name_of(host: str) -> str:
