@@ -9,7 +9,7 @@ from redrive.settings import Settings
 from tests.browser.screen import Screen
 from tests.console.services import make_services, service_pages
 from tests.console.test_event_grid import PAGE, subscribed
-from tests.console.world import PLACE, URL, Visitor, make_world, pages_of
+from tests.console.world import PLACE, ROOM, URL, Visitor, make_world, pages_of
 
 KEY: Final = ("AKIAAUDITOR", "a-secret-of-forty-characters,or-nearly-so")
 #: In every body, log line and variable: nowhere where bodies are hidden.
@@ -43,7 +43,7 @@ async def _make(store: str) -> Made:
         services = await make_services(visitor)
         await subscribed(visitor)
         await server.core.keyring.add(chosen_access_key(PLACE.account, *KEY, 0))
-        return Made([*pages_of(world, seqs[0]), *service_pages(services), PAGE], seqs[0])
+        return Made([*pages_of(world, seqs[0]), *service_pages(services), f"{ROOM}/views", PAGE], seqs[0])
 
 
 def sign_in(screen: Screen) -> None:

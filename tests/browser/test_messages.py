@@ -2,7 +2,11 @@
 
 import re
 import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from tests.browser.dying import BAD, came, dead_orders, order, waiting
@@ -53,16 +57,18 @@ def test_a_mended_order_is_there_once_whenever_the_server_is_killed(
         workbench = f"{server.url}/_redrive/console/{ACCOUNT}/{REGION}/dead-letters/{dead.name}"
         before = waiting(server, dead)
         mended = _edited(screen, workbench)
-        server.process.send_signal(signal.SIGSTOP)  # the form is on its way, and nobody has read it
-        screen.click("button[value=replace]")
-        server.kill()
+        server.process.send_signal(signal.SIGSTOP)
+        with _pressing(screen):
+            while not _is_unread(server):  # the form has arrived, and nobody has read it
+                pass
+            server.kill()
         server.start()
         assert waiting(server, dead) == before
         assert webhook.is_idle
         mended = _edited(screen, workbench)
-        screen.click("button[value=replace]")
-        sent = webhook.next()  # it has left its queue, and its endpoint is about to answer
-        server.kill()
+        with _pressing(screen):
+            sent = webhook.next()  # it has left its queue, and its endpoint is about to answer
+            server.kill()
         server.start()
         server.advance(120)  # past the lease of who pushed it
         assert _plain(sent.document["Message"]) == mended
@@ -71,8 +77,31 @@ def test_a_mended_order_is_there_once_whenever_the_server_is_killed(
         assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
         screen.open(f"{workbench.partition('/dead-letters')[0]}/messages/{sent.document['MessageId']}")
         screen.wait_for("Nothing of it stands in any queue or backlog here")
-        assert all("ERR_" in each for each in screen.complaints())
+        assert [each for each in screen.complaints() if "ERR_" not in each and "htmx:error" not in each] == []
         screen.leave()
+
+
+@contextmanager
+def _pressing(screen: Screen) -> Iterator[None]:
+    """Press the last button in a thread beside a block, which kills the server, and return when the browser knows.
+
+    The driver waits for the page that comes of it, and a browser sends a form a second time whose connection is lost.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        pressed = beside.submit(screen.click, "button[value=replace]")
+        yield
+        pressed.result()
+    screen.until(lambda: "ERR_" in screen.text("body") or "was sent with its new body" in screen.text("body"))
+
+
+def _is_unread(server: Server) -> bool:
+    """True while bytes lie at the server that it has not read (Linux: rx_queue of its connections)."""
+    port = f":{int(server.url.rpartition(':')[2]):04X}"
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return any(row[1].endswith(port) and row[3] == _ESTABLISHED and row[4][-8:] != "0" * 8 for row in rows)
+
+
+_ESTABLISHED: Final = "01"
 
 
 def _edited(screen: Screen, workbench: str) -> str:
@@ -101,6 +130,7 @@ def test_a_message_is_seen_as_it_arrives_and_is_not_received_by_looking(
     screen.wait_for("first")
     screen.click("#live-switch")
     assert screen.text("#live-switch") == "Paused"
+    screen.pass_time(10)  # what was asked before is answered now
     asked = screen.requests()
     queue.send("second")
     screen.pass_time(10)
