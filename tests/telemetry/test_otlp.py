@@ -1,5 +1,6 @@
 """Traces and metrics at a collector, and what they say of messages and requests."""
 
+import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.metrics.export import Metric, MetricExportResult, MetricsData
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -21,8 +23,10 @@ from opentelemetry.trace import StatusCode
 from redrive.engine.facts import Undelivered
 from redrive.model.delivery import Outcome
 from redrive.protocols.http import Request, Response
+from redrive.runtime.simulated import SimulatedClock
 from redrive.server.request_spans import RequestSpans
 from redrive.settings import Settings, SettingsInvalid
+from redrive.telemetry.otlp.exporter import EVERY_MS, OtlpExporter
 from redrive.telemetry.otlp.spans import AttemptSpans, TraceIds
 from tests.services.server import serving
 from tests.telemetry.facts import ACCEPTED, FAILED, attempted
@@ -116,6 +120,36 @@ def test_a_collector_that_is_away_holds_nobody_up(collector: Collector) -> None:
         client(server.url, "sqs").create_queue(QueueName="billing")
         assert server.stop() == 0
         assert "otlp.metrics_not_taken" in server.log.read_text()
+
+
+async def test_metrics_that_cannot_be_read_once_are_sent_a_minute_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, sent = SimulatedClock(), asyncio.Event()
+    exporter = OtlpExporter("http://127.0.0.1:1", {}, clock)
+    loop, reads = asyncio.get_running_loop(), iter([ValueError("unreadable")])
+
+    def read(_: int) -> list[Metric]:
+        if (error := next(reads, None)) is not None:
+            raise error
+        return []
+
+    def export(_: MetricsData) -> MetricExportResult:
+        loop.call_soon_threadsafe(sent.set)
+        return MetricExportResult.SUCCESS
+
+    async def quiet() -> None:
+        return None
+
+    monkeypatch.setattr(exporter._metrics, "export", export)
+    exporter.start(read)
+    for _ in range(2):
+        await asyncio.sleep(0)
+        await clock.advance(EVERY_MS, quiet)
+    async with asyncio.timeout(30):
+        await sent.wait()
+    assert "otlp.metrics_not_sent" in caplog.text
+    await exporter.close()
 
 
 @pytest.mark.parametrize("url", ["collector:4318", "ftp://collector", "http://", "http://collector?x=1"])

@@ -83,13 +83,18 @@ class OtlpExporter:
             await self._send()
 
     async def _send(self) -> None:
-        """Send the metrics; what a collector does not take is told, and comes with the next ones: all are totals."""
-        metrics = list(self._read(self._clock.now()))
-        of_scope = ScopeMetrics(_SCOPE, metrics, "")
-        whole = MetricsData([ResourceMetrics(self._resource, [of_scope], "")])
-        result = await asyncio.to_thread(self._metrics.export, whole)
+        """Send the metrics; those that a collector does not take come with the next ones, for all are totals."""
+        try:
+            result = await asyncio.to_thread(self._metrics.export, self._measured())
+        except Exception:  # a fault of ours must not end the metrics of a node
+            logger.exception("otlp.metrics_not_sent: they are sent again in a minute")
+            return
         if result is not MetricExportResult.SUCCESS:
             logger.warning("otlp.metrics_not_taken: they are sent again in a minute")
+
+    def _measured(self) -> MetricsData:
+        metrics = list(self._read(self._clock.now()))
+        return MetricsData([ResourceMetrics(self._resource, [ScopeMetrics(_SCOPE, metrics, "")], "")])
 
 
 def _nothing(_: int) -> Sequence[Metric]:
