@@ -98,6 +98,9 @@ def test_patches_reach_what_the_console_and_terraform_patch(gateway: Gateways) -
     stage = client.update_stage(restApiId=api, stageName="prod", patchOperations=operations)
     assert stage["variables"] == {"colour": "red"}
     assert stage["accessLogSettings"] == {"destinationArn": group, "format": "$context.requestId"}
+    others = {**operations[1], "value": group.replace(ACCOUNT, "999999999999")}
+    at = {"restApiId": api, "stageName": "prod"}
+    assert gateway.refused("update_stage", **at, patchOperations=[others])[0] == "BadRequestException"
     assert stage["methodSettings"]["*/*"]["throttlingRateLimit"] == 7.5
     assert stage["methodSettings"]["cars/GET"]["metricsEnabled"] is True
     gone = [{"op": "remove", "path": "/*/*"}, {"op": "remove", "path": "/accessLogSettings"}]

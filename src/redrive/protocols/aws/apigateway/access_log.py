@@ -38,7 +38,7 @@ class AccessLog:
             now: The moment of the answer (ms).
         """
         group = group_of((settings or {}).get("destinationArn") or "")
-        if settings is None or group is None:
+        if settings is None or group is None or group.account != exchange.place.account:
             return
         context = exchange.context()
         context |= {
@@ -57,7 +57,22 @@ class AccessLog:
         self._sink.write(group, self._stream, now, line)
 
 
+def refusal_of(arn: str, account: str) -> str:
+    """The reason why requests to an API cannot be logged to a destination; empty: they can.
+
+    Args:
+        arn: Of the destination.
+        account: The API's: nobody writes to the groups of another.
+    """
+    group = group_of(arn)
+    if group is None:
+        return f"Redrive does not offer access logs to {arn}; it writes them to groups of CloudWatch Logs."
+    if group.account != account:
+        return f"Invalid ARN specified in the request. {arn} belongs to another account."
+    return ""
+
+
 def group_of(arn: str) -> ResourceName | None:
-    """The log group of an ARN; None: it is none."""
+    """The log group of an ARN; None: it is not the ARN of one."""
     found = _GROUP.fullmatch(arn)
     return None if found is None else ResourceName(found[2], found[1], found[3])
