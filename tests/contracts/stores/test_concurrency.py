@@ -18,16 +18,11 @@ GROUPS = ("a", "b", "c")
 
 
 @pytest.fixture(autouse=True)
-def nobody_waits_in_a_circle(
-    caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
-) -> Iterator[None]:
-    """A deadlock would be survived, after a second: here it is a failure. Citus ends some who wait."""
+def nobody_waits_in_a_circle(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A deadlock would be survived, after a second: here it is a failure."""
     with caplog.at_level(logging.WARNING, "redrive.stores.postgres"):
         yield
-    told = [record.getMessage() for record in (*caplog.get_records("call"), *caplog.records)]
-    if request.node.callspec.params.get("shared_database") == "citus":
-        told = [message for message in told if not message.startswith("store.rolled_back")]
-    assert told == []
+    assert [record.getMessage() for record in (*caplog.get_records("call"), *caplog.records)] == []
 
 
 @pytest.fixture

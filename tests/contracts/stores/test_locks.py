@@ -20,6 +20,11 @@ WAITING = (
 )
 # A shard's rows are waited for on its node.
 WAITING_ANYWHERE = f"SELECT sum(result::bigint) FROM run_command_on_all_nodes($${WAITING}$$)"
+# A transaction keeps these of each table that it has read.
+READ_BY_WAITERS = """
+    SELECT count(*) FROM pg_locks w JOIN pg_locks r USING (pid) JOIN pg_class c ON c.oid = r.relation
+    WHERE w.locktype = 'advisory' AND NOT w.granted AND c.relnamespace = 'public'::regnamespace
+"""
 
 
 class OtherHand:
@@ -53,6 +58,11 @@ class OtherHand:
         """Return when somebody waits for a lock."""
         while not await self._watcher.fetchval(self._waiting):
             pass
+
+    async def tables_read_by_waiters(self) -> int:
+        """The number of tables that transactions have read which wait for a group's lock now."""
+        number: int = await self._watcher.fetchval(READ_BY_WAITERS)
+        return number
 
 
 @pytest.fixture
@@ -112,6 +122,7 @@ WAITING_VERBS: dict[str, Verb] = {
     "send to a fair group": lambda queues: queues["plain"].send("b", group="g"),
     "claim an ordered group": lambda queues: queues["fifo"].claim(LAPSE),
     "claim a fair group's turn": lambda queues: queues["plain"].claim(),
+    "claim at a pace": lambda queues: queues["fifo"].claim(LAPSE, rate_max=10),
     "settle in order": settle_fifo,
     "extend in order": extend_fifo,
     "repeat an attempt": repeat_attempt,
@@ -131,7 +142,7 @@ async def test_every_verb_that_touches_a_group_waits_for_its_lock(
     for queue in queues.values():
         await other.lock(queue, "g")
     async with waited_for(other, WAITING_VERBS[name](queues)):
-        pass
+        assert await other.tables_read_by_waiters() == 0  # it begins with its locks
 
 
 @pytest.mark.parametrize("how", ["claim", "settle", "lead to", "move"])
@@ -149,7 +160,7 @@ async def test_entering_a_group_of_another_queue_waits_for_its_lock(
         "move": lambda: fifo.move(LAPSE, destination=dead.target),
     }
     async with waited_for(other, calls[how]()):
-        pass
+        assert await other.tables_read_by_waiters() == 0
     assert bodies(await dead.peek()) == ["a"]
 
 

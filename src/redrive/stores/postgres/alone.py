@@ -40,29 +40,29 @@ _BEGIN_PACE: Final = "INSERT INTO paces (queue_id, next_us) VALUES ($1, 0) ON CO
 _KEEP_PACE: Final = "UPDATE paces SET next_us = $2 WHERE queue_id = $1"
 
 
-async def fill(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Claimed:
-    """Fill one order in a transaction; `may_wait` is for the first of its orders, see `rows.GroupLocks`."""
+async def fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+    """Fill one order in the transaction that begins with these locks."""
     if request.attempt_id:
-        repeated = await _repeat(connection, request, may_wait=may_wait)
+        repeated = await _repeat(connection, request, locks)
         if repeated:
             return Claimed(repeated)
-        may_wait = False
-    claimed = await _fill_at_pace(connection, request, may_wait=may_wait)
+    claimed = await _fill_at_pace(connection, request, locks)
     if request.attempt_id and claimed.deliveries:
         await _remember(connection, request, claimed.deliveries)
     return claimed
 
 
-async def _fill_at_pace(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Claimed:
-    """Claim no faster than the queue's pace, if it has one."""
+async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+    """Claim no faster than the queue's pace, if it has one: its row is locked after the groups, as all rows are."""
     if request.rate_max is None:
-        return await _fill(connection, request, may_wait=may_wait)
+        return await _fill(connection, request, locks)
+    await Filling(connection, [request], locks).lock_front()
     pace = Pace(request.rate_max, await _locked_pace(connection, request.queue_id))
     request.limit = min(request.limit, pace.allowed(request.now))
     wait_until = pace.wait_until(request.now)
     if wait_until is not None:
         return Claimed(next_at=wait_until)
-    claimed = await _fill(connection, request, may_wait=may_wait)
+    claimed = await _fill(connection, request, locks)
     if claimed.deliveries:
         await connection.execute(
             _KEEP_PACE, request.queue_id, pace.after(len(claimed.deliveries), request.now)
@@ -78,22 +78,20 @@ async def _locked_pace(connection: Connection, queue_id: int) -> int:
     return next_us or 0
 
 
-async def _fill(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> Claimed:
-    filling = Filling(connection, [request], may_wait=may_wait)
+async def _fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+    filling = Filling(connection, [request], locks)
     await filling.fill()
     return filling.shares[0].claimed
 
 
-async def _repeat(connection: Connection, request: ClaimRequest, *, may_wait: bool) -> list[Delivery]:
+async def _repeat(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> list[Delivery]:
     """The deliveries an earlier claim of the same attempt got, its lease begun anew, if all are as it left them."""
     remembered = await connection.fetchrow(_ATTEMPT, request.queue_id, request.attempt_id, request.now)
     if remembered is None:
         return []
     token, available_at, seqs = remembered
     groups = {(request.queue_id, name) for name in await rows.groups_of(connection, request.queue_id, seqs)}
-    if may_wait:
-        await rows.lock_groups(connection, groups)
-    elif groups != await rows.try_groups(connection, groups):
+    if not await locks.lock({seqs[0]: groups}):
         return []
     found = await connection.fetch(_UNCHANGED, request.queue_id, seqs, token, available_at)
     if len(found) != len(seqs):

@@ -147,20 +147,22 @@ def _nothing(next_at: int | None, now: int) -> Claimed | None:
 async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
     """Fill orders that are alike in all, those for attempts and from paced queues one by one, in one transaction."""
     first = requests[0]
-    async with connection.transaction():
+    async with rows.GroupLocks(connection) as locks:
         if first.claims_nothing:
-            return [Filled(await _send_on(connection, request), was_ordinary=False) for request in requests]
+            return [
+                Filled(await _send_on(connection, request, locks), was_ordinary=False) for request in requests
+            ]
         if first.attempt_id or first.rate_max is not None:
             return [
-                Filled(await alone.fill(connection, request, may_wait=request is first), was_ordinary=False)
+                Filled(await alone.fill(connection, request, locks), was_ordinary=False)
                 for request in requests
             ]
-        filling = Filling(connection, requests)
+        filling = Filling(connection, requests, locks)
         await filling.fill()
         return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
 
 
-async def _send_on(connection: Connection, request: ClaimRequest) -> Claimed:
-    filling = Filling(connection, [request])
+async def _send_on(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
+    filling = Filling(connection, [request], locks)
     await filling.send_on()
     return filling.shares[0].claimed

@@ -21,8 +21,8 @@ from redrive.stores.postgres.connecting import TURNED_AWAY, connect, describe
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Citus looks for deadlocks over all nodes and, where many wait for the same group, ends one of them several times in a
-# row, three of which a test has seen. A PostgreSQL alone has no reason to.
+# Our transactions do not wait for each other in a circle (`rows`). Those of other programs may be part of one, and Citus may
+# see one where there is none: it ends the same call several times in a row, then.
 _DEADLOCK_TRIES: Final = 10
 
 # Only the ways that statements are written for, and plans made without the values: see `reaching`.

@@ -62,17 +62,21 @@ class Filling:
     """
 
     def __init__(
-        self, connection: Connection, requests: Sequence[ClaimRequest], *, may_wait: bool = True
+        self, connection: Connection, requests: Sequence[ClaimRequest], locks: rows.GroupLocks
     ) -> None:
         self._connection = connection
         self._order = requests[0]  # of what is alike in all of them
         self._now = max(request.now for request in requests)
         self._tokens = [request.token for request in requests]
-        self._locks = rows.GroupLocks(connection, may_wait=may_wait)
+        self._locks = locks
         self._more = True  # whether another pass may find more
         self._removed = 0
         self.shares = [ClaimShare(request) for request in requests]
         self.ordinary = True
+
+    async def lock_front(self) -> None:
+        """Begin with the locks of the groups that stand at the front of the line."""
+        await self._lock(await self._front(self._order.limit))
 
     async def fill(self) -> None:
         """Claim for all of the orders."""
@@ -106,7 +110,7 @@ class Filling:
 
     async def _pass(self, room: int, window: int) -> None:
         queue_id = self._order.queue_id
-        front = await self._connection.fetch(_LINE, queue_id, self._now, self._tokens, window)
+        front = await self._front(window)
         free = await self._lock(front)
         line = await rows.due(self._connection, queue_id, free, self._now)
         followers, all_followers = await self._followers(line, room)
@@ -114,6 +118,12 @@ class Filling:
         plan = give_out(self.shares, line, followers, self._now)
         await self._apply(plan)
         self._more = bool(len(front) == window or len(line) < len(front) or plan.removed or not all_followers)
+
+    async def _front(self, window: int) -> list[Any]:
+        found: list[Any] = await self._connection.fetch(
+            _LINE, self._order.queue_id, self._now, self._tokens, window
+        )
+        return found
 
     async def _lock(self, front: Sequence[Any]) -> list[int]:
         """Lock the groups at the front of the line; the places of those deliveries that may be touched now."""

@@ -33,21 +33,21 @@ _OF_GROUP: Final = (
 
 async def move(connection: Connection, request: MoveRequest) -> Moved:
     """Send waiting deliveries of a queue onwards, oldest first; see `MoveRequest`."""
-    async with connection.transaction():
-        return await _Moving(connection, request).move()
+    async with rows.GroupLocks(connection) as locks:
+        return await _Moving(connection, request, locks).move()
 
 
 class _Moving:
     """One batch on its way."""
 
-    def __init__(self, connection: Connection, request: MoveRequest) -> None:
+    def __init__(self, connection: Connection, request: MoveRequest, locks: rows.GroupLocks) -> None:
         self._connection = connection
         self._order = request
         self._origins = None if request.destination is not None else list(request.origins)
         self._ids = iter(request.message_ids)
         self._per_queue: Counter[int] = Counter()
         self._became: dict[int, MovedTo] = {}
-        self._locks = rows.GroupLocks(connection)
+        self._locks = locks
 
     async def move(self) -> Moved:
         request = self._order

@@ -7,14 +7,20 @@ behind (both `pass_turns`). Between looking at a group and changing it another n
     Whoever gives, takes or passes a turn, and whoever touches a delivery of an ordered queue that has a group,
     holds the group's lock until its transaction ends.
 
-A transaction takes its first locks all at once, in ascending order (`lock_groups`), before it locks a row; later ones
-it takes only if they are free (`try_groups`). So nobody waits in a circle. Deliveries without a group pay nothing.
+A transaction begins with its first locks, all at once and in ascending order (`lock_groups`); later ones it takes only if
+they are free (`try_groups`). So nobody waits in a circle. Deliveries without a group pay nothing.
+
+The groups to be locked are looked up before the transaction begins, since Citus numbers a transaction when it first
+touches a distributed table. Its search for deadlocks takes all transactions without a number for a single one: if those
+with a number waited for the same locks, it would see them wait for each other in a circle, and end some of them.
 """
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from operator import attrgetter
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from asyncpg import Connection
 
@@ -131,21 +137,35 @@ async def try_groups(connection: Connection, groups: Iterable[Group]) -> Groups:
 
 
 class GroupLocks:
-    """The locks of one transaction that passes along a line: the first are waited for, later ones taken if free."""
+    """A transaction that passes along a line: it begins with its first locks, which it waits for; later ones if free."""
 
-    def __init__(self, connection: Connection, *, may_wait: bool = True) -> None:
-        """Begin without any; `may_wait` is for a transaction that has no locks yet."""
+    def __init__(self, connection: Connection) -> None:
+        """Begin nothing yet."""
         self._connection = connection
-        self._may_wait = may_wait
+        self._transaction = AsyncExitStack()
+        self._has_begun = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commit, or roll back where something went wrong, if anything was begun."""
+        await self._transaction.__aexit__(kind, error, traceback)
 
     async def lock(self, needed: Mapping[int, Groups]) -> list[int]:
         """Lock what is needed for each of these places; those that may be touched now."""
         groups = {group for wanted in needed.values() for group in wanted}
-        if self._may_wait:
-            self._may_wait = False
-            await lock_groups(self._connection, groups)
-        else:
+        if self._has_begun:
             groups = await try_groups(self._connection, groups)
+        else:
+            await self._transaction.enter_async_context(self._connection.transaction())
+            self._has_begun = True
+            await lock_groups(self._connection, groups)
         return [seq for seq, wanted in needed.items() if wanted <= groups]
 
 

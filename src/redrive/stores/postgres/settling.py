@@ -112,8 +112,9 @@ class Settler:
     async def _settle(self, connection: Connection, calls: Sequence[Ends]) -> list[list[Settled]]:
         ends = _first_ends(calls)
         settling = _Settling(connection, calls[0].queue_id, ordered=calls[0].ordered)
+        groups = await settling.groups(ends)
         async with connection.transaction():
-            await settling.lock(ends)
+            await rows.lock_groups(connection, groups)
             await settling.remove([end for end in ends if _is_removal(end.one)])
             await settling.retry([end for end in ends if end.one.outcome is Outcome.RETRY])
             await settling.send_on([end for end in ends if end.one.target is not None])
@@ -131,9 +132,9 @@ class Settler:
             for seq, token, until in call.claims
         ]
         fence = Fence(connection, queue_id)
+        groups = await _groups_in(connection, {queue_id}, queue_id, held) if ordered else ()
         async with connection.transaction():
-            if ordered:
-                await rows.lock_groups(connection, await _groups_in(connection, {queue_id}, queue_id, held))
+            await rows.lock_groups(connection, groups)
             await fence.meet(_EXTEND, held, until=True)
         if any(until <= call.now for call in calls for *_, until in call.claims):
             self._notices.arrived(queue_id)
@@ -211,7 +212,8 @@ class _Settling:
         self.fence = Fence(connection, queue_id)
         self.news: set[int] = set()
 
-    async def lock(self, ends: Sequence[_End]) -> None:
+    async def groups(self, ends: Sequence[_End]) -> rows.Groups:
+        """The groups to be locked."""
         queues = {end.one.target.queue_id for end in ends if end.one.target}
         if self._ordered:
             queues.add(self._queue_id)
@@ -219,7 +221,7 @@ class _Settling:
         if queues:
             held = [end.held for end in ends]
             groups |= await _groups_in(self._connection, queues, self._queue_id, held)
-        await rows.lock_groups(self._connection, groups)
+        return groups
 
     async def remove(self, ends: Sequence[_End]) -> None:
         for record in await self.fence.meet(_DELETE, [end.held for end in ends]):

@@ -43,8 +43,7 @@ _FORGET_PACE: Final = "DELETE FROM paces WHERE queue_id = $1 AND next_us <= $2"
 
 async def purge(connection: Connection, queue_id: int, seq_max: int, limit: int) -> int:
     """Remove the `limit` oldest deliveries, claimed or not, that arrived no later than `seq_max`."""
-    async with connection.transaction():
-        return await _remove(connection, queue_id, await connection.fetch(_OLDEST, queue_id, seq_max, limit))
+    return await _remove(connection, queue_id, await connection.fetch(_OLDEST, queue_id, seq_max, limit))
 
 
 async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
@@ -53,9 +52,9 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
     The oldest by arrival is the oldest by age, but for dead letters, which bring their age along: one of them
     behind the window goes when it comes to the front, or when somebody tries to claim it.
     """
+    expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
+    gone = await _remove(connection, queue_id, expired)
     async with connection.transaction():
-        expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
-        gone = await _remove(connection, queue_id, expired)
         forgotten = [
             await _forget(connection, statement, queue_id, moment, limit)
             for statement, moment in (
@@ -76,11 +75,11 @@ async def _forget(connection: Connection, statement: str, queue_id: int, moment:
 async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -> int:
     if not going:
         return 0
-    groups = {(queue_id, name) for _, name in going if name is not None}
-    await rows.lock_groups(connection, groups)
     seqs = [seq for seq, _ in going]
-    await rows.hold(connection, queue_id, seqs)
-    gone = await connection.fetch(_DELETE, queue_id, seqs)
-    left = [name for place, name in gone if place == LinePosition.HEAD and name is not None]
-    await rows.pass_turns(connection, queue_id, left)
+    async with connection.transaction():
+        await rows.lock_groups(connection, {(queue_id, name) for _, name in going if name is not None})
+        await rows.hold(connection, queue_id, seqs)
+        gone = await connection.fetch(_DELETE, queue_id, seqs)
+        left = [name for place, name in gone if place == LinePosition.HEAD and name is not None]
+        await rows.pass_turns(connection, queue_id, left)
     return len(gone)
