@@ -129,6 +129,28 @@ async def test_each_call_ends_though_the_database_says_nothing(wire: Wire, queue
     await works_again(queue)
 
 
+WORKER_AWAY = """
+    DO $$ BEGIN
+        RAISE EXCEPTION 'connection to the remote node worker:5432 failed' USING ERRCODE = 'connection_failure';
+    END $$
+"""
+
+
+async def test_a_worker_of_the_cluster_that_is_away_costs_no_session(
+    shared_home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Citus says it: the statement fails, and the session on the coordinator goes on."""
+    store = await shared_home.open()
+    assert isinstance(store, PostgresStore)
+    before = await store._connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="a node of the database's cluster did not answer"):
+            await store._connections.run(lambda connection: connection.execute(WORKER_AWAY))
+    after = await store._connections.run(lambda connection: connection.fetchval("SELECT pg_backend_pid()"))
+    assert after == before
+    assert [message.split()[0] for message in caplog.messages] == ["store.node_lost"]
+
+
 async def test_a_statement_that_may_have_committed_is_not_repeated(wire: Wire, queue: Bench) -> None:
     await queue.send("answered")  # the next statement is known to the connection, and needs one message
     wire.silence()

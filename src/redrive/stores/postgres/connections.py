@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import asyncpg
 
-from redrive.engine.ports import UNMEASURED, CommitMeter
+from redrive.engine.ports import UNMEASURED, Clock, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.postgres import connecting
 from redrive.stores.postgres.connecting import TURNED_AWAY, connect, describe
@@ -21,8 +21,8 @@ from redrive.stores.postgres.connecting import TURNED_AWAY, connect, describe
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Our transactions do not wait for each other in a circle (`rows`). Those of other programs may be part of one, and Citus may
-# see one where there is none: it ends the same call several times in a row, then.
+# Our transactions do not wait for each other in a circle (`rows`). Those of other programs may be part of one, and Citus
+# may see one where there is none: then it ends the same call several times in a row.
 _DEADLOCK_TRIES: Final = 10
 
 # Only the ways that statements are written for, and plans made without the values: see `reaching`.
@@ -57,6 +57,7 @@ LOST: Final = (
     asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
     asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
 )
+_NODE_LOST_MS: Final = 10_000  # between two lines that say so
 _ROLLED_BACK: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
@@ -78,9 +79,12 @@ async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
 class Connections:
     """At most so many connections, shared by whoever has something to do."""
 
-    def __init__(self, url: str, name: str, number: int, meter: CommitMeter = UNMEASURED) -> None:
+    def __init__(
+        self, url: str, clock: Clock, name: str, number: int, meter: CommitMeter = UNMEASURED
+    ) -> None:
         """Name the database; nothing is connected yet. The meter is for those who commit on these connections."""
         self._url = url
+        self._clock = clock
         self.meter = meter
         self._name = name
         self._room = asyncio.Semaphore(number)
@@ -91,6 +95,7 @@ class Connections:
             False  # a database that was never there cannot be lost: who opens the store hears of it
         )
         self._lost = False
+        self._node_lost_told_at = -_NODE_LOST_MS
         self._is_citus: bool | None = None  # not asked yet
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -148,6 +153,8 @@ class Connections:
             except TURNED_AWAY as error:
                 raise self._unavailable(error, "no connection to the database can be made") from error
             except LOST as error:
+                if _is_of_another_node(error):
+                    raise self._node_unavailable(error) from error
                 raise self._unavailable(error) from error
             except asyncpg.PostgresError as error:
                 raise _not_taken(error) from error
@@ -166,9 +173,10 @@ class Connections:
             try:
                 yield connection
             except BaseException as error:
-                if not isinstance(error, asyncpg.PostgresError | RedriveError) or isinstance(error, LOST):
+                lost = isinstance(error, LOST) and not _is_of_another_node(error)
+                if lost or not isinstance(error, asyncpg.PostgresError | RedriveError):
                     connection.terminate()  # in the midst of something: nobody knows what it would answer next
-                if isinstance(error, LOST):
+                if lost:
                     self._forget_others()
                 raise
             finally:
@@ -211,11 +219,26 @@ class Connections:
             logger.error("store.lost error=%s: calls fail until the database answers again", describe(error))
         return StoreUnavailable(f"{what}: {describe(error)}")
 
+    def _node_unavailable(self, error: Exception) -> StoreUnavailable:
+        now = self._clock.now()
+        if now >= self._node_lost_told_at + _NODE_LOST_MS:
+            self._node_lost_told_at = now
+            logger.error(
+                "store.node_lost error=%s: calls for its queues fail until it answers", describe(error)
+            )
+        return StoreUnavailable(f"a node of the database's cluster did not answer: {describe(error)}")
+
     def _back(self) -> None:
         self._reached = True
         if self._lost:
             self._lost = False
             logger.warning("store.back: the database answers again")
+
+
+def _is_of_another_node(error: BaseException) -> bool:
+    """True if the session goes on, and a worker that Citus asked on its behalf did not answer."""
+    behind = asyncpg.PostgresConnectionError, asyncpg.exceptions.OperatorInterventionError
+    return isinstance(error, behind) and error.severity_en == "ERROR"
 
 
 def _not_taken(error: asyncpg.PostgresError) -> NotTaken:

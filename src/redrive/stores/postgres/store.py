@@ -89,7 +89,7 @@ class PostgresStore(TelemetryVerbs):
             meter: Measures calls that go together, from the statement to the end of its transaction.
         """
         name = session_name(node)
-        self._connections = Connections(url, name, connections, meter)
+        self._connections = Connections(url, clock, name, connections, meter)
         self._notices = Notices(url, clock, name)
         self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
         self._special = Lanes(self._connections, arriving.enqueue, 1)
