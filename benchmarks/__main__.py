@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks import (
     alarms,
     backlog,
+    citus,
     console,
     encryption,
     event_grid,
@@ -60,6 +61,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "transfer": transfer.counters,
     "upgrade": upgrade.counters,
     "console": console.counters,
+    "citus": citus.counters,
 }
 
 

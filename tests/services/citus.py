@@ -48,6 +48,17 @@ class CitusCluster:
         finally:
             blocking(self._drop(name))
 
+    @contextmanager
+    def plain_database(self) -> Iterator[str]:
+        """The URL of an empty database that is on the coordinator alone, and knows nothing of the cluster."""
+        name = next(self._names)
+        blocking(self._drop(name))
+        blocking(_execute(self._nodes[0], f"CREATE DATABASE {name} TEMPLATE template0"))
+        try:
+            yield _at(self._nodes[0], name)
+        finally:
+            blocking(self._drop(name))
+
     def urls(self, url: str) -> list[str]:
         """The URLs of a database of this cluster on each node, the coordinator first."""
         return [_at(node, urlsplit(url).path.lstrip("/")) for node in self._nodes]
