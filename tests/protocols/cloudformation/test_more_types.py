@@ -1,4 +1,4 @@
-"""Types of Firehose, of filters of logs, and of access keys and instance profiles: made, changed and removed."""
+"""Types of Firehose, of filters of logs, of access keys, instance profiles and mappings: made, changed and removed."""
 
 from typing import Any
 
@@ -132,3 +132,33 @@ async def test_streams_filters_keys_and_profiles_come_change_and_go() -> None:
             stack["StackId"], "DELETE_FAILED"
         )
         assert await _left(at) == [0] * 6
+
+
+async def test_a_mapping_loses_what_its_template_no_longer_says() -> None:
+    def template(team: str, **settings: Any) -> dict[str, Any]:
+        function = {
+            "Runtime": "python3.11",
+            "Handler": "index.handler",
+            "Role": f"arn:aws:iam::{ACCOUNT}:role/r",
+            "Code": {"ZipFile": "def handler(event, context):\n    return 1\n"},
+        }
+        mapping = {"FunctionName": {"Ref": "Function"}, "EventSourceArn": _att("Queue"), **settings}
+        return {
+            "Resources": {
+                "Queue": _of("SQS::Queue"),
+                "Function": _of("Lambda::Function", **function),
+                "Mapping": _of(
+                    "Lambda::EventSourceMapping", **mapping, Tags=[{"Key": "team", "Value": team}]
+                ),
+            }
+        }
+
+    async with stage() as at:
+        filters = {"Filters": [{"Pattern": '{"body": {"paid": [true]}}'}]}
+        await at.create("paid", template("cars", FilterCriteria=filters, BatchSize=3))
+        changed = await at.update("paid", template("vans"))
+        assert changed["StackStatus"] == "UPDATE_COMPLETE", await at.reasons("paid", "UPDATE_FAILED")
+        (mapping,) = (await at.ask("lambda", "ListEventSourceMappings"))["EventSourceMappings"]
+        assert (mapping["BatchSize"], mapping.get("FilterCriteria")) == (10, None)
+        tags = (await at.ask("lambda", "ListTags", Resource=mapping["EventSourceMappingArn"]))["Tags"]
+        assert tags["team"] == "vans"

@@ -85,7 +85,7 @@ class Function(ResourceType):
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
         if "ReservedConcurrentExecutions" in changed:
             await _set_concurrency(ask, name, given, clear=True)
-        await _update_tags(ask, wanted, wanted.arn("lambda", f"function:{name}"))
+        await set_tags(ask, wanted.arn("lambda", f"function:{name}"), wanted.all_tags())
         return _made(wanted, name)
 
     @override
@@ -131,9 +131,10 @@ async def _set_concurrency(
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
 
-async def _update_tags(ask: Ask, wanted: Wanted, arn: str) -> None:
+async def set_tags(ask: Ask, arn: str, wanted: Mapping[str, str]) -> None:
+    """Give a function or an event source mapping these tags, and no others."""
     had = (await ask("lambda", "ListTags", Resource=arn)).get("Tags") or {}
-    new, gone = tag_changes(had, wanted.all_tags())
+    new, gone = tag_changes(had, wanted)
     if new:
         await ask("lambda", "TagResource", Resource=arn, Tags=new)
     if gone:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from redrive.protocols.aws.cloudformation.types.lambda_ import set_tags
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -12,6 +13,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     PutResourceType,
     ResourceType,
     Wanted,
+    cleared,
     pick,
     without_absence,
 )
@@ -57,6 +59,18 @@ _MAPPING: Final = (
 )
 
 
+#: The settings that a mapping has again when its template says nothing more of them.
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "BatchSize": 10,
+    "Enabled": True,
+    "FilterCriteria": {"Filters": []},
+    "FunctionResponseTypes": [],
+    "MaximumBatchingWindowInSeconds": 0,
+    "MetricsConfig": {"Metrics": []},
+    "ScalingConfig": {},
+}
+
+
 class EventSourceMapping(ResourceType):
     """`AWS::Lambda::EventSourceMapping`; its id is what Lambda gives it."""
 
@@ -75,10 +89,12 @@ class EventSourceMapping(ResourceType):
 
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        await ask(
-            "lambda", "UpdateEventSourceMapping", UUID=wanted.physical_id, **_mapping(wanted.properties)
-        )
-        return await self._made(ask, wanted.physical_id)
+        given = wanted.properties
+        params = _mapping({**given, **cleared(before, given, _DEFAULTS)})
+        await ask("lambda", "UpdateEventSourceMapping", UUID=wanted.physical_id, **params)
+        made = await self._made(ask, wanted.physical_id)
+        await set_tags(ask, made.attributes["EventSourceMappingArn"], wanted.all_tags())
+        return made
 
     @override
     async def delete(self, ask: Ask, wanted: Wanted) -> None:

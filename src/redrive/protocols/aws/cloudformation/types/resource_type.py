@@ -231,6 +231,13 @@ def pick(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: properties[name] for name in names if name in properties}
 
 
+def cleared(
+    before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the defaults of those properties that a resource had and its template no longer names."""
+    return {name: value for name, value in defaults.items() if name in before and name not in after}
+
+
 def lowered(name: str) -> str:
     """A property's name as some services call the same: with a small letter first."""
     return name[0].lower() + name[1:]
