@@ -90,3 +90,41 @@ async def test_settings_that_are_not_offered_are_refused_when_they_come_later(
         changed = await at.update("gate", _template("cars", {}, **wanted))
         assert changed["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
         assert refusal in (await at.reasons("gate", "UPDATE_FAILED"))["Stage"]
+
+
+@pytest.mark.asyncio
+async def test_an_http_api_loses_what_its_template_no_longer_says() -> None:
+    function = "arn:aws:lambda:us-east-1:123456789012:function:f"
+
+    def template(api: dict[str, Any], integration: dict[str, Any], staged: dict[str, Any]) -> dict[str, Any]:
+        called = {
+            "IntegrationType": "AWS_PROXY",
+            "IntegrationUri": function,
+            "PayloadFormatVersion": "2.0",
+            **integration,
+        }
+        resources = {
+            "Api": ("Api", {"Name": "Fleet", "ProtocolType": "HTTP", **api}),
+            "Integration": ("Integration", {"ApiId": {"Ref": "Api"}, **called}),
+            "Stage": ("Stage", {"ApiId": {"Ref": "Api"}, "StageName": "test", **staged}),
+        }
+        return {
+            "Resources": {
+                name: {"Type": f"AWS::ApiGatewayV2::{kind}", "Properties": properties}
+                for name, (kind, properties) in resources.items()
+            }
+        }
+
+    async with stage() as at:
+        limits = {"DefaultRouteSettings": {"ThrottlingRateLimit": 1.0}, "StageVariables": {"a": "b"}}
+        first = template({"Description": "cars"}, {"TimeoutInMillis": 700, "Description": "old"}, limits)
+        made = await at.create("fleet", first)
+        assert made["StackStatus"] == "CREATE_COMPLETE", await at.reasons("fleet", "CREATE_FAILED")
+        changed = await at.update("fleet", template({}, {}, {}))
+        assert changed["StackStatus"] == "UPDATE_COMPLETE", await at.reasons("fleet", "UPDATE_FAILED")
+        api = (await at.resources("fleet"))["Api"]["PhysicalResourceId"]
+        assert (await at.ask("apigatewayv2", "GetApi", ApiId=api))["Description"] == ""
+        (integration,) = (await at.ask("apigatewayv2", "GetIntegrations", ApiId=api))["Items"]
+        assert (integration["TimeoutInMillis"], integration["Description"]) == (30_000, "")
+        (staged,) = (await at.ask("apigatewayv2", "GetStages", ApiId=api))["Items"]
+        assert (staged["DefaultRouteSettings"], staged["StageVariables"]) == ({}, {})

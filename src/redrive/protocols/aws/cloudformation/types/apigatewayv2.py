@@ -14,6 +14,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Made,
     ResourceType,
     Wanted,
+    cleared,
     pick,
     without_absence,
 )
@@ -24,6 +25,27 @@ _API: Final = (
     *("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "IpAddressType"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation"),
 )
+#: The settings that parts of APIs have again when their template says nothing more of them.
+_API_DEFAULTS: Final[Mapping[str, Any]] = {
+    "Description": "",
+    "Version": "",
+    "DisableExecuteApiEndpoint": False,
+}
+_PART_DEFAULTS: Final[Mapping[str, Any]] = {
+    "Description": "",
+    "OperationName": "",
+    "AuthorizationType": "NONE",
+    "PayloadFormatVersion": "1.0",
+    "TimeoutInMillis": 30_000,
+}
+_STAGE_DEFAULTS: Final[Mapping[str, Any]] = {
+    "AccessLogSettings": {},
+    "AutoDeploy": False,
+    "DefaultRouteSettings": {},
+    "Description": "",
+    "RouteSettings": {},
+    "StageVariables": {},
+}
 _QUICK: Final = ("Target", "RouteKey", "CredentialsArn")
 
 
@@ -52,7 +74,8 @@ class Api(ResourceType):
         given = wanted.properties
         if any(before.get(name) != given.get(name) for name in ("Body", "BodyS3Location")):
             await self._define(ask, wanted.physical_id, given)
-        await ask(SERVICE, "UpdateApi", ApiId=wanted.physical_id, **pick(given, "Name", *_API))
+        settings = pick(given, "Name", *_API) | cleared(before, given, _API_DEFAULTS)
+        await ask(SERVICE, "UpdateApi", ApiId=wanted.physical_id, **settings)
         if "CorsConfiguration" in before and "CorsConfiguration" not in given:
             await ask(SERVICE, "DeleteCorsConfiguration", ApiId=wanted.physical_id)
         await set_tags(ask, SERVICE, arn_of(wanted, f"/apis/{wanted.physical_id}"), own_tags(wanted))
@@ -110,8 +133,8 @@ class Part(ResourceType):
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         if self.noun != "Deployment":
-            named = {**wanted.properties, f"{self.noun}Id": wanted.physical_id}
-            await ask(SERVICE, f"Update{self.noun}", **named)
+            settings = {**wanted.properties, **cleared(before, wanted.properties, _PART_DEFAULTS)}
+            await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": wanted.physical_id})
         return self._made(wanted.physical_id)
 
     @override
@@ -169,7 +192,8 @@ class Stage(ResourceType):
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         named = {"ApiId": wanted.properties["ApiId"], "StageName": wanted.physical_id}
-        await ask(SERVICE, "UpdateStage", **{**_stage(wanted.properties), **named})
+        settings = _stage(wanted.properties) | cleared(before, wanted.properties, _STAGE_DEFAULTS)
+        await ask(SERVICE, "UpdateStage", **{**settings, **named})
         return Made(wanted.physical_id)
 
     @override
