@@ -8,7 +8,6 @@ from typing import Final
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.endpoints.blob import BlobEndpoint
-from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.engine.ports import Endpoint
 from redrive.runtime.clock import SystemClock
 from redrive.settings import address_of, aws_endpoint_of, read_addresses, read_aws_endpoints
@@ -35,14 +34,15 @@ def extension(core: Core) -> Extension:
     if settings.aws_endpoints:
         endpoints |= _aws(core)
     if settings.smtp_host:
-        mail = EmailEndpoint(core.runtime.clock.now, _relay(core))
-        endpoints |= {"email": mail, "email-json": mail}
+        endpoints |= _mail(core)
     return Extension(endpoints=endpoints)
 
 
-def _relay(core: Core) -> Relay:
+def _mail(core: Core) -> dict[str, Endpoint]:
+    from redrive.endpoints.email import EmailEndpoint, Relay  # noqa: PLC0415 - for servers with a relay alone
+
     settings = core.settings
-    return Relay(
+    relay = Relay(
         settings.smtp_host,
         settings.smtp_port,
         settings.smtp_sender,
@@ -51,6 +51,8 @@ def _relay(core: Core) -> Relay:
         settings.smtp_starttls,
         core.ca_file,
     )
+    mail = EmailEndpoint(core.runtime.clock.now, relay)
+    return {"email": mail, "email-json": mail}
 
 
 def _brokers(core: Core, address: Callable[[str], str | None]) -> dict[str, Endpoint]:

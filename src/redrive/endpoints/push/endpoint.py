@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -11,7 +12,6 @@ from typing_extensions import override
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.adm import Adm
-from redrive.endpoints.push.apns import Apns
 from redrive.endpoints.push.fcm import Fcm
 from redrive.endpoints.push.login import AccessTokens, Refused
 from redrive.endpoints.timed import TimedEndpoint
@@ -29,8 +29,15 @@ URLS: Final[Mapping[str, str]] = {
 }
 
 
+_APPLE: Final = frozenset({"apns", "apns_sandbox"})
+
+
 class _Service(Protocol):
     async def send(self, push_request: PushRequest) -> Verdict: ...
+
+
+class _ClosedService(_Service, Protocol):
+    async def close(self) -> None: ...
 
 
 class PushEndpoint(TimedEndpoint):
@@ -61,27 +68,40 @@ class PushEndpoint(TimedEndpoint):
         places = {**URLS, **(urls or {})}
         self._http = HttpEndpoint(now, chance, HttpPolicy(ca_file=ca_file))
         self._tokens = AccessTokens(now, self._http)
-        self._apns = Apns(now, places, ca_file)
         self._services: dict[str, _Service] = {
             "adm": Adm(self._http, self._tokens, places),
-            "apns": self._apns,
-            "apns_sandbox": self._apns,
             "fcm": Fcm(now, self._http, self._tokens, places),
         }
+        self._new_apns = partial(_apns, now, places, ca_file)
+        self._apns: _ClosedService | None = None
 
     @override
     async def close(self) -> None:
         """Let go of connections."""
         await self._tokens.close()
-        await self._apns.close()
+        if self._apns is not None:
+            await self._apns.close()
         await self._http.close()
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
-                return await self._services[push_request.headers["service"]].send(push_request)
+                return await self._service(push_request.headers["service"]).send(push_request)
         except Refused as refusal:
             return refusal.verdict
         except (OSError, ValueError) as error:
             return verdicts.of_failure(error)
+
+    def _service(self, name: str) -> _Service:
+        if name not in _APPLE:
+            return self._services[name]
+        if self._apns is None:
+            self._apns = self._new_apns()
+        return self._apns
+
+
+def _apns(now: Callable[[], int], urls: Mapping[str, str], ca_file: Path | None) -> _ClosedService:
+    from redrive.endpoints.push.apns import Apns  # noqa: PLC0415 - h2 would take 70 ms of every server's start
+
+    return Apns(now, urls, ca_file)
