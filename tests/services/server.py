@@ -27,7 +27,11 @@ REDRIVE: Final = Path(sys.executable).with_name("redrive")
 #: `redrive` and its commands, imported once.
 PROGRAM: Final = Program(
     "redrive",
-    modules=("redrive.cli.main", "redrive.app"),
+    modules=(
+        *("redrive.app", "redrive.cli.keys", "redrive.cli.serve", "redrive.console.rendering", "jinja2"),
+        *("redrive.endpoints.aws.calls", "redrive.endpoints.email", "redrive.endpoints.push.apns"),
+        "redrive.stores.postgres.store",
+    ),
     command=(str(REDRIVE),),
     environment={name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")},
 )
