@@ -105,7 +105,7 @@ def test_a_forked_process_ends_as_a_cold_one_does(program: Program, case: str, s
     assert forked[0] == status
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_a_forked_process_and_is_its_status(program: Program, number: int) -> None:
     process, other = (
         program.start(["stays"], program.environment, stderr=subprocess.STDOUT) for _ in range(2)
