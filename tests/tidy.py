@@ -40,10 +40,15 @@ class Source:
         return ast.parse(self.text)
 
     @functools.cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree: most rules look at each."""
+        return tuple(ast.walk(self.tree))
+
+    @functools.cached_property
     def origins(self) -> dict[str, str]:
         """The full name of each imported name: `{"sleep": "asyncio.sleep"}` after `from asyncio import sleep`."""
         origins: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     package = alias.name.partition(".")[0]
@@ -93,7 +98,7 @@ def time_and_chance_come_in_by_the_front_door(source: Source) -> Iterator[str]:
     """One direct look at the clock, and neither the simulator nor a simulated clock covers that line any more."""
     if not source.is_python("src/redrive") or source.is_python("src/redrive/runtime"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and _reads_time_or_chance(
             origin := _origin(source, node)
         ):
@@ -123,7 +128,7 @@ def the_loops_time_stays_in_the_server(source: Source) -> Iterator[str]:
     """A connection's time-outs may follow the event loop; a delivery's must follow the Clock."""
     if not source.is_python("src/redrive") or source.is_python("src/redrive/server", "src/redrive/runtime"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if (
             isinstance(node, ast.Attribute)
             and node.attr == "time"
@@ -145,7 +150,7 @@ def tests_wait_for_signals(source: Source) -> Iterator[str]:
     """A slept second is wasted on a fast machine and too short on a slow one. `sleep(0)` only lets others run."""
     if not source.is_python("tests"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and _origin(source, node.func) in {"time.sleep", "asyncio.sleep"}:
             seconds = [ast.unparse(argument) for argument in node.args]
             if seconds != ["0"]:
@@ -159,7 +164,7 @@ def functions_fit_on_a_screen(source: Source) -> Iterator[str]:
     """A function that needs scrolling is read twice. Median under ten lines; this is the wall."""
     if not source.is_python():
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _lines(node) > FUNCTION_LINES_MAX:
             yield source.at(
                 node.lineno, f"{node.name} has {_lines(node)} lines, the wall is {FUNCTION_LINES_MAX}"
@@ -198,7 +203,7 @@ def names_say_what_they_hold(source: Source) -> Iterator[str]:
         return
     if _VAGUE_MODULE.fullmatch(source.path.stem) or _VAGUE_MODULE.fullmatch(source.path.parent.name):
         yield source.at(1, "a module's name says what is in it")
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ClassDef) and _VAGUE_CLASS.fullmatch(node.name):
             yield source.at(node.lineno, f"{node.name}: a class's name says what it is")
 
@@ -228,7 +233,7 @@ def docstrings_begin_with_a_noun_or_a_verb(source: Source) -> Iterator[str]:
     """A docstring that begins with `What` or `Who` talks around the name of a thing, and readers look for the name."""
     if not source.is_python("src/redrive", "tests", "benchmarks"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             opening = _OPENING.match(ast.get_docstring(node) or "")
             if opening:
@@ -242,7 +247,7 @@ def loops_name_their_elements(source: Source) -> Iterator[str]:
     """`for one in …` makes every reader look up what there is one of."""
     if not source.is_python("src/redrive"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and _last_name(node.target) == "one":
             yield source.at(node.target.lineno, "an element called `one`: name it")
 
@@ -257,7 +262,7 @@ def tests_names_state_the_case(source: Source) -> Iterator[str]:
     """A test that fails is read by its name first: the case and the expectation in nouns, not `what` is done to `it`."""
     if not source.is_python("tests"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _PRONOUN.match(node.name):
             yield source.at(node.lineno, f"{node.name}: name the case, and what is expected of it")
 
@@ -320,7 +325,7 @@ _SUPPRESSION: Final = re.compile(
 
 def suppressions_give_a_reason(source: Source) -> Iterator[str]:
     """A silenced check is either a false alarm, and then why, or a debt, and then why."""
-    if not source.is_python():
+    if not source.is_python() or _SUPPRESSION.search(source.text) is None:
         return
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
         if token.type == tokenize.COMMENT:
