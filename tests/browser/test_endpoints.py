@@ -1,5 +1,8 @@
 """Stories of endpoints: rested ones that are back, and those that only may be looked at."""
 
+from datetime import UTC, datetime
+from typing import Final
+
 import orjson
 
 from tests.browser.dying import rest_when_failing
@@ -7,6 +10,8 @@ from tests.browser.screen import Screen
 from tests.cli.telling import POLICY, confirmed, fail
 from tests.contracts.protocols.sns import Sns, Webhook
 from tests.services.server import Server
+
+REST_SECONDS: Final = 300  # after a 404
 
 
 def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
@@ -17,6 +22,7 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     rest_when_failing(server, topic, subscription)
     fail(server, webhook.url, 404)
     topic.publish("refused")
+    rested_at = int(server.now())
     server.advance(1)
     fail(server, webhook.url, None)
     topic.publish("held")
@@ -24,7 +30,10 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     screen.open(endpoints)
     assert "1 resting" in screen.text()
     assert "client_error 404" in screen.text("tr[data-row]")
-    assert "until" in screen.text("tr[data-row]")
+    until = datetime.fromtimestamp(rested_at + REST_SECONDS, UTC)
+    assert f"until {until:%H:%M:%S}" in screen.text("tr[data-row]")
+    since = screen.find("tr[data-row] time").get_attribute("datetime") or ""
+    assert int(datetime.fromisoformat(since).timestamp()) == rested_at
     with screen.other_tab():
         screen.open(endpoints)
         screen.press("Lift")

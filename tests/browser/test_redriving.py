@@ -1,5 +1,6 @@
 """Stories of dead orders: why they died, and the careful way back."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,10 @@ def test_the_good_orders_go_back_in_five_clicks(
     server.advance(10)
     screen.wait_for("completed", "#state", reload=not with_scripts)
     assert came(webhook, GOOD) == good_orders()
+    assert re.search(
+        rf"console\.did \S+ by=anybody did='redrive \S+ of {GOOD} \(server_error 503\), fast'",
+        server.log.read_text(),
+    )
     screen.press("Back to the dead letters")
     screen.wait_for(f"{BAD} waiting", reload=not with_scripts)
     assert "client_error 400" in screen.text("tr.chosen")

@@ -140,7 +140,8 @@ class Console:
             if answered.cookie is not None:
                 headers["Set-Cookie"] = safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)
             if route.writes:
-                logger.info("console.did %s by=%s", request.path, visit.session.key_id or "anybody")
+                who, did = visit.session.key_id or "anybody", answered.did or _told(answered.location)
+                logger.info("console.did %s by=%s did=%r", request.path, who, did)
             return _moved(answered.location, headers)
         response, tag = await self._rendered(request, answered, visit, live_alone=live_alone)
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
@@ -248,6 +249,11 @@ def _misdirected(host: str) -> Response:
     shown = "".join(char for char in host[:_HOST_SHOWN_MAX] if char.isprintable())
     told = f"The console does not answer as {shown}: it is at the server's --public-url, or at what --allow-hosts names."
     return Response(421, told.encode(), "text/plain; charset=utf-8", _NO_STORE)
+
+
+def _told(location: str) -> str:
+    """The sentence that a link has its page tell."""
+    return parse_qs(urlsplit(location).query).get("told", [""])[-1]
 
 
 def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -170,10 +170,12 @@ class Redirect:
     Attributes:
         location: The link.
         cookie: A cookie to be set; None: none.
+        did: What was done, for the log; empty: what the next page tells.
     """
 
     location: str
     cookie: str | None = None
+    did: str = ""
 
 
 @dataclass(frozen=True, slots=True)

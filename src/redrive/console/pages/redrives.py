@@ -91,7 +91,9 @@ async def start(visit: Visit) -> Page | Redirect:
         task = await operations.start_redrive(queue, destination, rate, wish)
     except TaskActive:
         return await _planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
-    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id))
+    cause = "all" if choice is None else choice.failure
+    did = f"redrive {task.id} of {now.number:,} ({cause}), {pace}"
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), did=did)
 
 
 async def task(visit: Visit) -> Page:
@@ -129,7 +131,8 @@ async def change(visit: Visit) -> Redirect:
         await operations.resume_redrive(queue.name, found.id, paces.get(visit.asked("pace")))
     else:
         raise Unusable("What is to be done with the task is not said.")
-    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id))
+    did = f"{verb} redrive {found.id}, {found.moved:,} of {found.to_move:,} moved"
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id), did=did)
 
 
 async def set_aside(visit: Visit) -> Redirect:
