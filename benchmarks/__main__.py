@@ -30,6 +30,7 @@ from benchmarks import (
     mapping,
     overhead,
     publish,
+    searching,
     throughput,
     transfer,
     upgrade,
@@ -62,6 +63,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "upgrade": upgrade.counters,
     "console": console.counters,
     "citus": citus.counters,
+    "search": searching.counters,
 }
 
 

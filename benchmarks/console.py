@@ -33,7 +33,7 @@ SLICE_MS_MAX: Final = 200.0
 SPEED_MIN: Final = 0.97
 P99_MS_MAX: Final = 2.0
 
-_DEAD: Final = f"{ROOM}/dead-letters/orders-dead"
+DEAD: Final = f"{ROOM}/dead-letters/orders-dead"
 _ORIGINS: Final = 5
 _STATUSES: Final = (503, 500, 502, 400, 404)
 _BATCH: Final = 5_000
@@ -44,7 +44,7 @@ _URL: Final = "http://127.0.0.1:4566"
 def counters(bench: Bench) -> Iterator[Figure]:
     """Calls, rows and times of each page; then the speed of `send` while people look."""
     number = bench.scale.backlog_messages
-    with redrive(bench, lambda store: uvloop.run(_fill(store, number))) as server:
+    with redrive(bench, lambda store: uvloop.run(fill(store, number))) as server:
         yield from _while_people_look(bench, server)
         server.server.stop()
         yield from uvloop.run(_pages(server.store, number))
@@ -60,7 +60,7 @@ async def _opened(store: str) -> AsyncIterator[Visitor]:
         yield Visitor(server)
 
 
-async def _fill(store: str, number: int) -> None:
+async def fill(store: str, number: int) -> None:
     """Let messages of five queues die of five causes each, evenly, none of them just now."""
     async with _opened(store) as visitor:
         engine = visitor.server.core.engine
@@ -100,11 +100,11 @@ async def _pages(store: str, number: int) -> list[Figure]:
         paths = {
             "overview": f"{ROOT}/",
             "dead-letter queues": f"{ROOM}/dead-letters",
-            "workbench": _DEAD,
-            "one cause": f"{_DEAD}?cause={cause}&order=oldest",
-            "first slice of a search": f"{_DEAD}?cause=all&q=body.order%3A{number // 2}",
-            "plan": f"{_DEAD}/plan?what=all&cause={cause}",
-            "one dead letter": f"{_DEAD}/{last.seq}",
+            "workbench": DEAD,
+            "one cause": f"{DEAD}?cause={cause}&order=oldest",
+            "first slice of a search": f"{DEAD}?cause=all&q=body.order%3A{number // 2}",
+            "plan": f"{DEAD}/plan?what=all&cause={cause}",
+            "one dead letter": f"{DEAD}/{last.seq}",
             "queues": f"{ROOM}/queues",
             "queue": f"{ROOM}/queues/orders-dead",
             "messages": f"{ROOM}/queues/orders-dead/messages?order=newest",
@@ -156,7 +156,7 @@ def _while_people_look(bench: Bench, server: Redrive) -> Iterator[Figure]:
         server.url,
         {
             f"{ROOT}/": 5.0,
-            _DEAD: 10.0,
+            DEAD: 10.0,
             f"{ROOM}/queues": 2.0,
             f"{ROOM}/queues/{name}": 2.0,
             f"{ROOM}/queues/{name}/messages?order=newest": 2.0,
