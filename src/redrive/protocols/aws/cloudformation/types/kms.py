@@ -14,6 +14,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_text,
     changed_properties,
     pick,
+    tag_changes,
     without_absence,
 )
 from redrive.protocols.aws.wire.errors import AwsError
@@ -39,14 +40,14 @@ class Key(ResourceType):
         given = pick(wanted.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
         if "KeyPolicy" in wanted.properties:
             given["Policy"] = as_text(wanted.properties["KeyPolicy"])
-        tags = {**wanted.all_tags(), _MARK: f"{wanted.stack_id}/{wanted.logical_id}"}
-        given["Tags"] = [{"TagKey": key, "TagValue": value[-256:]} for key, value in tags.items()]
+        given["Tags"] = _tag_list(_tags(wanted))
         made = await ask("kms", "CreateKey", **given)
         return await self._settled(ask, wanted, made["KeyMetadata"]["KeyId"])
 
     async def _settled(self, ask: Ask, wanted: Wanted, key: str) -> Made:
         if wanted.properties.get("EnableKeyRotation"):
-            await ask("kms", "EnableKeyRotation", KeyId=key)
+            period = pick(wanted.properties, "RotationPeriodInDays")
+            await ask("kms", "EnableKeyRotation", KeyId=key, **period)
         if wanted.properties.get("Enabled") is False:
             await ask("kms", "DisableKey", KeyId=key)
         return Made(key, {"Arn": wanted.arn("kms", f"key/{key}"), "KeyId": key})
@@ -61,11 +62,14 @@ class Key(ResourceType):
             await ask(
                 "kms", "PutKeyPolicy", KeyId=key, PolicyName="default", Policy=as_text(given["KeyPolicy"])
             )
-        if "EnableKeyRotation" in changed:
-            turned = "EnableKeyRotation" if given.get("EnableKeyRotation") else "DisableKeyRotation"
-            await ask("kms", turned, KeyId=key)
+        if changed & {"EnableKeyRotation", "RotationPeriodInDays"}:
+            if given.get("EnableKeyRotation"):
+                await ask("kms", "EnableKeyRotation", KeyId=key, **pick(given, "RotationPeriodInDays"))
+            else:
+                await ask("kms", "DisableKeyRotation", KeyId=key)
         if "Enabled" in changed:
             await ask("kms", "DisableKey" if given.get("Enabled") is False else "EnableKey", KeyId=key)
+        await _set_tags(ask, key, _tags(wanted))
         return Made(key, {"Arn": wanted.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
@@ -96,6 +100,25 @@ class Key(ResourceType):
             if not page.get("NextMarker"):
                 return ""
             marker = {"Marker": page["NextMarker"]}
+
+
+def _tags(wanted: Wanted) -> dict[str, str]:
+    """The tags of a key, by one of which its stack finds it again."""
+    tags = {**wanted.all_tags(), _MARK: f"{wanted.stack_id}/{wanted.logical_id}"}
+    return {key: value[-256:] for key, value in tags.items()}
+
+
+def _tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"TagKey": key, "TagValue": value} for key, value in tags.items()]
+
+
+async def _set_tags(ask: Ask, key: str, wanted: Mapping[str, str]) -> None:
+    listed = (await ask("kms", "ListResourceTags", KeyId=key)).get("Tags") or ()
+    new, gone = tag_changes({tag["TagKey"]: tag["TagValue"] for tag in listed}, wanted)
+    if new:
+        await ask("kms", "TagResource", KeyId=key, Tags=_tag_list(new))
+    if gone:
+        await ask("kms", "UntagResource", KeyId=key, TagKeys=gone)
 
 
 class Alias(ResourceType):

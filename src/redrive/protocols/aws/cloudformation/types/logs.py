@@ -11,6 +11,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Made,
     ResourceType,
     Wanted,
+    tag_changes,
     without_absence,
 )
 from redrive.protocols.aws.wire.errors import AwsError
@@ -40,6 +41,7 @@ class LogGroup(ResourceType):
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         await self._retain(ask, wanted, clear="RetentionInDays" in before)
+        await _set_tags(ask, wanted.arn("logs", f"log-group:{wanted.physical_id}"), wanted.all_tags())
         return self._made(wanted, wanted.physical_id)
 
     @override
@@ -65,6 +67,15 @@ class LogGroup(ResourceType):
 
     def _made(self, wanted: Wanted, name: str) -> Made:
         return Made(name, {"Arn": f"{wanted.arn('logs', f'log-group:{name}')}:*"})
+
+
+async def _set_tags(ask: Ask, arn: str, wanted: Mapping[str, str]) -> None:
+    had = (await ask("logs", "ListTagsForResource", resourceArn=arn)).get("tags") or {}
+    new, gone = tag_changes(had, wanted)
+    if new:
+        await ask("logs", "TagResource", resourceArn=arn, tags=new)
+    if gone:
+        await ask("logs", "UntagResource", resourceArn=arn, tagKeys=gone)
 
 
 class LogStream(ResourceType):

@@ -17,6 +17,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_text,
     is_absent,
     refuse_existing,
+    tag_list,
     without_absence,
 )
 from redrive.protocols.aws.wire.errors import AwsError
@@ -61,11 +62,16 @@ class Bucket(ResourceType):
                 raise already_exists(wanted) from None
             if not (wanted.again and error.code == "BucketAlreadyOwnedByYou"):
                 raise
+        if tags := wanted.all_tags():
+            await _set_tags(ask, wanted.name, tags)
         return _made(wanted, wanted.name)
 
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         _refuse_others(wanted.properties)
+        tags = wanted.all_tags()
+        if tags or before.get("Tags"):
+            await _set_tags(ask, wanted.physical_id, tags)
         return _made(wanted, wanted.physical_id)
 
     @override
@@ -81,6 +87,13 @@ class Bucket(ResourceType):
                 return None
             raise
         return {"BucketName": wanted.physical_id}
+
+
+async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
+    if tags:
+        await ask("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tag_list(tags)})
+    else:
+        await ask("s3", "DeleteBucketTagging", Bucket=bucket)
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:

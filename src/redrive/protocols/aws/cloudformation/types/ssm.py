@@ -12,6 +12,7 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     pick,
+    tag_changes,
     tag_list,
     without_absence,
 )
@@ -39,6 +40,8 @@ class Parameter(ResourceType):
         if not overwrites:
             given["Tags"] = tag_list(wanted.all_tags())
         await ask("ssm", "PutParameter", Name=name, Overwrite=overwrites, **given)
+        if overwrites:  # which takes no tags
+            await _set_tags(ask, name, wanted.all_tags())
         path = name if name.startswith("/") else f"/{name}"
         arn = wanted.arn("ssm", f"parameter{path}")
         return Made(name, {"Arn": arn, **pick(wanted.properties, "Type", "Value")})
@@ -56,6 +59,16 @@ class Parameter(ResourceType):
                 return None
             raise
         return pick(found, "Name", "Type", "Value")
+
+
+async def _set_tags(ask: Ask, name: str, wanted: Mapping[str, str]) -> None:
+    named = {"ResourceType": "Parameter", "ResourceId": name}
+    listed = (await ask("ssm", "ListTagsForResource", **named)).get("TagList") or ()
+    new, gone = tag_changes({tag["Key"]: tag["Value"] for tag in listed}, wanted)
+    if new:
+        await ask("ssm", "AddTagsToResource", **named, Tags=tag_list(new))
+    if gone:
+        await ask("ssm", "RemoveTagsFromResource", **named, TagKeys=gone)
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::SSM::Parameter": Parameter}
