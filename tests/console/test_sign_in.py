@@ -2,8 +2,12 @@
 
 from redrive.access.keys import chosen_access_key
 from redrive.console.session import LINK, SESSION, token_of
+from redrive.engine.operations import PLACES_MAX
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
 from redrive.runtime.clock import SystemClock
-from tests.console.world import ROOM, ROOT, Visitor, make_world, visiting
+from tests.console.world import PLACE, ROOM, ROOT, Visitor, make_world, visiting
 
 SECRET = "a-secret-of-forty-characters,or-nearly-so"
 SOON = SystemClock().now() // 1000 + 600
@@ -41,6 +45,23 @@ async def test_another_account_sees_nothing_of_this() -> None:
         assert (await visitor.get(f"{ROOM}/dead-letters")).status == 404
         assert b"us-east-1" not in (await visitor.get(f"{ROOT}/")).body
         assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": "x"})).status == 404
+
+
+async def test_an_account_sees_its_own_places_behind_any_number_of_others() -> None:
+    async with visiting(auth="required") as visitor:
+        resources = visitor.server.core.engine.resources
+        for number in range(PLACES_MAX):
+            await resources.queues.create(Queue(0, PLACE._replace(account=f"{number:012}", name="q")))
+        await with_key(visitor, "999999999999")
+        for region in ("eu-west-1", "us-east-1"):
+            name = ResourceName("999999999999", region, "mine")
+            await resources.topics.create(Topic(0, name, "sns"))
+        await visitor.post(f"{ROOT}/login", {"key": "AKIA999999999999", "secret": SECRET})
+        page = (await visitor.get(f"{ROOT}/")).body.decode()
+        assert "999999999999 · eu-west-1" in page
+        assert "999999999999 · us-east-1" in page
+        assert "000000000001" not in page
+        assert "There may be more" in page
 
 
 async def test_a_link_signs_in_once_it_is_posted_and_only_for_a_minute() -> None:
