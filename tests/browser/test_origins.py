@@ -1,0 +1,99 @@
+"""The workbench serves dead letters of every origin alike: causes, one letter, a plan, and the way back.
+
+Those of a topic's subscription are what the stories of dead orders are about.
+"""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from azure.eventgrid import EventGridEvent
+
+from tests.browser.screen import Screen
+from tests.contracts.protocols.azure.grid import Grid, Subscriber
+from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
+from tests.contracts.protocols.azure.resources import Resources, Webhook
+from tests.contracts.protocols.sns import Sns
+from tests.contracts.protocols.sqs import ACCOUNT, REGION
+from tests.services.server import Server
+
+CONSOLE = "/_redrive/console"
+ROOM = f"{CONSOLE}/{ACCOUNT}/{REGION}"
+_BILL = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:bill"
+_RETRIES_END = 600
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    with Subscriber().serving() as subscriber:
+        yield subscriber
+
+
+@pytest.fixture
+def grid(server: Server) -> Iterator[Grid]:
+    server.reset()
+    resources = Resources(server, Webhook())
+    grid = Grid(resources)
+    yield grid
+    grid.close()
+    resources.client.close()
+
+
+def test_a_message_that_its_consumer_gave_up_goes_back_to_its_queue(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    dead = sns.sqs.queue()
+    policy = json.dumps({"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
+    orders = sns.sqs.queue(RedrivePolicy=policy, VisibilityTimeout="0")
+    orders.send("order 7001")
+    while orders.receive():
+        pass
+    _redrive(
+        screen,
+        server,
+        f"{ROOM}/dead-letters/{dead.name}",
+        ("exhausted", f"queue {orders.name}", "order 7001", "Its consumer never says why"),
+    )
+    assert [message["Body"] for message in orders.receive()] == ["order 7001"]
+
+
+def test_an_event_goes_back_to_its_event_subscription(
+    screen: Screen, grid: Grid, server: Server, subscriber: Subscriber
+) -> None:
+    topic = grid.topic()
+    grid.subscribe(topic.id, subscriber, "billing", container="dead")
+    subscriber.status = 400
+    grid.publish(topic, [EventGridEvent("/orders", "Order.Placed", {"order": 7002}, "1.0")])
+    server.advance(_RETRIES_END)
+    assert subscriber.next().document[0]["data"] == {"order": 7002}
+    subscriber.status = 200
+    screen.open(f"{server.url}{CONSOLE}/{SUBSCRIPTION}/{GROUP}/event-grid")
+    link = screen.find("main a[aria-label^='Look at the dead letters']").get_attribute("href") or ""
+    _redrive(
+        screen,
+        server,
+        link.removeprefix(server.url),
+        ("client_error 400", subscriber.url, "7002", "after 1 attempt"),
+    )
+    assert subscriber.next().document[0]["data"] == {"order": 7002}
+
+
+def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, str, str, str]) -> None:
+    """Go from the one cause of a queue to its letter, to a plan for the cause, and wait until it has gone back."""
+    reason, origin, body, letter = says
+    screen.open(f"{server.url}{workbench}")
+    cause = screen.text("tr.chosen")
+    assert reason in cause
+    assert origin in cause
+    screen.follow("tr[data-row] td a")
+    assert body in screen.text("pre.body")
+    assert letter in screen.text()
+    assert origin in screen.text()
+    screen.press("Back to the dead letters")
+    screen.press("Redrive all 1")
+    assert origin in screen.text()
+    screen.click("input[value=fast]")
+    screen.press("Start in 5 seconds")
+    server.advance(30)
+    screen.wait_for("completed", "#state")
+    assert screen.text("#moved") == "1"
