@@ -7,8 +7,8 @@ from typing import Final
 
 from redrive.model.durations import show_duration
 from redrive.model.outage import OutageAnswer, OutageEnd
-from redrive.model.retry import Phase
-from redrive.model.timetable import Column, phase_starts, ticks_of
+from redrive.model.retry import Phase, RetrySchedule
+from redrive.model.timetable import Column, columns_of, phase_starts, runs_of, summary, ticks_of
 
 WIDTH, HEIGHT = 776, 224
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 745, 15, 184
@@ -20,6 +20,13 @@ CLASSES: Final = {
     Phase.BACKOFF: "backoff",
     Phase.POST_BACKOFF: "post",
 }
+
+
+def drawn(schedule: RetrySchedule) -> tuple["Chart | None", str]:
+    """A schedule as a chart without an outage, None where it has no retries, and in a sentence."""
+    runs = runs_of(schedule, 0)
+    columns = columns_of(runs)
+    return chart_of(columns, None) if columns else None, summary(runs)
 
 
 @dataclass(frozen=True, slots=True)

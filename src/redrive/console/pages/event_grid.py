@@ -9,12 +9,11 @@ import orjson
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import owed_first
-from redrive.console.schedule_chart import chart_of
+from redrive.console.schedule_chart import drawn
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.retry import RetrySchedule
-from redrive.model.timetable import columns_of, runs_of, summary
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dialect import PULL
@@ -125,11 +124,10 @@ async def _owed(visit: Visit, subscriptions: Sequence[Subscription]) -> Mapping[
 
 
 def _drawn(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
-    runs = runs_of(schedule, 0)
-    columns = columns_of(runs)
+    chart, sentence = drawn(schedule)
     return {
-        "chart": chart_of(columns, None) if columns else None,
-        "summary": summary(runs),
+        "chart": chart,
+        "summary": sentence,
         "lab": visit.link("schedules", **typed_from(schedule, "event-grid")),
     }
 

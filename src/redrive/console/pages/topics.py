@@ -8,6 +8,7 @@ import orjson
 from redrive.console import picture
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
+from redrive.console.schedule_chart import drawn
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
@@ -59,7 +60,7 @@ async def one(visit: Visit) -> Page:
             "condition": condition.condition,
             "owed": sum(owed[subscription.queue_id]),
             "link": visit.link("topics", topic.name.name, subscription.id),
-            "curve": await _curve(visit, subscription, small=True),
+            "curve": await _curve(visit, subscription),
             "wants": tested.get(subscription.id),
         }
         for subscription, condition in zip(shown, conditions, strict=True)
@@ -133,7 +134,7 @@ async def subscription(visit: Visit) -> Page:
         "owed": owed,
         "owed_first": await owed_first(visit, found),
         "at_most": COUNTED_MAX,
-        "curve": await _curve(visit, found, small=False),
+        **await _drawn(visit, found),
         "lab": await lab_link(visit, topic, found),
         "dead_link": "" if found.dead_letter is None else visit.link("dead-letters", found.dead_letter.name),
         "lift": visit.link("endpoints"),
@@ -142,12 +143,20 @@ async def subscription(visit: Visit) -> Page:
     return Page("subscription.html", values, live_seconds=2)
 
 
-async def _curve(visit: Visit, subscription: Subscription, *, small: bool) -> picture.Curve | None:
+async def _curve(visit: Visit, subscription: Subscription) -> picture.Curve | None:
     schedule = await visit.engine.operations.schedule_of(subscription)
     if not isinstance(schedule, RetrySchedule):
         return None
-    steps = list(islice(schedule.steps(), DRAWN_MAX))
-    return picture.curve(steps, schedule.retries_max, small=small)
+    return picture.curve(list(islice(schedule.steps(), DRAWN_MAX)), schedule.retries_max)
+
+
+async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+    """The chart of a subscription's schedule, with a sentence and its first retries."""
+    schedule = await visit.engine.operations.schedule_of(subscription)
+    if not isinstance(schedule, RetrySchedule):
+        return {"chart": None}
+    chart, sentence = drawn(schedule)
+    return {"chart": chart, "summary": sentence, "steps": list(islice(schedule.steps(), DRAWN_MAX))}
 
 
 async def lab_link(visit: Visit, topic: Topic, subscription: Subscription) -> str:
