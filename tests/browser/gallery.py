@@ -111,7 +111,7 @@ def pages(screen: Screen, url: str, cause: str, rests: Subscription) -> Iterator
     yield from _AT_FIRST
     yield from _of_a_letter(screen, url, quote(cause))
     yield from _AFTER_THAT
-    yield from _of_topics(f"{ROOM}/topics/{rests.topic.name}", rests.id)
+    yield from _of_topics(screen, url, f"{ROOM}/topics/{rests.topic.name}", rests.id)
     yield from _of_messages(screen, url)
 
 
@@ -174,15 +174,16 @@ def _of_a_letter(screen: Screen, url: str, cause: str) -> Iterator[tuple[str, st
     yield "task", screen.url.removeprefix(url)
 
 
-def _of_topics(topic: str, rests: str) -> Iterator[tuple[str, str]]:
+def _of_topics(screen: Screen, url: str, topic: str, rests: str) -> Iterator[tuple[str, str]]:
     served = f"{rests[:-1]}1"
     yield "topic", topic
     yield "topic-tried", f"{topic}?attributes=%7B%22city%22%3A%22Oslo%22%7D&body=x"
     yield "subscription", f"{topic}/{rests}"
     yield "subscription-policy", f"{topic}/{served}"
     yield "publish", f"{topic}/publish"
-    name = topic.rpartition("/")[2]
-    yield "lab-policy", f"{ROOM}/schedules?topic={name}&subscription={served}&outage=4+h"
+    screen.open(f"{url}{topic}/{served}")
+    screen.press("Try other numbers")
+    yield "lab-policy", f"{screen.url.removeprefix(url)}&outage=4+h"
 
 
 def _of_messages(screen: Screen, url: str) -> Iterator[tuple[str, str]]:

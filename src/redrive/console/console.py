@@ -188,8 +188,8 @@ class Console:
     async def _told(self, request: Request, status: int, title: str, text: str) -> Response:
         """A page that says what went wrong."""
         scheme = self._scheme(request)
-        visit = self._visit(request, Session("", None, writes=False), {}, scheme)
-        page = Page("told.html", {"title": title, "text": text}, status)
+        visit = self._visit(request, Session("", None, writes=False), _place_of(request), scheme)
+        page = Page("told.html", {"title": title, "text": text, "writes": None}, status)
         response, _ = await self._rendered(request, page, visit, live_alone=False)
         return response
 
@@ -217,6 +217,13 @@ class Console:
 
     def _scheme(self, request: Request) -> str:
         return urlsplit(self._options.public_url).scheme or request.scheme
+
+
+def _place_of(request: Request) -> Mapping[str, str]:
+    """The account and region that a path names, for the navigation of a page that says what went wrong."""
+    found = routes.find("GET", request.path.removeprefix(PATH))
+    args = {} if found is None else found[1]
+    return {name: args[name] for name in ("account", "region") if name in args}
 
 
 def _save_view(visit: Visit) -> str:

@@ -5,8 +5,8 @@ from typing import Final
 
 _SECOND_MS: Final = 1000
 _MINUTE_MS: Final = 60_000
-_HOUR_MS: Final = 60 * _MINUTE_MS
-_DAY_MS: Final = 24 * _HOUR_MS
+_MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
+_DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _KIB: Final = 1024
 
 
@@ -47,7 +47,7 @@ def ago(at: int, now: int) -> str:
         return moment(at)[:16].replace("T", " ")
     if away < _SECOND_MS:
         return "now"
-    words = span(away - away % _MINUTE_MS if away >= _HOUR_MS else away)
+    words = span(away - away % _MINUTE_MS if away >= _MINUTES_ALONE_MS else away)
     return f"{words} ago" if at <= now else f"in {words}"
 
 

@@ -30,7 +30,7 @@ function ago(at, now) {
   const away = Math.abs(now - at);
   if (away >= DAY) return new Date(at).toISOString().slice(0, 16).replace("T", " ");
   if (away < SECOND) return "now";
-  const words = span(away >= HOUR ? away - away % MINUTE : away);
+  const words = span(away >= 10 * MINUTE ? away - away % MINUTE : away);
   return at <= now ? `${words} ago` : `in ${words}`;
 }
 
