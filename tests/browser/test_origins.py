@@ -5,11 +5,15 @@ Those of a topic's subscription are what the stories of dead orders are about.
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
+import boto3
 import pytest
 from azure.eventgrid import EventGridEvent
 
 from tests.browser.screen import Screen
+from tests.cli.telling import fail
+from tests.console.services import archive
 from tests.contracts.protocols.azure.grid import Grid, Subscriber
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
 from tests.contracts.protocols.azure.resources import Resources, Webhook
@@ -78,6 +82,33 @@ def test_an_event_goes_back_to_its_event_subscription(
     assert subscriber.next().document[0]["data"] == {"order": 7002}
 
 
+def test_an_invocation_goes_back_to_its_function(screen: Screen, sns: Sns, server: Server) -> None:
+    lost = sns.sqs.queue()
+    functions = _client(server, "lambda")
+    functions.create_function(
+        FunctionName="bill",
+        Runtime="python3.11",
+        Role=f"arn:aws:iam::{ACCOUNT}:role/bill",
+        Handler="app.handler",
+        Code={"ZipFile": archive()},
+        DeadLetterConfig={"TargetArn": lost.arn},
+    )
+    fail(server, f"{_BILL}:$LATEST", 503)
+    functions.invoke(FunctionName="bill", InvocationType="Event", Payload=b'{"order": 7003}')
+    server.advance(7 * 3600)
+    fail(server, f"{_BILL}:$LATEST", None)
+    _redrive(
+        screen,
+        server,
+        f"{ROOM}/dead-letters/{lost.name}",
+        ("503", "function bill", "7003", "after 3 attempts"),
+    )
+    (event,) = _client(server, "logs").filter_log_events(
+        logGroupName="/aws/lambda/bill", filterPattern="7003"
+    )["events"]
+    assert "got" in event["message"]
+
+
 def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, str, str, str]) -> None:
     """Go from the one cause of a queue to its letter, to a plan for the cause, and wait until it has gone back."""
     reason, origin, body, letter = says
@@ -97,3 +128,13 @@ def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, st
     server.advance(30)
     screen.wait_for("completed", "#state")
     assert screen.text("#moved") == "1"
+
+
+def _client(server: Server, service: Any) -> Any:
+    return boto3.client(
+        service,
+        endpoint_url=server.url,
+        region_name=REGION,
+        aws_access_key_id=ACCOUNT,
+        aws_secret_access_key="secret",
+    )

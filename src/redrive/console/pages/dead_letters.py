@@ -12,6 +12,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
+from redrive.protocols.aws.lambda_.backlogs import TO_FUNCTION
 from redrive.protocols.azure.eventgrid import names
 from redrive.protocols.azure.eventgrid.dead_letters import reason_of
 from redrive.protocols.azure.eventgrid.settings import delivery_settings
@@ -122,6 +123,8 @@ def cause_id(key: FailureKey) -> str:
 
 def origin_text(queue: ResourceName | None, subscription: Subscription | None) -> str:
     """The origin of a dead letter, in one line."""
+    if subscription is not None and subscription.protocol == TO_FUNCTION:
+        return f"function {subscription.topic.name.removesuffix(':$LATEST')}"
     if subscription is not None:
         return f"{subscription.topic.name} → {subscription.endpoint_place}"
     return f"queue {queue.name}" if queue is not None else "not known any more"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Clock, Enqueued, NewDelivery, Store
+from redrive.engine.ports import Clock, DeathRecord, Enqueued, NewDelivery, Store
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.sealed_store import MessageSeals
 from redrive.model.ids import bytes_of, content_deduplication_id
@@ -32,10 +32,21 @@ class Publisher:
         self._measure = counters
         self._listeners = listeners
 
-    async def send(self, queue: Queue, messages: Sequence[Message]) -> list[Enqueued]:
-        """Send messages to one queue, in their order; all of them are on disk when this returns."""
+    async def send(
+        self, queue: Queue, messages: Sequence[Message], died: DeathRecord | None = None
+    ) -> list[Enqueued]:
+        """Send messages to one queue, in their order; all of them are on disk when this returns.
+
+        Args:
+            queue: Where.
+            messages: What.
+            died: The dead letter that the only message is; None: they are nobody's.
+        """
         now = self._clock.now()
         new_deliveries = [_arrival(queue, message, now) for message in messages]
+        if died is not None:
+            (letter,) = new_deliveries
+            letter.origin, letter.message_id, letter.note = died
         sealer = self._seals.of_queue(queue)
         if sealer is not None:
             for new_delivery in new_deliveries:

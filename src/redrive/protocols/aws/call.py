@@ -16,6 +16,7 @@ from redrive.access.policy import (
 )
 from redrive.access.policy_document import Form, stored_policy
 from redrive.access.principals import Principal
+from redrive.engine.ports import DeathRecord
 from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.wire.errors import AwsError
@@ -37,6 +38,7 @@ class Call:
         id: The request id of its answer.
         base_url: What URLs in its answer begin with.
         further_keys: Condition keys that a service adds which calls for somebody; None: nothing was added.
+        died: The dead letter that a message is which a service sends; None: it is nobody's.
     """
 
     request: Request
@@ -46,6 +48,7 @@ class Call:
     id: str
     base_url: str
     further_keys: Mapping[str, Values] | None = None
+    died: DeathRecord | None = None
 
     @property
     def account(self) -> str:

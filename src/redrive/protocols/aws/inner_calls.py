@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from redrive.access.patterns import Values
 from redrive.access.principals import Principal
-from redrive.engine.ports import Runtime
+from redrive.engine.ports import DeathRecord, Runtime
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.ids import id_text
 from redrive.protocols.aws.authorization import check_own_policies
@@ -52,6 +52,7 @@ class InnerCalls:
         region: str,
         headers: Mapping[str, str] | None = None,
         keys: Mapping[str, Values] | None = None,
+        died: DeathRecord | None = None,
     ) -> Structure:
         """Call an operation.
 
@@ -63,6 +64,7 @@ class InnerCalls:
             region: Where it asks.
             headers: Of the request, if the operation looks at any.
             keys: Condition keys of policies that follow from why the call is made.
+            died: The dead letter that the message is which the call sends.
 
         Raises:
             AwsError: The service refuses.
@@ -79,6 +81,7 @@ class InnerCalls:
             id_text(self._runtime.message_id()),
             self._base_url,
             keys,
+            died,
         )
         check_own_policies(call, service, operation, params)
         try:

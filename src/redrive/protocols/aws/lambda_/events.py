@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import orjson
 
 from redrive.engine.facts import Attempted
+from redrive.engine.ports import AttemptNote
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.ids import id_text
 from redrive.model.message import Publication
@@ -30,6 +31,7 @@ _RECORD_BYTES_MAX: Final = {
     "s3": 16 * 1024 * 1024,  # more than an event of 1 MiB and an answer of 6 MB
 }
 _THROTTLED: Final = "Rate Exceeded."
+_REQUEST_ID: Final = "RequestID"  # an attribute of letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,16 @@ class Event:
         return orjson.dumps({"request": self.request_id, "arn": self.arn, "trace": self.trace})
 
     @classmethod
-    def unpack(cls, headers: bytes | None) -> Self:
-        """Read what `pack` wrote."""
+    def unpack(cls, headers: bytes | None, arn: str = "") -> Self:
+        """Read what `pack` wrote, or the attributes of a dead letter that was sent back to its function.
+
+        Args:
+            headers: The delivery's.
+            arn: The function's, for a letter, which does not say how its caller named it.
+        """
         document = orjson.loads(headers or b"{}")
+        if "request" not in document:
+            return cls(str(document["attributes"][_REQUEST_ID][1]), arn, document.get("trace"))
         return cls(document["request"], document["arn"], document["trace"])
 
 
@@ -73,25 +82,40 @@ def _publication(message_id: bytes, body: str, envelope: bytes) -> Publication:
 
 def letter(fact: Attempted) -> Publication:
     """The message to the dead-letter target: the event as it came, and why it failed."""
-    event = Event.unpack(fact.delivery.headers)
+    event = _event(fact)
     attributes = {
-        "RequestID": ("String", event.request_id),
+        _REQUEST_ID: ("String", event.request_id),
         "ErrorCode": ("Number", "200" if fact.attempt.answer else "429"),
         "ErrorMessage": ("String", _error_message(fact)),
     }
-    envelope = orjson.dumps({"attributes": attributes, "trace": event.trace})
+    attempt = fact.attempt
+    note = AttemptNote(
+        fact.delivery.attempts,
+        fact.at,
+        attempt.duration_ms,
+        str(attempt.reason),
+        attempt.status,
+        attempt.response,
+    )
+    envelope = orjson.dumps(
+        {"attributes": attributes, "trace": event.trace, "origin": fact.delivery.queue_id, "note": list(note)}
+    )
     return _publication(fact.delivery.message_id, fact.delivery.body, envelope)
 
 
 def record(fact: Attempted, service: str) -> Publication:
     """The record for a destination of a service, without what would make it larger than that takes."""
-    event = Event.unpack(fact.delivery.headers)
+    event = _event(fact)
     written = orjson.dumps(_record(fact, event, payloads=True))
     if len(written) > _RECORD_BYTES_MAX[service]:
         written = orjson.dumps(_record(fact, event, payloads=False))
     key = _object_key(fact) if service == "s3" else None
     envelope = orjson.dumps({"attributes": {}, "trace": event.trace, "object": key})
     return _publication(fact.delivery.message_id, written.decode(), envelope)
+
+
+def _event(fact: Attempted) -> Event:
+    return Event.unpack(fact.delivery.headers, fact.subscription.endpoint)
 
 
 def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, Any]:

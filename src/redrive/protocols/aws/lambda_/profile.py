@@ -43,6 +43,7 @@ ATTRIBUTES: Final = "attributes"
 ACCOUNT: Final = "account"
 REGION: Final = "region"
 OBJECT: Final = "object"
+DIED: Final = "died"
 
 Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
 
@@ -87,7 +88,7 @@ class LambdaDeliveryProfile:
         (delivery,) = deliveries
         headers = {ACCOUNT: context.topic.name.account}
         if context.subscription.id == INVOCATIONS:
-            event = Event.unpack(delivery.headers)
+            event = Event.unpack(delivery.headers, context.subscription.endpoint)
             headers |= {REQUEST: event.request_id, INVOKED_AS: event.arn}
             headers[INVOKED_BEFORE] = str(await self._invoked_before(delivery))
             trace = event.trace
@@ -95,6 +96,9 @@ class LambdaDeliveryProfile:
             envelope = orjson.loads(delivery.headers or b"{}")
             headers[REGION] = context.topic.name.region.partition(":")[0]
             headers[ATTRIBUTES] = orjson.dumps(envelope["attributes"]).decode()
+            if "note" in envelope:
+                died = (envelope["origin"], delivery.message_id.hex(), envelope["note"])
+                headers[DIED] = orjson.dumps(died).decode()
             if envelope.get("object"):
                 headers[OBJECT] = envelope["object"]
             trace = envelope["trace"]

@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 
 from redrive.access.principals import account_root
-from redrive.engine.ports import PushRequest
+from redrive.engine.ports import AttemptNote, DeathRecord, PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_ import profile
@@ -33,13 +33,22 @@ class TargetEndpoint:
         operation, params = _asked(push_request)
         caller = account_root(push_request.headers[profile.ACCOUNT])
         try:
-            await self._calls.call(service, operation, params, caller, region)
+            died = _died(push_request) if service == "sqs" else None
+            await self._calls.call(service, operation, params, caller, region, died=died)
         except AwsError as error:
             return _refused(error)
         return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
+
+
+def _died(push_request: PushRequest) -> DeathRecord | None:
+    """The dead letter that a message is; None: it is a record."""
+    if profile.DIED not in push_request.headers:
+        return None
+    origin, message_id, note = orjson.loads(push_request.headers[profile.DIED])
+    return DeathRecord(origin, bytes.fromhex(message_id), AttemptNote(*note))
 
 
 def _asked(push_request: PushRequest) -> tuple[str, Structure]:

@@ -56,7 +56,7 @@ class Sending:
         if KEY in queue.attributes and not self._has_sent(call, queue):
             await self._admit(call, queue)
         sent = self._message(call, queue, params)
-        (enqueued,) = await self._engine.messages.send(queue, (sent,))
+        (enqueued,) = await self._engine.messages.send(queue, (sent,), call.died)
         return _answer(queue, params, sent, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
