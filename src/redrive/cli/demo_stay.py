@@ -79,7 +79,7 @@ class Scene:
                 {"Id": str(number), "Message": _order(number, bad=status == BAD_REQUEST)} for number in batch
             ]
             self._sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
-            if not batch.stop % _TOLD_EACH:
+            if batch.stop // _TOLD_EACH > batch.start // _TOLD_EACH:
                 progress(batch.stop)
         _wait(lambda: self._dead() >= numbers.stop)
 
