@@ -15,7 +15,10 @@ async def test_functions_are_listed_with_their_errors_and_waiting_events() -> No
         assert "○</span> idle" in (await visitor.get(f"{ROOM}/functions")).body.decode()
         visitor.server.core.engine.operations.inject_fault(f"{arn('lambda', 'function:bill')}:$LATEST", 503)
         await services.call("lambda", "Invoke", FunctionName="bill", InvocationType="Event", Payload=b"{}")
-        assert '<td class="num">1</td><td><time' in (await visitor.get(f"{ROOM}/functions?new")).body.decode()
+        assert (
+            'data-label="Waiting" class="num">1</td><td data-label="Oldest"><time'
+            in (await visitor.get(f"{ROOM}/functions?new")).body.decode()
+        )
         page = (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
         assert "Events waiting, the oldest of <time" in page
         assert '<div class="big">1</div>' in page

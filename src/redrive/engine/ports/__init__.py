@@ -32,6 +32,7 @@ from redrive.engine.ports.limits import (
 )
 from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, FailureGroup, LookRequest, fair_share
 from redrive.engine.ports.profile import (
+    DeathRecord,
     DeliveryProfile,
     FollowUp,
     SubscriptionContext,
@@ -50,7 +51,6 @@ from redrive.engine.ports.requests import (
     Claim,
     ClaimRequest,
     Counts,
-    DeathRecord,
     Enqueued,
     FailureKey,
     Moved,

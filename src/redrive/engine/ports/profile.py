@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports.pushing import Plan, PushRequest
+from redrive.engine.ports.requests import AttemptNote
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery, own_id
 from redrive.model.message import Publication
@@ -29,6 +30,20 @@ class FollowUp:
     publication: Publication
     subscription_id: str | None = None
     delay_ms: int = 0
+
+
+class DeathRecord(NamedTuple):
+    """A delivery that ended without success and goes on as a message: the dead letter that such a message is.
+
+    Attributes:
+        origin: The number of the queue that the delivery was in, to which a redrive brings it back.
+        message_id: The delivery's, under which its attempts are noted.
+        note: The last of them.
+    """
+
+    origin: int
+    message_id: bytes
+    note: AttemptNote
 
 
 def whole_envelope(envelope: bytes) -> bytes:

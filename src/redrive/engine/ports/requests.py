@@ -69,20 +69,6 @@ class NewDelivery:
         return None if self.origin is None or self.note is None else self.note.failure
 
 
-class DeathRecord(NamedTuple):
-    """A delivery that ended without success and goes on as a message: the dead letter that such a message is.
-
-    Attributes:
-        origin: The number of the queue that the delivery was in, to which a redrive brings it back.
-        message_id: The delivery's, under which its attempts are noted.
-        note: The last of them.
-    """
-
-    origin: int
-    message_id: bytes
-    note: "AttemptNote"
-
-
 @dataclass(frozen=True, slots=True)
 class OrderedPublication:
     """One publication to an ordered topic: its deliveries enter their queues unless it is a repetition.
