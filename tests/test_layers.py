@@ -4,13 +4,21 @@ Contracts name packages by wildcard, and one that no longer matches anything is 
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from tests.services.programs import Program
 from tests.tidy import ROOT
+
+_LINTER: Final = Program(
+    "importlinter.cli:lint_imports_command",
+    modules=("importlinter.cli",),
+    command=(str(Path(sys.executable).with_name("lint-imports")),),
+    environment=os.environ,
+)
 
 _ROOMS = (
     *("composition", "composition.core", "composition.sns", "composition.sqs", "composition.store"),
@@ -113,10 +121,5 @@ def _check_imports(folder: Path, imports: dict[str, str]) -> str:
         package.mkdir(parents=True, exist_ok=True)
         wanted = imports.get(room)
         (package / "__init__.py").write_text(f"import redrive.{wanted}\n" if wanted else "")
-    linter = Path(sys.executable).with_name("lint-imports")
-    command = (str(linter), "--no-cache", f"--config={ROOT / 'pyproject.toml'}")
     environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
-    linted = subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
-    )
-    return linted.stdout
+    return _LINTER.run(("--no-cache", f"--config={ROOT / 'pyproject.toml'}"), environment, folder).stdout

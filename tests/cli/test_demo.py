@@ -5,16 +5,12 @@ import subprocess
 import sys
 import urllib.request
 
+from tests.services.server import PROGRAM
+
 
 def test_the_demo_ends_as_it_says_in_a_few_seconds() -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", "redrive.cli.main", "demo"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "COLUMNS": "50"},  # nothing of it is lost on a narrow screen
-    )
+    narrow = {**os.environ, "COLUMNS": "50"}  # nothing of it is lost on a narrow screen
+    told = PROGRAM.run(["demo"], narrow, timeout=60)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "Nothing was lost." in told.stdout
     assert "✘" not in told.stdout

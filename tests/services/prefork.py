@@ -1,4 +1,4 @@
-"""A program with its imports done, forked for each start: `python -P prefork.py SOCKET PACKAGE MODULE …`.
+"""A program with its imports done, forked for each start: `python -P prefork.py SOCKET PROGRAM MODULE …`.
 
 `tests.services.programs` starts this file and holds the other end of the socket. A message there asks for a process: its
 words, environment and directory as JSON, and four descriptors, its standard input, output and error and a socket to
@@ -111,8 +111,8 @@ def _become(request: dict[str, object], left: Mapping[str, str], streams: list[i
     return [str(word) for word in words]
 
 
-def main(descriptor: str, package: str, *modules: str) -> None:
-    """Import, fork, and in each forked process run the package as `python -m` does."""
+def main(descriptor: str, program: str, *modules: str) -> None:
+    """Import, fork, and in each forked process run a package as `python -m` does, or a function as its script does."""
     before = dict(os.environ)
     for name in modules:
         importlib.import_module(name)
@@ -125,7 +125,10 @@ def main(descriptor: str, package: str, *modules: str) -> None:
     except KeyboardInterrupt:  # of everybody at this terminal
         return
     sys.argv[1:] = words
-    runpy.run_module(package, run_name="__main__", alter_sys=True)
+    module, _, function = program.partition(":")
+    if function:
+        sys.exit(getattr(importlib.import_module(module), function)())
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -107,17 +107,17 @@ class ForkedProcess:
 
 @dataclass
 class Program:
-    """A package that `python -m` runs.
+    """A program.
 
     Attributes:
-        package: Its name.
+        name: Of a package that `python -m` runs, or `module:function` as an installed script has it.
         modules: Imported before the first start.
         command: A cold start's.
         environment: The one that the imports see.
-        interpreter: Python, of the environment that the package is in.
+        interpreter: Python, of the environment that the program is in.
     """
 
-    package: str
+    name: str
     modules: Sequence[str]
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -214,7 +214,7 @@ class Program:
                 _forked.append(self)
                 with theirs:
                     self._prefork = subprocess.Popen(
-                        [self.interpreter, "-P", _PREFORK, str(theirs.fileno()), self.package, *self.modules],
+                        [self.interpreter, "-P", _PREFORK, str(theirs.fileno()), self.name, *self.modules],
                         env=self.environment,
                         stdin=subprocess.DEVNULL,
                         stdout=subprocess.DEVNULL,
