@@ -36,5 +36,5 @@ def no_api(account: str, api_id: str) -> AwsError:
 
 
 def translated(refusal: RedriveError) -> AwsError:
-    """Of the engine nothing is asked that it refuses."""
+    """Raises a refusal of the engine as it is: API Gateway asks it for nothing that it refuses."""
     raise refusal

@@ -15,16 +15,16 @@ HTTP: Final = "http"
 
 
 @dataclass(frozen=True, slots=True)
-class RestApi(Document):
-    """A REST API as its owner edits it; callers see deployments.
+class EditedApi(Document):
+    """An API as its owner edits it.
 
     Attributes:
         account: Whose it is.
         region: Where.
         id: Ten letters and digits.
         created_at: ms.
-        settings: Its members on the wire, besides those above.
-        tree: Its resources, models, stages …
+        settings: Its members in the published model, besides those above.
+        tree: All that it consists of.
         tags: By key.
     """
 
@@ -40,6 +40,11 @@ class RestApi(Document):
     def key(self) -> str:
         """The key of the document."""
         return api_key(self.account, self.region, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RestApi(EditedApi):
+    """A REST API: its tree has resources, models, stages …; callers see deployments."""
 
 
 @dataclass(frozen=True, slots=True)
