@@ -58,7 +58,7 @@ def defined_method(
         definition: The rest.
 
     Raises:
-        AwsError: `BadRequestException`: something in it cannot be.
+        AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     listed = [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]
     parameters = [definition.resolved(each) for each in listed]

@@ -50,7 +50,7 @@ def read_definition(body: bytes) -> ReadDefinition:
     """Read a definition.
 
     Raises:
-        AwsError: `BadRequestException`: it is none.
+        AwsError: `BadRequestException`: the text cannot be read as a definition.
     """
     document = _document(body)
     info = _object(document.get("info"))
@@ -112,7 +112,7 @@ def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Rand
     """A tree with all that a definition has; what it has too is the definition's then.
 
     Raises:
-        AwsError: `BadRequestException`: something in it cannot be.
+        AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
         return _imported(before, document, chance)

@@ -27,7 +27,7 @@ def defined_tree(document: Mapping[str, Any], chance: random.Random) -> Tree:
     """The routes and integrations that a definition has.
 
     Raises:
-        AwsError: `BadRequestException`: something in it cannot be.
+        AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
         return _defined(document, chance)
@@ -63,7 +63,7 @@ def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
 
 
 def _route_key(path: str, name: str) -> str:
-    """The key of a route; empty: what stands there is none."""
+    """The key of a route; empty: a member of the path that is no method."""
     if path.strip("/") == "$default":
         return "$default" if name.endswith("any-method") else ""
     if name in _METHODS:

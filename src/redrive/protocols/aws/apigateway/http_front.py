@@ -294,7 +294,7 @@ def _typed(value: str, kind: str) -> Any:
     """A parameter as the operation takes it; documents come as JSON.
 
     Raises:
-        Refusal: The text is none.
+        Refusal: The text is not of that type.
     """
     try:
         if kind in {"integer", "long"}:

@@ -48,7 +48,7 @@ def unoffered(what: str) -> AwsError:
 
 
 def check_route(route: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse a route that cannot be; raises AwsError."""
+    """Refuse a route that is not acceptable; raises AwsError."""
     key = route.get("RouteKey", "")
     if not _ROUTE.fullmatch(key):
         raise bad_request(
@@ -68,7 +68,7 @@ def check_route(route: Mapping[str, Any], tree: Tree) -> None:
 
 
 def check_integration(integration: Mapping[str, Any], _: Tree) -> None:
-    """Refuse an integration that cannot be; raises AwsError."""
+    """Refuse an integration that is not acceptable; raises AwsError."""
     kind, subtype = integration["IntegrationType"], integration.get("IntegrationSubtype")
     if kind not in {"AWS_PROXY", "HTTP_PROXY"}:
         raise bad_request(f"Integration type {kind} is not supported for HTTP APIs")
@@ -103,7 +103,7 @@ def _check_subtype(integration: Mapping[str, Any], subtype: str) -> None:
 
 
 def check_stage(stage: Mapping[str, Any], _: Tree) -> None:
-    """Refuse a stage that cannot be; raises AwsError."""
+    """Refuse a stage that is not acceptable; raises AwsError."""
     if not _STAGE.fullmatch(stage["StageName"]):
         raise bad_request("Stage name only allows a-zA-Z0-9-_ and $default")
     if stage.get("ClientCertificateId"):
@@ -118,7 +118,7 @@ class HttpKind:
         noun: The vendor's name of it in operations.
         place: Where it stands in the tree.
         id: The member that names it.
-        check: Refuses one that cannot be.
+        check: Refuses a part that is not acceptable.
         defaults: Of its members.
         chosen: Callers choose its name.
     """

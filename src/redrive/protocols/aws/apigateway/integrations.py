@@ -29,7 +29,7 @@ class Outgoing(Protocol):
     async def ask(
         self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
     ) -> Answer:
-        """The endpoint's answer; raises Refusal where there is none."""
+        """The endpoint's answer; raises Refusal where the endpoint does not answer."""
         ...
 
 
@@ -71,7 +71,7 @@ class Integrations:
             binary: The API's binary media types.
 
         Raises:
-            Refusal: There is none.
+            Refusal: The method has no answer.
         """
         integration = method["methodIntegration"]
         if integration["type"] == "AWS_PROXY":

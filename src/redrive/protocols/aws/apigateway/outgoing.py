@@ -53,7 +53,7 @@ class OutgoingCalls:
         """The endpoint's answer.
 
         Raises:
-            Refusal: `INTEGRATION_FAILURE`: there is none.
+            Refusal: `INTEGRATION_FAILURE`: the endpoint does not answer.
         """
         found = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
         if isinstance(found, str):

@@ -15,7 +15,7 @@ def page(found: Sequence[Any], params: Structure) -> Structure:
     """The answer with one page of what was found.
 
     Raises:
-        AwsError: `BadRequestException`: the position is none of ours.
+        AwsError: `BadRequestException`: the position was not given out by this server.
     """
     given = params.get("limit")
     size = _PAGE if given is None else given

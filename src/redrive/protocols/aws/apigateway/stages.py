@@ -180,7 +180,7 @@ def refuse_unoffered(stage: Mapping[str, Any]) -> None:
 
 
 def check_variables(variables: Mapping[str, str]) -> None:
-    """Refuse variables of a stage that cannot be.
+    """Refuse variables of a stage whose names or values are not acceptable.
 
     Raises:
         AwsError: `BadRequestException`.

@@ -234,7 +234,7 @@ async def find_change_set(engine: Engine, call: Call, given: str, stack_name: st
     """The change set of an ARN, or of a name and a stack's.
 
     Raises:
-        AwsError: There is none.
+        AwsError: The change set does not exist.
     """
     prefix = f"{call.account}/{call.region}/"
     if not given.startswith("arn:"):

@@ -31,7 +31,7 @@ async def standing_stack(engine: Engine, call: Call, given: str) -> Stack:
     """The stack of a name or an ARN.
 
     Raises:
-        AwsError: There is none.
+        AwsError: The stack does not exist.
     """
     found = await find_stack(engine, call, given)
     if found is None:

@@ -55,7 +55,7 @@ def _in_order(program: Program) -> list[str]:
 
 
 async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> bool:
-    """True if outputs or tags change, or a property of resources that is none of theirs."""
+    """True if outputs or tags change, or anything of resources besides their properties."""
     if not stack.settings.template:
         return True
     before = await Programs(engine).load(stack, stack.settings)

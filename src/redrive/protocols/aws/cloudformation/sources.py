@@ -39,7 +39,7 @@ async def object_text(services: Services, call: Call, url: str) -> str:
     """The text of an object in a bucket of this server.
 
     Raises:
-        AwsError: The address is none of a bucket, or the object cannot be read.
+        AwsError: The address is not that of a bucket, or the object cannot be read.
     """
     bucket, key = bucket_and_key(url)
     try:

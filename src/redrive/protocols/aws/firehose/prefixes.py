@@ -59,7 +59,7 @@ def zone_of(name: str) -> tzinfo:
     """The time zone of a name; empty: UTC.
 
     Raises:
-        AwsError: There is none of that name.
+        AwsError: No time zone has that name.
     """
     if name in ("", "UTC"):
         return UTC

@@ -141,7 +141,7 @@ class Words:
 
 
 def duration_ms(text: str) -> int:
-    """A duration as templates have it, `PT1H30M`; five minutes for what is none."""
+    """A duration as templates have it, `PT1H30M`; five minutes for any other text."""
     found = _DURATION.fullmatch(text)
     hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 5, 0)
     return ((hours * 60 + minutes) * 60 + seconds) * 1000

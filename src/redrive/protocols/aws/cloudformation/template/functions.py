@@ -49,7 +49,7 @@ def function(name: str, scope: Scope) -> Function:
     """Returns the function of a name.
 
     Raises:
-        TemplateInvalid: There is none.
+        TemplateInvalid: No function has that name.
     """
     found = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
     if found is None:
