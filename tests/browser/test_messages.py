@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from tests.browser.dying import BAD, came, dead_orders, order, waiting
 from tests.browser.screen import Screen
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.protocols.sns import Sns, Topic, Webhook
 from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue, entries
 from tests.services.server import Server, serving
 
@@ -22,6 +22,8 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     screen: Screen, sns: Sns, server: Server, webhook: Webhook
 ) -> None:
     dead = dead_orders(sns, server, webhook)
+    (topic,) = sns.client.list_topics()["Topics"]
+    beside = Topic(sns, topic["TopicArn"]).queue()
     screen.open(f"{server.url}/")
     screen.press("Look")
     screen.follow("a.cause[href*='400']")
@@ -45,6 +47,7 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
         re.sub(r"\s", "", order(400, each)).replace("EURO", "EUR") for each in range(BAD)
     ]
     assert '"paid": 12345678901234567890' in mended
+    assert beside.receive() == []  # a subscription of the same topic is not told again
     assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
 
 
@@ -156,11 +159,15 @@ def test_an_order_is_found_among_many_and_the_link_finds_it_again(
     query = quote("body.order:503007")
     screen.open(f"{room}/dead-letters/{dead.name}?cause=all&q={query}")
     screen.wait_for(f"1 found among {MANY + 16:,} messages looked at.")
+    assert screen.run("return document.getElementById('searched').value") == MANY + 16
     screen.open(screen.url)
     screen.wait_for("1 found among")
     screen.follow("tr[data-row] td a")
     assert "3 attempts" in screen.text()
     assert len(screen.all("svg.timeline circle")) == 3
+    moments = [each.get_attribute("datetime") for each in screen.all("[aria-label=Attempts] time")]
+    assert len(set(moments)) == 3
+    assert moments == sorted(moments)
 
 
 def test_a_search_stops_when_it_is_told_to(
