@@ -20,10 +20,12 @@ from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
 from redrive.stores.postgres import outdated
 from redrive.stores.postgres import store as postgres_store
+from redrive.stores.postgres.distributing import COLUMN, COPIED, DISTRIBUTED
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores import homes
 from tests.contracts.stores.bench import Bench, bodies
 from tests.contracts.stores.homes import Home, Rows
+from tests.services.citus import CitusCluster
 
 SCHEMAS = Path(__file__).parent / "schemas"
 
@@ -255,6 +257,29 @@ async def test_the_oldest_schema_is_brought_up_to_date_beside_old_nodes(
     assert len(await Bench(store, 7).claim(limit=1000)) == min(sent, 1000)
     assert slowest < 5  # 0.5 s for a lock, and whatever the machine is busy with
     await home.leave()
+
+
+async def test_the_oldest_schema_is_brought_up_to_date_where_its_tables_are_distributed(
+    citus_cluster: CitusCluster,
+) -> None:
+    with citus_cluster.database() as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute("CREATE TABLE schema_steps (number integer PRIMARY KEY)")
+        for number, statements in enumerate(steps.read("redrive.stores.postgres")[:2], start=1):
+            await connection.execute(statements)
+            await connection.execute("INSERT INTO schema_steps VALUES ($1)", number)
+        for name in DISTRIBUTED:
+            await connection.execute("SELECT create_distributed_table($1, $2)", name, COLUMN)
+        for name in COPIED:
+            await connection.execute("SELECT create_reference_table($1)", name)
+        await connection.execute(OLD_SEND)
+        home = homes.in_postgres(url, "citus")
+        store = await home.open()
+        made = await described(home)
+        assert made == kept(home, made)
+        assert bodies(await Bench(store, 7).claim()) == ["sent by an old node"]
+        await home.leave()
+        await connection.close()
 
 
 async def test_a_role_without_rights_to_the_schema_serves_it_and_does_not_upgrade_it(

@@ -39,7 +39,8 @@ _IS_INVALID: Final = (
     "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
 )
 
-_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '500ms'"
+# On every node of Citus; elsewhere the first of the two says nothing to anybody.
+_LOCK_TIMEOUT: Final = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '500ms'"
 _TRIES: Final = 600  # with a pause between them: two minutes and more, beside transactions that will not end
 _LONG_SECONDS: Final = 24 * 60 * 60.0
 _ONLINE: Final = "-- online"
@@ -81,7 +82,8 @@ async def _make(connection: Connection, known: Sequence[str]) -> None:
         applied = await _applied(connection)
         for number, statements in enumerate(known, start=1):
             if number not in applied:
-                await connection.execute(statements.replace(_CONCURRENTLY, ""), timeout=_LONG_SECONDS)
+                for statement in _each(statements):
+                    await connection.execute(statement.replace(_CONCURRENTLY, ""), timeout=_LONG_SECONDS)
                 await connection.execute(_ADD, number)
 
 
@@ -129,12 +131,11 @@ async def drop_outdated(connection: Connection) -> bool:
 
 async def _apply(connection: Connection, number: int, statements: str) -> None:
     if not statements.startswith(_ONLINE):
-        await _briefly(connection, statements, number)
+        await _briefly(connection, _each(statements), number)
         return
-    now = _COMMENT.sub("", statements.partition(outdated.AFTERWARDS)[0])
-    for statement in filter(None, map(str.strip, now.split(";"))):
+    for statement in _each(statements.partition(outdated.AFTERWARDS)[0]):
         if _CONCURRENTLY not in statement:
-            await _briefly(connection, statement)
+            await _briefly(connection, [statement])
             continue
         new = _NEW_INDEX.match(statement)
         if new is not None and await connection.fetchval(_IS_INVALID, new[1]):
@@ -143,13 +144,19 @@ async def _apply(connection: Connection, number: int, statements: str) -> None:
     await connection.execute(_ADD, number)
 
 
-async def _briefly(connection: Connection, statements: str, number: int | None = None) -> None:
+def _each(statements: str) -> list[str]:
+    """The statements of a file: Citus hands each on to its nodes with all of the text that came with it."""
+    return list(filter(None, map(str.strip, _COMMENT.sub("", statements).split(";"))))
+
+
+async def _briefly(connection: Connection, statements: Sequence[str], number: int | None = None) -> None:
     """Run statements that need a lock for a moment: while they wait for it, all others wait behind them."""
     for _ in range(_TRIES):
         try:
             async with connection.transaction():
                 await connection.execute(_LOCK_TIMEOUT)
-                await connection.execute(statements)
+                for statement in statements:
+                    await connection.execute(statement)
                 if number is not None:
                     await connection.execute(_ADD, number)
         except asyncpg.LockNotAvailableError:
