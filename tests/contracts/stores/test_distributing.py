@@ -12,7 +12,7 @@ from redrive.stores.postgres import distributing
 from redrive.stores.postgres.connections import PLANNER
 from redrive.stores.postgres.distributing import COPIED, DISTRIBUTED, distribute
 from redrive.stores.postgres.store import PostgresStore
-from tests.contracts.stores.bench import Bench, bodies
+from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import in_postgres
 from tests.contracts.stores.test_statements import DISTRIBUTED as WATCHED
 from tests.services.citus import CitusCluster
@@ -78,6 +78,31 @@ async def test_a_session_plans_with_the_values_and_sees_the_shards(
     ]
     await store.close()
     assert shown == ["auto", "off"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_messages_of_a_queue_are_committed_on_its_node_in_one_phase(
+    citus_database: str, *, ordered: bool
+) -> None:
+    """In two, a message could come to be seen after the next of its group, where the node was lost between them."""
+    store = PostgresStore(citus_database, SystemClock(), "one", connections=1)
+    await store.open()
+    queues = [Bench(store, await store.new_id(), ordered=ordered) for _ in range(4)]
+    told: list[str] = []
+
+    async def listen(connection: asyncpg.Connection) -> None:
+        await connection.execute("SET citus.log_remote_commands = on; SET client_min_messages = notice")
+        connection.add_log_listener(lambda _, message: told.append(message.message))
+
+    await store._connections.run(listen)
+    once = [{"group": "g", "deduplication_key": "k", "deduplicate_until": NOON}, {"group": "g"}]
+    for more in once if ordered else [{}]:
+        messages = [[queue.new_delivery(f"{number}", **more) for number in range(3)] for queue in queues]
+        await asyncio.gather(*map(store.enqueue, messages))
+    assert any(command.startswith("issuing INSERT INTO public.deliveries") for command in told)
+    assert not [command for command in told if "PREPARE" in command or "COPY" in command]
+    assert [bodies(await queue.peek())[0] for queue in queues] == ["0"] * 4
+    await store.close()
 
 
 async def test_rows_written_before_the_distribution_are_moved(undistributed: str) -> None:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Enqueued
+from redrive.stores.postgres import inserting
 
 
 class Memory(NamedTuple):
@@ -31,9 +32,9 @@ class Memory(NamedTuple):
 # A key that is known and still holds is answered as it is, one whose time is over is taken over. Of two nodes that
 # remember the same key at once, the second waits here until the first has committed. In order of the keys, so that
 # they do not wait for each other in a circle.
-_REMEMBER: Final = """
-    INSERT INTO deduplication AS known (queue_id, key, message_id, seq, since, until)
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[])
+_INTO: Final = "INSERT INTO deduplication AS known (queue_id, key, message_id, seq, since, until)"
+_ROW: Final = "({0}, {1}, {2}, {3}, {4}, {5})"
+_OR_KNOWN: Final = """
     ON CONFLICT (queue_id, key) DO UPDATE SET
         message_id = CASE WHEN known.until > excluded.since THEN known.message_id ELSE excluded.message_id END,
         seq = CASE WHEN known.until > excluded.since THEN known.seq ELSE excluded.seq END,
@@ -41,21 +42,36 @@ _REMEMBER: Final = """
         until = CASE WHEN known.until > excluded.since THEN known.until ELSE excluded.until END
     RETURNING queue_id, key, message_id, seq
 """
+_REMEMBER: Final = (
+    f"{_INTO} SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[])"
+    f" {_OR_KNOWN}"
+)
 
 _Key = tuple[int, str]
 _Original = tuple[bytes, int]  # message, place
 
 
-async def remember(connection: Connection, memories: Sequence[Memory]) -> list[Enqueued]:
-    """Remember each of these keys; whether it was known, and if so the original's answer."""
+async def remember(
+    connection: Connection, memories: Sequence[Memory], *, by_values: bool = False
+) -> list[Enqueued]:
+    """Remember each of these keys; whether it was known, and if so the original's answer.
+
+    Args:
+        connection: In a transaction.
+        memories: The keys.
+        by_values: All of them are of one queue on Citus: see `inserting`.
+    """
     first: dict[_Key, Memory] = {}
     for memory in memories:
         if memory.key is not None:
             first.setdefault((memory.queue_id, memory.key), memory)
     originals: dict[_Key, _Original] = {}
     if first:
-        columns = zip(*(first[key] for key in sorted(first)), strict=True)
-        kept = await connection.fetch(_REMEMBER, *(list(column) for column in columns))
+        rows = [first[key] for key in sorted(first)]
+        if by_values:
+            kept = await inserting.insert(connection, _INTO, _ROW, rows, _OR_KNOWN)
+        else:
+            kept = await connection.fetch(_REMEMBER, *(list(column) for column in zip(*rows, strict=True)))
         originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in kept}
     return [_answer(memory, originals) for memory in memories]
 

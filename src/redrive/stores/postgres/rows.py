@@ -27,6 +27,7 @@ from asyncpg import Connection
 from redrive.engine.ports import BACK_AMONG
 from redrive.model.claiming import Placed, order_of_due
 from redrive.model.delivery import Delivery, LinePosition
+from redrive.stores.postgres import inserting
 from redrive.stores.postgres.reaching import COLUMNS, each, in_group, key_of, of
 
 Group = tuple[int, str]  # queue, name
@@ -34,9 +35,10 @@ Groups = set[Group]
 
 values_of: Final = attrgetter(*COLUMNS.split(", "))  # of a Delivery, in the order of the columns
 
+_INTO: Final = f"INSERT INTO deliveries ({COLUMNS}, place)"
+_ROW: Final = f"({', '.join(f'{{{number}}}' for number in range(16))})"
 _INSERT: Final = (
-    f"INSERT INTO deliveries ({COLUMNS}, place)"
-    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
+    f"{_INTO} SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::bigint[], $6::bigint[],"
     " $7::bigint[], $8::bigint[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], $13::bytea[], $14::text[],"
     " $15::text[], $16::smallint[])"
 )
@@ -222,9 +224,14 @@ async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], no
     return [(one, place) for one, place in found if one.available_at <= now]
 
 
-async def insert(connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int]) -> None:
-    """Put deliveries, as `values_of` them, at these places."""
-    if rows:
+async def insert(
+    connection: Connection, rows: Sequence[tuple[Any, ...]], places: Sequence[int], *, by_values: bool = False
+) -> None:
+    """Put deliveries, as `values_of` them, at these places; `by_values`: see `inserting`."""
+    if by_values:
+        placed = [(*row, place) for row, place in zip(rows, places, strict=True)]
+        await inserting.insert(connection, _INTO, _ROW, placed)
+    elif rows:
         await connection.execute(_INSERT, *(list(column) for column in zip(*rows, strict=True)), list(places))
 
 

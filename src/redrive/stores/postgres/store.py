@@ -41,7 +41,17 @@ from redrive.engine.ports import (
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
-from redrive.stores.postgres import arriving, documents, looking, moving, notes, occupied, rows, sweeping
+from redrive.stores.postgres import (
+    arriving,
+    documents,
+    inserting,
+    looking,
+    moving,
+    notes,
+    occupied,
+    rows,
+    sweeping,
+)
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
@@ -91,8 +101,8 @@ class PostgresStore(TelemetryVerbs):
         name = session_name(node)
         self._connections = Connections(url, clock, name, connections, meter)
         self._notices = Notices(url, clock, name)
-        self._plain = Lanes(self._connections, arriving.enqueue_plain, 2)
-        self._special = Lanes(self._connections, arriving.enqueue, 1)
+        self._plain = Lanes(self._connections, self._enqueue_plain, 2, key=self._queue_on_citus)
+        self._special = Lanes(self._connections, self._enqueue, 1, key=self._queue_on_citus)
         self._publications = Lanes(self._connections, arriving.publish, 1)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
@@ -209,6 +219,26 @@ class PostgresStore(TelemetryVerbs):
         return self._ids.pop()
 
     # ---- deliveries -------------------------------------------------------------------------------------
+
+    def _queue_on_citus(self, new_deliveries: Sequence[NewDelivery]) -> int | None:
+        """The queue of a call on Citus, which goes together with others to that queue; None: with any others."""
+        if not self._connections.is_citus:
+            return None
+        queues = {new_delivery.queue_id for new_delivery in new_deliveries}
+        return queues.pop() if len(queues) == 1 else None
+
+    async def _enqueue_plain(
+        self, connection: Connection, calls: Sequence[Sequence[NewDelivery]]
+    ) -> list[list[Enqueued]]:
+        if self._queue_on_citus(calls[0]) is None or sum(map(len, calls)) > inserting.QUICKER_MAX:
+            return await arriving.enqueue_plain(connection, calls)
+        return await arriving.enqueue_plain_by_values(connection, calls)
+
+    async def _enqueue(
+        self, connection: Connection, calls: Sequence[Sequence[NewDelivery]]
+    ) -> list[list[Enqueued]]:
+        by_values = self._queue_on_citus(calls[0]) is not None
+        return await arriving.enqueue(connection, calls, by_values=by_values)
 
     async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
         """See `Store.enqueue`."""
