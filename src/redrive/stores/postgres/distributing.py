@@ -21,9 +21,15 @@ COPIED: Final = ("resources",)
 COLUMN: Final = "queue_id"
 
 _NAME: Final = "redrive store distribute"
-_VERSION: Final = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+VERSION: Final = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+NO_PLACE: Final = (
+    "no node holds shards: SELECT citus_add_node('worker.example', 5432) on the coordinator, for each worker"
+)
+PLACES: Final = (
+    "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards"
+)
 _IS_COORDINATOR: Final = "SELECT groupid = 0 FROM pg_dist_local_group"
-_WORKERS: Final = (
+WORKERS: Final = (
     "SELECT count(*), current_user FROM pg_dist_node WHERE noderole = 'primary' AND groupid <> 0 AND isactive"
 )
 # `resources` has no column to be distributed by: all of it is on each node.
@@ -106,24 +112,26 @@ async def distribute(url: str) -> Distribution:
 
 
 async def _distributed(connection: asyncpg.Connection) -> Distribution:
-    version = await connection.fetchval(_VERSION)
+    version = await connection.fetchval(VERSION)
     if version is None:
         raise StoreUnavailable(
             "the database has no extension citus: CREATE EXTENSION citus on the coordinator and on each worker first"
         )
     if not await connection.fetchval(_IS_COORDINATOR):
         raise StoreUnavailable("the database is on a worker of its Citus cluster: name the coordinator's")
+    if not await connection.fetchval(PLACES):
+        raise StoreUnavailable(NO_PLACE)
     async with connection.transaction():
         await migrate(connection)
-        before = await _layouts(connection)
-        _refuse_others(before)
+        before = await layouts(connection)
+        refuse_others(before)
         missing = [name for name in (*DISTRIBUTED, *COPIED) if name not in before]
         moved = await _spread(connection, missing) if missing else {}
         for (statement,) in await connection.fetch(_SET_FOR_ROLE, list(PLANNER), list(PLANNER.values())):
             await connection.execute(statement)
-        after = await _layouts(connection)
+        after = await layouts(connection)
     tables = [_layout(after[name], moved.get(name)) for name in (*DISTRIBUTED, *COPIED)]
-    workers, role = await connection.fetchrow(_WORKERS)
+    workers, role = await connection.fetchrow(WORKERS)
     return Distribution(version, workers, role, tables)
 
 
@@ -131,12 +139,13 @@ def _layout(record: asyncpg.Record, moved: int | None) -> TableLayout:
     return TableLayout(record["name"], record["column"], record["shards"], moved or 0, moved is not None)
 
 
-async def _layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
+async def layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
+    """The layouts of those tables that Citus knows, by name."""
     found = await connection.fetch(_LAYOUTS, [*DISTRIBUTED, *COPIED])
     return {record["name"]: record for record in found}
 
 
-def _refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
+def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
     """Keep away from tables that somebody has laid out in another way: what else relies on that is not known here.
 
     Raises:

@@ -14,6 +14,7 @@ from redrive.stores.examined import Examined
 from redrive.stores.postgres import outdated, pooling
 from redrive.stores.postgres.connecting import connect, describe, each_host
 from redrive.stores.postgres.connections import LOST
+from redrive.stores.postgres.examining_citus import examine_cluster
 from redrive.stores.postgres.pooling import Pooling
 
 _MB: Final = 1 << 20
@@ -83,6 +84,8 @@ async def examine(
         async for each in _durability(connection, several=len(each_host(url)) > 1):
             yield each
         yield await _log(connection)
+        async for each in examine_cluster(connection):
+            yield each
         async for each in _tables(connection):
             yield each
     except (*LOST, asyncpg.PostgresError) as error:
