@@ -1,8 +1,9 @@
-"""`python -m tests.crash [messages|functions|nodes|upgrade] --rounds 200 --store sqlite`: one line a round."""
+"""`python -m tests.crash [messages|functions|nodes|citus|upgrade] --rounds 200`: one line a round."""
 
 import argparse
 import asyncio
 import contextlib
+import os
 import statistics
 import sys
 import tempfile
@@ -10,35 +11,53 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.crash.cluster import ClusterBacking
 from tests.crash.functions import FunctionRounds, Round, function_server
-from tests.crash.nodes import NodeRound, NodeRounds, run_directory
+from tests.crash.nodes import NodeRound, NodeRounds
+from tests.crash.pair import PairBacking, run_directory
 from tests.crash.rounds import AttemptResult, Rounds, crash_server
 from tests.crash.upgrades import UpgradeRound, Upgrades, summary
+from tests.services.citus import CITUS_VARIABLE
 from tests.services.postgres import PostgresServer, end_run, new_run_directory, own_server
 from tests.services.postgres_pair import PostgresPair
 
 _UNDER_ONE_LOAD: Final = 20
+_NODES_ON_CITUS: Final = 2
 
 
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument(
-        "of", nargs="?", choices=("messages", "functions", "nodes", "upgrade"), default="messages"
+        "of", nargs="?", choices=("messages", "functions", "nodes", "citus", "upgrade"), default="messages"
     )
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     parser.add_argument("--old", type=Path, help="upgrade: a tree of the older version, `git worktree add`")
     parser.add_argument("--rows", type=int, default=200_000, help="upgrade: messages in a deep queue")
+    parser.add_argument(
+        "--cluster",
+        default=os.environ.get(CITUS_VARIABLE),
+        help=f"citus: a database on the coordinator; else {CITUS_VARIABLE}",
+    )
+    parser.add_argument("--kill", help="citus: the shell command that kills the cluster's node {host} {port}")
+    parser.add_argument("--start", help="citus: the one that starts it again")
     asked = parser.parse_args()
+    seeds = range(asked.seed, asked.seed + asked.rounds)
     if asked.of == "upgrade":
         if asked.old is None:
             parser.error("--old TREE: which version is upgraded")
-        asyncio.run(_upgrades(asked.old, range(asked.seed, asked.seed + asked.rounds), asked.rows))
+        asyncio.run(_upgrades(asked.old, seeds, asked.rows))
         return 0
     if asked.of == "nodes":
-        asyncio.run(_nodes(range(asked.seed, asked.seed + asked.rounds)))
+        _on_a_pair(seeds)
+        return 0
+    if asked.of == "citus":
+        if not (asked.cluster and asked.kill and asked.start):
+            parser.error("citus needs --cluster, --kill and --start")
+        backing = ClusterBacking(asked.cluster, asked.kill, asked.start)
+        asyncio.run(_nodes(NodeRounds(backing, _NODES_ON_CITUS), seeds))
         return 0
     outcomes: list[AttemptResult | Round] = []
     with _store(asked.store) as (url, postgres), tempfile.TemporaryDirectory() as directory:
@@ -47,7 +66,7 @@ def main() -> int:
         server.start()
         try:
             rounds = FunctionRounds(server, Path(directory)) if functions else Rounds(server, postgres)
-            for seed in range(asked.seed, asked.seed + asked.rounds):
+            for seed in seeds:
                 outcomes.append(rounds.run(seed))
                 _say(str(outcomes[-1]))
         except BaseException:
@@ -63,16 +82,22 @@ def main() -> int:
     return 0
 
 
-async def _nodes(seeds: Sequence[int]) -> None:
-    """Rounds of three nodes, twenty under one load; what was longest without an answer, and how it is distributed."""
+def _on_a_pair(seeds: Sequence[int]) -> None:
+    directory = run_directory()
+    try:
+        asyncio.run(_nodes(NodeRounds(PairBacking(PostgresPair(directory))), seeds))
+    finally:
+        end_run(directory)
+
+
+async def _nodes(cluster: NodeRounds, seeds: Sequence[int]) -> None:
+    """Rounds of several nodes, twenty under one load; what was longest without an answer, and how it is distributed."""
     rounds: list[NodeRound] = []
 
     def told(done: NodeRound) -> None:
         rounds.append(done)
         _say(str(done))
 
-    directory = run_directory()
-    cluster = NodeRounds(PostgresPair(directory))
     try:
         await cluster.open()
         for first in range(0, len(seeds), _UNDER_ONE_LOAD):
@@ -83,9 +108,10 @@ async def _nodes(seeds: Sequence[int]) -> None:
             )
     finally:
         await cluster.close()
-        end_run(directory)
         for lost in sorted({each.lost for each in rounds}):
-            _say(f"{lost:14} {_distribution([each.silence for each in rounds if each.lost == lost])}")
+            of_lost = [each for each in rounds if each.lost == lost]
+            _say(f"{lost:14} {_distribution([each.silence for each in of_lost])}")
+            _say(f"{'':14} of one caller: {_distribution([each.wait for each in of_lost])}")
         if rounds:
             _say(f"{'all':14} {_distribution([each.silence for each in rounds])}")
             _say(f"{'of one caller':14} {_distribution([each.wait for each in rounds])}")

@@ -1,24 +1,53 @@
-"""Rounds in which a node, the primary or a line is lost under load, while two other nodes and a standby are there."""
+"""Rounds in which a node, or something that it stands on, is lost under load, while other nodes are there."""
 
 import asyncio
 import random
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
-from tests.crash.lines import Line, after
 from tests.crash.node_load import NodeLoad
 from tests.crash.under_load import calls, port_of, settled, under_load, while_working
-from tests.services.postgres_pair import PostgresPair
 from tests.services.server import Server, ServerFailedError, new_server
 
 NODES: Final = 3
 _CALLS: Final = 40  # before a loss, and again after it is mended
-_FLAWED_SECONDS: Final = (0.5, 6.0)  # how long a line is cut, stalls or is slow
-_WEIGHTS: Final = {"node": 8, "primary": 8, "cut_line": 3, "stalled_line": 3, "slow_line": 2}
+_NODE_WEIGHT: Final = 8
+
+Repair = asyncio.Task[None]
+
+
+class Loss(NamedTuple):
+    """Something that may be lost.
+
+    Attributes:
+        weight: How often it is chosen, beside the others.
+        lose: Loses it, and mends it, or leaves that to the task that it returns.
+    """
+
+    weight: int
+    lose: Callable[[random.Random], Awaitable[Repair | None]]
+
+
+class Backing(Protocol):
+    """The databases that nodes stand on."""
+
+    copies: int
+    """The number of queues that each publication goes to."""
+
+    @property
+    def losses(self) -> Mapping[str, Loss]:
+        """The parts of it that may be lost, by name."""
+
+    async def open(self, nodes: int) -> Sequence[str]:
+        """Start everything; the store's URL for each of so many nodes."""
+
+    async def close(self) -> None:
+        """End everything."""
+
+    async def spread(self, queues: Sequence[str]) -> None:
+        """See to it that not all queues of these names, which publications go to, are on the same server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +70,21 @@ class NodeRound:
 
 
 class NodeRounds:
-    """Nodes on a primary and its synchronous standby, each with lines of its own to both."""
+    """Nodes on one store."""
 
-    def __init__(
-        self, pair: PostgresPair, nodes: int = NODES, losses: Sequence[str] = tuple(_WEIGHTS)
-    ) -> None:
-        """Lose these, by chance; see the methods of that name."""
-        self._pair = pair
+    def __init__(self, backing: Backing, nodes: int = NODES, only: Sequence[str] = ()) -> None:
+        """Lose nodes and what they stand on, by chance; or `only` what is named."""
+        self._backing = backing
         self._number = nodes
-        self._losses = losses
-        self._lines: list[dict[int, Line]] = []
+        losses = {"node": Loss(_NODE_WEIGHT, self.lose_node), **backing.losses}
+        self._losses = {name: losses[name] for name in only or losses}
         self._nodes: list[Server] = []
-        self._repairs: dict[str, asyncio.Task[None]] = {}
+        self._repairs: dict[str, Repair] = {}
 
     async def open(self) -> None:
         """Start everything."""
-        await self._pair.start()
-        for _ in range(self._number):
-            lines = {port: Line(port) for port in (self._pair.primary.port, self._pair.standby.port)}
-            for line in lines.values():
-                await line.open()
-            self._lines.append(lines)
-            hosts = ",".join(f"127.0.0.1:{line.port}" for line in lines.values())
-            self._nodes.append(new_server(f"postgresql://redrive@{hosts}/postgres", "--log-level", "error"))
+        urls = await self._backing.open(self._number)
+        self._nodes = [new_server(url, "--log-level", "error") for url in urls]
         for node in self._nodes:
             await asyncio.to_thread(node.start)
 
@@ -74,10 +95,7 @@ class NodeRounds:
         for node in self._nodes:
             if node.process.poll() is None:
                 node.kill()
-        for lines in self._lines:
-            for line in lines.values():
-                await line.close()
-        self._pair.end()
+        await self._backing.close()
 
     async def run(self, seeds: Sequence[int], told: Callable[[NodeRound], None]) -> NodeLoad:
         """Rounds under one load, at whose end everything is accounted for.
@@ -85,7 +103,9 @@ class NodeRounds:
         Raises:
             Violated: A promise was broken.
         """
-        async with under_load([port_of(node) for node in self._nodes], seeds[0]) as load:
+        ports = [port_of(node) for node in self._nodes]
+        async with under_load(ports, seeds[0], self._backing.copies) as load:
+            await self._backing.spread([ledger.url.rpartition("/")[2] for ledger in load.copies])
             for seed in seeds:
                 told(await while_working(load, self._round(load, seed)))
             for repair in self._repairs.values():
@@ -101,56 +121,26 @@ class NodeRounds:
         await calls(load, _CALLS)
         load.answers.begin()
         load.longest_wait = 0.0
-        lose = self._loss(chance)
-        await lose(chance, load)
+        lost = self._next_loss(chance)
+        repair = await self._losses[lost].lose(chance)
+        if repair is not None:
+            self._repairs[lost] = repair
         await calls(load, _CALLS)
-        return NodeRound(
-            seed, lose.__name__, load.answers.silence, load.longest_wait, time.monotonic() - began
-        )
+        return NodeRound(seed, lost, load.answers.silence, load.longest_wait, time.monotonic() - began)
 
-    def _loss(self, chance: random.Random) -> Callable[[random.Random, NodeLoad], Awaitable[None]]:
-        """The next loss: of what is whole again since the last of its kind."""
-        losses = [getattr(self, name) for name in self._losses]
+    def _next_loss(self, chance: random.Random) -> str:
+        """The next thing to lose: of what is whole again since it was lost the last time."""
         for repair in self._repairs.values():
             if repair.done():
                 repair.result()
-        whole = [
-            loss for loss in losses if (repair := self._repairs.get(loss.__name__)) is None or repair.done()
-        ]
-        return chance.choices(whole, [_WEIGHTS[loss.__name__] for loss in whole])[0]
+        whole = [name for name in self._losses if name not in self._repairs or self._repairs[name].done()]
+        return chance.choices(whole, [self._losses[name].weight for name in whole])[0]
 
-    async def node(self, chance: random.Random, load: NodeLoad) -> None:
+    async def lose_node(self, chance: random.Random) -> Repair:
         """kill -9 of a node, which is started again while the next rounds go on."""
         node = chance.choice(self._nodes)
         node.kill()
-        self._repairs["node"] = asyncio.create_task(asyncio.to_thread(_restart, node), name="repair")
-
-    async def primary(self, chance: random.Random, load: NodeLoad) -> None:
-        """kill -9 of the primary; the standby takes its place, and gets a standby of its own."""
-        await asyncio.to_thread(asyncio.run, self._pair.fail_over())
-        attaching = asyncio.to_thread(asyncio.run, self._pair.attach_standby())
-        self._repairs["primary"] = asyncio.create_task(attaching, name="repair")
-
-    async def cut_line(self, chance: random.Random, load: NodeLoad) -> None:
-        """A node's, or everybody's, connections to the primary end, and no new ones are made."""
-        await self._flawed(chance, Line.cut)
-
-    async def stalled_line(self, chance: random.Random, load: NodeLoad) -> None:
-        """Nothing passes, and nobody is told."""
-        await self._flawed(chance, Line.stall)
-
-    async def slow_line(self, chance: random.Random, load: NodeLoad) -> None:
-        """Everything passes later."""
-        await self._flawed(chance, lambda line: line.slow(0.1))
-
-    async def _flawed(self, chance: random.Random, flaw: Callable[[Line], None]) -> None:
-        nodes = self._lines if chance.random() < 1 / 3 else [chance.choice(self._lines)]
-        lines = [lines[self._pair.primary.port] for lines in nodes]
-        for line in lines:
-            flaw(line)
-        await after(chance.uniform(*_FLAWED_SECONDS))
-        for line in lines:
-            line.mend()
+        return asyncio.create_task(asyncio.to_thread(_restart, node), name="repair")
 
 
 def _restart(node: Server) -> None:
@@ -161,10 +151,3 @@ def _restart(node: Server) -> None:
         except ServerFailedError:
             continue
         return
-
-
-def run_directory() -> Path:
-    """A directory for clusters, whose owner may be another user."""
-    directory = Path(tempfile.mkdtemp(prefix="redrive-nodes-"))
-    directory.chmod(0o755)
-    return directory

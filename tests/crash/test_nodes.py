@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.nodes import NodeRound, NodeRounds, run_directory
+from tests.crash.nodes import NodeRound, NodeRounds
+from tests.crash.pair import PairBacking, run_directory
 from tests.services.postgres import end_run
 from tests.services.postgres_pair import PostgresPair
 
@@ -16,7 +17,7 @@ def pair() -> Iterator[PostgresPair]:
 
 async def test_a_promoted_standby_has_everything_that_was_acknowledged(pair: PostgresPair) -> None:
     """`python -m tests.crash nodes` loses nodes and lines besides, in as many rounds as one likes."""
-    cluster = NodeRounds(pair, nodes=2, losses=["primary"])
+    cluster = NodeRounds(PairBacking(pair), nodes=2, only=["primary"])
     rounds: list[NodeRound] = []
     try:
         await cluster.open()

@@ -19,12 +19,12 @@ _SETTLED_SECONDS: Final = 150  # for what is owed in the end: leases of tasks an
 
 
 @contextlib.asynccontextmanager
-async def under_load(ports: list[int], seed: int) -> AsyncIterator[NodeLoad]:
-    """Callers of the nodes at these ports, who have queues, a topic and a webhook of their own and are at work."""
+async def under_load(ports: list[int], seed: int, copies: int = 2) -> AsyncIterator[NodeLoad]:
+    """Callers of the nodes at these ports, at work on queues, a topic with `copies` of them and a webhook."""
     hook = Webhook()
     await hook.open()
     try:
-        load = await _prepared(ports, hook, seed)
+        load = await _prepared(ports, hook, seed, copies)
         load.working = asyncio.create_task(load.run(), name="load")
         try:
             yield load
@@ -81,12 +81,12 @@ def port_of(node: Server) -> int:
 # ---- what the callers need ---------------------------------------------------------------------------------------
 
 
-async def _prepared(ports: list[int], hook: Webhook, seed: int) -> NodeLoad:
+async def _prepared(ports: list[int], hook: Webhook, seed: int, copies: int) -> NodeLoad:
     load = NodeLoad(
         ports,
         random.Random(seed),
         *(Ledger("") for _ in range(2)),
-        [Ledger(""), Ledger("")],
+        [Ledger("") for _ in range(copies)],
         Ledger(""),
         "",
         f"arn:aws:sqs:us-east-1:000000000000:dead-{seed}",
