@@ -6,6 +6,9 @@ import pytest
 
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
+from tests.contracts.protocols.azure.grid import Grid, Subscriber
+from tests.contracts.protocols.azure.resources import Resources
+from tests.contracts.protocols.azure.resources import Webhook as EventGridWebhook
 from tests.contracts.protocols.sns import Sns, Webhook
 from tests.services.server import Server, serving
 
@@ -26,6 +29,23 @@ def sns(server: Server) -> Sns:
 def webhook() -> Iterator[Webhook]:
     with Webhook().serving() as webhook:
         yield webhook
+
+
+@pytest.fixture
+def grid(server: Server) -> Iterator[Grid]:
+    """A resource group of an empty server."""
+    server.reset()
+    resources = Resources(server, EventGridWebhook())
+    grid = Grid(resources)
+    yield grid
+    grid.close()
+    resources.client.close()
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    with Subscriber().serving() as subscriber:
+        yield subscriber
 
 
 @pytest.fixture(scope="session")

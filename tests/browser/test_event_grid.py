@@ -1,15 +1,12 @@
 """Story 11: a day of an event's attempts at a webhook that fails, by the buttons of the simulated clock."""
 
-from collections.abc import Iterator
 from typing import Final
 
-import pytest
 from azure.eventgrid import EventGridEvent
 
 from tests.browser.screen import Screen
 from tests.contracts.protocols.azure.grid import Grid, Subscriber
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
-from tests.contracts.protocols.azure.resources import Resources, Webhook
 from tests.services.server import Server
 
 #: The waits before the second to the fifth attempt (seconds): minima, which jitter lengthens by a tenth at most.
@@ -21,22 +18,6 @@ _MOMENTS: Final = (
     "return [...document.querySelectorAll('[aria-label=Attempts] time')]"
     ".map(at => Date.parse(at.getAttribute('datetime')) / 1000)"
 )
-
-
-@pytest.fixture
-def grid(server: Server) -> Iterator[Grid]:
-    server.reset()
-    resources = Resources(server, Webhook())
-    grid = Grid(resources)
-    yield grid
-    grid.close()
-    resources.client.close()
-
-
-@pytest.fixture
-def subscriber() -> Iterator[Subscriber]:
-    with Subscriber().serving() as subscriber:
-        yield subscriber
 
 
 def test_a_day_of_attempts_passes_by_the_clocks_buttons(

@@ -4,11 +4,9 @@ Those of a topic's subscription are what the stories of dead orders are about.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
-import pytest
 from azure.eventgrid import EventGridEvent
 
 from tests.browser.screen import Screen
@@ -16,7 +14,6 @@ from tests.cli.telling import fail
 from tests.console.services import archive
 from tests.contracts.protocols.azure.grid import Grid, Subscriber
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
-from tests.contracts.protocols.azure.resources import Resources, Webhook
 from tests.contracts.protocols.sns import Sns
 from tests.contracts.protocols.sqs import ACCOUNT, REGION
 from tests.services.server import Server
@@ -25,22 +22,6 @@ CONSOLE = "/_redrive/console"
 ROOM = f"{CONSOLE}/{ACCOUNT}/{REGION}"
 _BILL = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:bill"
 _RETRIES_END = 600
-
-
-@pytest.fixture
-def subscriber() -> Iterator[Subscriber]:
-    with Subscriber().serving() as subscriber:
-        yield subscriber
-
-
-@pytest.fixture
-def grid(server: Server) -> Iterator[Grid]:
-    server.reset()
-    resources = Resources(server, Webhook())
-    grid = Grid(resources)
-    yield grid
-    grid.close()
-    resources.client.close()
 
 
 def test_a_message_that_its_consumer_gave_up_goes_back_to_its_queue(
