@@ -8,8 +8,8 @@ RUN python -m venv /opt/redrive \
 
 FROM python:3.11-slim-bookworm
 # 10001 is nobody on the nodes of a cluster, so that a process that gets out of its container owns nothing there.
-RUN groupadd --system --gid 10001 redrive \
- && useradd --system --uid 10001 --gid redrive --create-home --home-dir /var/lib/redrive redrive
+RUN groupadd --gid 10001 redrive \
+ && useradd --uid 10001 --gid redrive --shell /usr/sbin/nologin --create-home --home-dir /var/lib/redrive redrive
 COPY --from=build /opt/redrive /opt/redrive
 ENV PATH=/opt/redrive/bin:$PATH \
     REDRIVE_HOST=0.0.0.0 \
