@@ -31,6 +31,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 
 _SQLITE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name"
 # Of the public schema: Citus has tables of its own in another, and hides its shards from who reads pg_class.
+# NOT NULL is told with the columns: from PostgreSQL 18 on it is a constraint as well.
 _POSTGRES = (
     """
     SELECT format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
@@ -43,7 +44,7 @@ _POSTGRES = (
     "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",
     """
     SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
-    WHERE connamespace = 'public'::regnamespace AND conrelid IN (SELECT oid FROM pg_class)
+    WHERE connamespace = 'public'::regnamespace AND contype <> 'n' AND conrelid IN (SELECT oid FROM pg_class)
     ORDER BY conrelid::regclass::text COLLATE "C", conname
     """,
     """
