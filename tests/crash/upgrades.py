@@ -27,7 +27,7 @@ from tests.services.postgres import PostgresServer
 from tests.services.server import Server, new_server
 
 _FLAGS: Final = ("--log-level", "error")
-_CALLS: Final = 100  # between two changes
+_CALLS: Final = 100
 _DROPPED_SECONDS: Final = 120  # for what only old nodes needed
 _AT_ONCE: Final = 500_000  # rows that a statement puts in
 _FILL: Final = (
@@ -83,12 +83,18 @@ class UpgradeRound:
 class Upgrades:
     """Nodes of two versions on one database."""
 
-    def __init__(self, postgres: PostgresServer, old: Path, *, nodes: int = 2, rows: int = 200_000) -> None:
-        """Begin with so many nodes of the old tree, whose dependencies are those of this one, and so deep a queue."""
+    def __init__(
+        self, postgres: PostgresServer, old: Path, *, nodes: int = 2, rows: int = 200_000, calls: int = _CALLS
+    ) -> None:
+        """Begin with so many nodes of the old tree, whose dependencies are those of this one, and so deep a queue.
+
+        So many calls are answered between two changes.
+        """
         self._postgres = postgres
         self._environment = {"PYTHONPATH": str(old / "src")}
         self._number = nodes
         self._rows = rows
+        self._calls = calls
         self._nodes: list[Server] = []
         self._url = ""
 
@@ -126,18 +132,18 @@ class Upgrades:
         draining = asyncio.create_task(deep.drain(), name="drain")
         before = await connection.fetchval(_STEP)
         done = UpgradeRound(seed, (before, before))
-        await self._stage(done, load, deep, f"{self._number} old nodes", calls(load, _CALLS))
+        await self._stage(done, load, deep, f"{self._number} old nodes", calls(load, self._calls))
         old = list(self._nodes)
         joining = self._join(ports, connection if seed % 2 else None)
         await self._stage(done, load, deep, "a new node joins, the schema is upgraded", joining)
         done.steps = (before, await connection.fetchval(_STEP))
         await self._stage(
-            done, load, deep, f"{self._number} old nodes and a new one", calls(load, 3 * _CALLS)
+            done, load, deep, f"{self._number} old nodes and a new one", calls(load, 3 * self._calls)
         )
         chance.shuffle(old)
         for node in old:
             await self._stage(done, load, deep, "an old node is exchanged", self._exchange(node, ports))
-        await self._stage(done, load, deep, f"{self._number + 1} new nodes", calls(load, _CALLS))
+        await self._stage(done, load, deep, f"{self._number + 1} new nodes", calls(load, self._calls))
         await settled(load, self._nodes)
         await draining
         await deep.check()
@@ -240,7 +246,8 @@ class Deep:
                     {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
                     for number, message in enumerate(answer.get("Messages", []))
                 ]
-                await caller.insist("DeleteMessageBatch", QueueUrl=self._url, Entries=entries)
+                if entries:
+                    await caller.insist("DeleteMessageBatch", QueueUrl=self._url, Entries=entries)
             except Lost:
                 continue
             self._deleted += len(entries)
