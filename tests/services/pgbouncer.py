@@ -17,7 +17,8 @@ Mode = Literal["session", "transaction"]
 POOLED_VARIABLE: Final = "REDRIVE_TEST_PGBOUNCER"  # the tests' databases are behind a pooler in session mode
 
 _ADVICE: Final = "`make postgresql` installs Debian's package"
-# Beyond what is said here the defaults hold, as they do for whoever installs it.
+# Beyond what is said here the defaults hold, as they do for whoever installs it. It logs little: nobody reads that
+# once it is up, and a full pipe would stop it.
 _CONFIGURATION: Final = """\
 [databases]
 * = host=127.0.0.1 port={database} user=redrive
@@ -28,6 +29,10 @@ unix_socket_dir =
 auth_type = any
 pool_mode = {mode}
 default_pool_size = 60
+max_client_conn = 1000
+log_connections = 0
+log_disconnections = 0
+log_stats = 0
 {account}
 """
 
