@@ -20,10 +20,11 @@ _KEY: Final = "secret"
 _BYTES: Final = 32
 _TAG_CHARS: Final = 32  # of hexadecimal: 128 bits
 
+_HYPHEN: Final = "."  # in the place of a hyphen that would come first
 _IN_URLS: Final = bytes.maketrans(b"+/", b"-_")
 _FROM_URLS: Final = bytes.maketrans(
     b"-_+/", b"+/**"
-)  # a star is no letter of base64: one spelling alone is read
+)  # a star is no letter of base64, so that no other spelling is read
 
 
 class InstallationSecret:
@@ -59,12 +60,18 @@ class Sealer:
         self._cipher = AESSIV(secret.key(purpose, 64))
 
     def seal(self, content: bytes) -> str:
-        """The content sealed, in the letters of URLs: sixteen bytes longer, then a third."""
+        """The content sealed, in the letters of URLs: sixteen bytes longer, then a third.
+
+        It never begins with a hyphen, which command lines would take for an option's (`--receipt-handle -1_5…`).
+        """
         sealed = self._cipher.encrypt(content, None)
-        return b2a_base64(sealed, newline=False).translate(_IN_URLS).decode()
+        text = b2a_base64(sealed, newline=False).translate(_IN_URLS).decode()
+        return _HYPHEN + text[1:] if text[0] == "-" else text
 
     def unseal(self, text: str) -> bytes | None:
         """The content; None for a text that was not sealed here for this purpose."""
+        if text[:1] == _HYPHEN:  # nodes of an older version write the hyphen itself
+            text = "-" + text[1:]
         try:
             sealed = a2b_base64(text.encode("ascii").translate(_FROM_URLS), strict_mode=True)
             return self._cipher.decrypt(sealed, None)
