@@ -49,7 +49,9 @@ def test_the_page_can_be_followed(server: Server, tmp_path: Path) -> None:
     stacks = Stacks(server)
     stacks.of("s3").create_bucket(Bucket="deployments")
     packed = ("--s3-bucket", "deployments", "--output-template-file", "packaged.yaml")
-    run(server, folder, str(AWS), "cloudformation", "package", "--template-file", "template.yaml", *packed)
+    run(
+        server, folder, *AWS.command, "cloudformation", "package", "--template-file", "template.yaml", *packed
+    )
     # `deploy` would do no more, and sleep for half a minute.
     made = stacks.client.create_stack(
         StackName="rental",

@@ -35,7 +35,7 @@ Client = Any  # boto3 makes its clients' classes as it goes
 
 #: The AWS CLI, which finds its settings anew at each start.
 AWS: Final = Program(
-    "awscli",
+    "awscli.clidriver:main",
     modules=("awscli.clidriver", "awscli.handlers"),
     command=(str(Path(sys.executable).with_name("aws")),),
     environment={"PATH": os.environ["PATH"]},

@@ -59,7 +59,7 @@ class Child:
 
 
 def forks(control: socket.socket, left: Mapping[str, str]) -> list[str]:
-    """Fork a process for each request; returns in the forked ones, with their words.
+    """Fork a process for each request; returns in the forked ones, with their words, the command first.
 
     Args:
         control: Brings the requests.
@@ -124,7 +124,7 @@ def main(descriptor: str, program: str, *modules: str) -> None:
         words = forks(control, left)
     except KeyboardInterrupt:  # of everybody at this terminal
         return
-    sys.argv[1:] = words
+    sys.argv[:] = words
     module, _, function = program.partition(":")
     if function:
         sys.exit(getattr(importlib.import_module(module), function)())

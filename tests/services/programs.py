@@ -158,7 +158,7 @@ class Program:
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 - one system call, and no lock is taken
             )
         asked = {
-            "words": list(words),
+            "words": [self.command[0], *words],
             "environment": dict(environment),
             "directory": str(directory or Path.cwd()),
         }

@@ -21,7 +21,8 @@ def statements() -> dict[str, str]:
     for module in pkgutil.iter_modules(postgres.__path__):
         names = vars(importlib.import_module(f"{postgres.__name__}.{module.name}"))
         for name, text in names.items():
-            if isinstance(text, str) and text.lstrip().startswith(VERBS) and "{" not in text:
+            is_text = isinstance(text, str) and text.lstrip().startswith(VERBS)
+            if is_text and "{" not in text and not name.endswith("_INTO"):  # where others begin
                 found[f"{module.name}.{name}"] = text
     return found
 

@@ -210,8 +210,8 @@ async def test_a_session_ends_when_the_server_does(stage: Stage) -> None:
         waiting = asyncio.ensure_future(session.told(None))
         await stage.advance(0.5)
         for extension in stage.server.extensions:
-            for part in extension.part:
-                part()
+            for end in extension.end_streams:
+                end()
         assert await waiting == []
         with pytest.raises(StopAsyncIteration):
             await session.next()
