@@ -104,10 +104,11 @@ class Notices:
         connection.add_termination_listener(lambda _: self._wake.set())
         try:
             await connection.add_listener(_CHANNEL, self._heard)
+            # A pooler makes up the number that `get_server_pid` knows, and notices name the session's own.
+            self._pid = await connection.fetchval("SELECT pg_backend_pid()")
         except BaseException:
             connection.terminate()
             raise
-        self._pid = connection.get_server_pid()
         return connection
 
     # ---- telling -----------------------------------------------------------------------------------------
