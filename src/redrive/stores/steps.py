@@ -1,15 +1,18 @@
 """A schema is made step by step: numbered files of statements, of which a store remembers how many it has seen."""
 
+from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 
 from redrive.model.errors import StoreUnavailable
 
 
-def read(package: str) -> list[str]:
-    """The statements of every step, in order."""
+@cache
+def read(package: str) -> Sequence[str]:
+    """The statements of every step, in order; a start asks for them up to four times."""
     folder = resources.files(package) / "migrations"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return [file.read_text() for file in files if file.name.endswith(".sql")]
+    return tuple(file.read_text() for file in files if file.name.endswith(".sql"))
 
 
 def refuse_newer(applied: int, known: int) -> None:

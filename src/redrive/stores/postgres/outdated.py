@@ -48,5 +48,5 @@ async def older_node(connection: asyncpg.Connection) -> str | None:
     return name
 
 
-def _known() -> list[str]:
+def _known() -> Sequence[str]:
     return steps.read("redrive.stores.postgres")
