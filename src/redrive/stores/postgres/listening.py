@@ -22,6 +22,7 @@ from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 from redrive.stores.postgres.connecting import connect, describe
 from redrive.stores.postgres.connections import LOST
+from redrive.stores.postgres.pooling import session_of
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +105,7 @@ class Notices:
         connection.add_termination_listener(lambda _: self._wake.set())
         try:
             await connection.add_listener(_CHANNEL, self._heard)
-            # A pooler makes up the number that `get_server_pid` knows, and notices name the session's own.
-            self._pid = await connection.fetchval("SELECT pg_backend_pid()")
+            self._pid = await session_of(connection)
         except BaseException:
             connection.terminate()
             raise

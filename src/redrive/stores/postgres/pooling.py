@@ -12,7 +12,6 @@ import asyncpg
 
 from redrive.model.errors import StoreUnavailable
 
-_PID: Final = "SELECT pg_backend_pid()"
 ADVICE: Final = (
     "the database is behind a pooler in transaction mode, which carries no LISTEN: set the pooler to session mode"
     " (pool_mode = session), or name the database itself"
@@ -27,6 +26,12 @@ class Pooling(enum.Enum):
     TRANSACTION = "transaction"
 
 
+async def session_of(connection: asyncpg.Connection) -> int:
+    """The number of the session that answers; `get_server_pid` knows one that a pooler makes up."""
+    session: int = await connection.fetchval("SELECT pg_backend_pid()")
+    return session
+
+
 async def found(
     connection: asyncpg.Connection, another: Callable[[], Awaitable[asyncpg.Connection]]
 ) -> Pooling:
@@ -36,15 +41,15 @@ async def found(
         connection: Idle, and of no transaction.
         another: Makes a second one, where it is needed.
     """
-    first = await connection.fetchval(_PID)
+    first = await session_of(connection)
     if first == connection.get_server_pid():
         return Pooling.NONE  # a pooler makes up what it says at a connection's start
     other = await another()
     try:
         async with other.transaction():
-            taken = await other.fetchval(_PID)
+            taken = await session_of(other)
             # Between transactions the second may have taken the very session of the first, which then has another.
-            now = await connection.fetchval(_PID)
+            now = await session_of(connection)
     except asyncpg.InvalidSQLStatementNameError:  # prepared in one session, executed in another
         return Pooling.TRANSACTION
     finally:
