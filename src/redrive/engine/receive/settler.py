@@ -1,6 +1,6 @@
 """Settle: callers end their claims, or make them hold longer."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -51,9 +51,7 @@ class Settler:
         """
         settlements = [Settlement(seq, token) for seq, token in claims]
         now = self._clock.now()
-        settled = await self._store.settle(
-            queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
-        )
+        settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
         done = self._ended(queue, settled)
         self._measure.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
@@ -65,9 +63,11 @@ class Settler:
         self, queue: Queue, claims: Sequence[tuple[int, int]], delay_ms: int, *, strict_lease: bool = False
     ) -> list[Settled]:
         """End claims of messages that the consumer cannot take now; they are offered again after `delay_ms`."""
-        due_at = self._clock.now() + delay_ms
+        now = self._clock.now()
+        due_at = now + delay_ms
         settlements = [Settlement(seq, token, Outcome.RETRY, due_at) for seq, token in claims]
-        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
+        settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
+        done = self._ended(queue, settled)
         if done and due_at <= now:
             self._notifier.announce(queue.id, done)
         elif done:
@@ -83,7 +83,9 @@ class Settler:
         settlements = [
             Settlement(seq, token, outcome, target=target, note=note) for seq, token, note in claims
         ]
-        settled, done, now = await self._settle(queue, settlements, strict_lease=strict_lease)
+        now = self._clock.now()
+        settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
+        done = self._ended(queue, settled)
         counters = self._measure.queue(queue)
         if target is None:
             counters.messages_dropped += done
@@ -95,15 +97,13 @@ class Settler:
             self._notifier.expect_copies(target, now)
         return settled
 
-    async def _settle(
-        self, queue: Queue, settlements: Sequence[Settlement], *, strict_lease: bool
-    ) -> tuple[list[Settled], int, int]:
-        """Each claim's answer, the number of claims that ended, and the moment."""
-        now = self._clock.now()
-        settled = await self._store.settle(
+    def _settle(
+        self, queue: Queue, settlements: Sequence[Settlement], now: int, *, strict_lease: bool
+    ) -> Awaitable[list[Settled]]:
+        """Ask the store; a plain function, since each delete of a message waits for it."""
+        return self._store.settle(
             queue.id, settlements, now, ordered=queue.ordered, strict_lease=strict_lease
         )
-        return settled, self._ended(queue, settled), now
 
     def _ended(self, queue: Queue, settled: Sequence[Settled]) -> int:
         """The number of claims that ended, which are in flight no more."""
