@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX
 from redrive.engine.engine import Engine
 from redrive.engine.kinds import QUEUE
 from redrive.model.queue import DeadLetterTarget, Queue
@@ -104,3 +105,16 @@ async def test_places_are_looked_for_again_once_queues_or_topics_change(
     assert await engine.operations.places() == [named(""), name._replace(name="")]
     await engine.resources.queues.delete(moved)
     assert await engine.operations.places() == [named("")]
+
+
+async def test_places_of_however_many_accounts_are_asked_for_are_forgotten_again(
+    engine: Engine, dead: Queue
+) -> None:
+    sources = engine._dead_letters._sources
+    for number in range(ACCOUNTS_MAX + 10):
+        assert await sources.places(f"{number:012}") == (
+            [named("")] if f"{number:012}" == dead.name.account else []
+        )
+        await sources.by_target(f"{number:012}", "here")
+    assert len(sources._places) <= ACCOUNTS_MAX
+    assert len(sources._elsewhere) <= ACCOUNTS_MAX

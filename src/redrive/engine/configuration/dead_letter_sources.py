@@ -25,6 +25,7 @@ from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
 
 PLACES_MAX: Final = 50
+ACCOUNTS_MAX: Final = 1000  # remembered: callers name accounts, and may name any
 _AFTER_ALL: Final = "\U0010ffff"
 
 
@@ -141,6 +142,8 @@ class DeadLetterSources:
                 key = f"{name.account}/{name.region}/{_AFTER_ALL}"
         places = [ResourceName(*each, "") for each in sorted(found)]
         if self._directory.changes == before:
+            if len(self._places) >= ACCOUNTS_MAX:
+                self._places.clear()
             self._places[account] = places
         return places
 
@@ -152,6 +155,8 @@ class DeadLetterSources:
         before = self._directory.changes
         found = await self._subscriptions.elsewhere(account, region)
         if self._directory.changes == before:
+            if len(self._elsewhere) >= ACCOUNTS_MAX:
+                self._elsewhere.clear()
             self._elsewhere[account, region] = found
         return found
 
