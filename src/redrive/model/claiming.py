@@ -243,9 +243,9 @@ def plan_fair(
 def plan_endings(share: ClaimShare, line: Sequence[Placed], now: int) -> ClaimPlan:
     """Give out nothing: deliveries that are not offered any more leave."""
     plan = ClaimPlan()
-    for one, place in line:
-        if plan.end(one, share, now) and place == _HEAD:
-            plan.left.add(one.group_id or "")
+    for delivery, place in line:
+        if plan.end(delivery, share, now) and place == _HEAD:
+            plan.left.add(delivery.group_id or "")
     return plan
 
 

@@ -152,16 +152,16 @@ class Gauges:
         return moving if moving and moving[0].origin is not None else moving[:1]
 
 
-def _is_stuck(one: Delivery) -> bool:
+def _is_stuck(delivery: Delivery) -> bool:
     """True if it does not count for the age; each dead letter does, however often it was claimed where it came from."""
-    return one.origin is None and one.attempts >= STUCK_ATTEMPTS
+    return delivery.origin is None and delivery.attempts >= STUCK_ATTEMPTS
 
 
-def _was_received_there(one: Delivery) -> bool:
-    return one.origin is not None and one.token is not None
+def _was_received_there(delivery: Delivery) -> bool:
+    return delivery.origin is not None and delivery.token is not None
 
 
-def _began(queue: Queue, one: Delivery, moment: int) -> int:
+def _began(queue: Queue, delivery: Delivery, moment: int) -> int:
     """The moment (ms) that the delivery began to age.
 
     A dead letter's age is that in the dead-letter queue, of which it brings its retention along (SQS developer guide,
@@ -169,9 +169,9 @@ def _began(queue: Queue, one: Delivery, moment: int) -> int:
     old). Rows do not say when it came. It came when it was first due, and since those in front came no later than those
     behind, the first due of some says it also of one that was received meanwhile.
     """
-    if one.origin is None or queue.ordered:
-        return one.enqueued_at
-    return one.available_at if one.token is None else min(one.available_at, moment)
+    if delivery.origin is None or queue.ordered:
+        return delivery.enqueued_at
+    return delivery.available_at if delivery.token is None else min(delivery.available_at, moment)
 
 
 def _still_holds(last: _Look, touched_at: int, moment: int) -> bool:

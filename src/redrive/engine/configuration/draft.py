@@ -75,7 +75,7 @@ class Draft:
             for (name, key), value in self.values.items()
             if name == kind.name and key.startswith(prefix)
         }
-        return sorted(values.items(), key=lambda one: one[0].encode())
+        return sorted(values.items(), key=lambda item: item[0].encode())
 
     def put(self, kind: DocumentKind[T], key: str, value: T) -> None:
         """Write a value over the one that was read, or where there is none."""

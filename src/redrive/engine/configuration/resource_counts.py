@@ -39,9 +39,11 @@ class ResourceCounts:
         self._subscriptions = subscriptions
         self._tallies: Mapping[str, CountByKey[Topic] | CountByKey[Subscription]] = {
             topics.name: (
-                topic_tally := CountByKey(directory, topics, lambda one: one.name.key, _sorts_of_topic)
+                topic_tally := CountByKey(directory, topics, lambda topic: topic.name.key, _sorts_of_topic)
             ),
-            subscriptions.name: (tally := CountByKey(directory, subscriptions, lambda one: one.key, _sorts)),
+            subscriptions.name: (
+                tally := CountByKey(directory, subscriptions, lambda subscription: subscription.key, _sorts)
+            ),
         }
         self._topic_tally = topic_tally
         self._subscription_tally = tally

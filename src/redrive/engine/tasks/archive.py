@@ -47,7 +47,7 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDe
     headers: dict[str, Any] = {
         "group": publication.group_id,
         "bytes": publication.bytes_published,
-        "attributes": {name: list(one) for name, one in publication.attributes.items()},
+        "attributes": {name: list(attribute) for name, attribute in publication.attributes.items()},
         "envelope": json.loads(publication.envelope),
     }
     if publication.bodies:
@@ -76,7 +76,7 @@ def read(row: Delivery) -> Archived:
         id=row.message_id,
         body=row.body,
         bodies=kept.get("bodies", {}),
-        attributes={name: Attribute(*one) for name, one in kept["attributes"].items()},
+        attributes={name: Attribute(*parts) for name, parts in kept["attributes"].items()},
         envelope=_written(kept["envelope"]),
         bytes_published=kept["bytes"],
         group_id=kept["group"],
@@ -95,14 +95,14 @@ def _refusal(result: str, reason: str, status: int, response: str) -> Attempt:
     return Attempt(AttemptResult(result), Reason(reason), status, response, 0)
 
 
-def mark(new_delivery: NewDelivery, one: Archived, replay: str) -> None:
+def mark(new_delivery: NewDelivery, archived: Archived, replay: str) -> None:
     """Make the arrival of a publication one that is replayed: marked, and entering once in the replay of that name.
 
     It is told the publication's place, as at first. Its key is none that a sender can give.
     """
     headers = new_delivery.headers or b"{}"
-    new_delivery.headers = replayed(b'{"sequence":%d,%b' % (one.sequence, headers[1:]))
-    new_delivery.deduplication_key = f"\n{replay}\n{one.seq}"
+    new_delivery.headers = replayed(b'{"sequence":%d,%b' % (archived.sequence, headers[1:]))
+    new_delivery.deduplication_key = f"\n{replay}\n{archived.seq}"
     new_delivery.deduplicate_until = new_delivery.enqueued_at + REPEATED_MS
 
 

@@ -126,7 +126,7 @@ class Replayer:
         if replay is None:
             return
         stopped = draft.change(
-            REPLAY, replay.key, replay, lambda one: replace(one, state=ReplayState.STOPPED)
+            REPLAY, replay.key, replay, lambda current: replace(current, state=ReplayState.STOPPED)
         )
         draft.afterwards(lambda: self._tasks.begin(stopped, self._tend))
 
@@ -220,10 +220,10 @@ class Replayer:
         page = [archive.read(await self._opened(row)) for row in rows]
         first_waiting = await self._waiting.first(subscription)  # after the page, which it may be in
 
-        def is_next(one: Archived) -> bool:
+        def is_next(archived: Archived) -> bool:
             if replay.ends_at is None:
-                return first_waiting is None or one.sequence < first_waiting
-            return one.at <= now - SETTLED_MS
+                return first_waiting is None or archived.sequence < first_waiting
+            return archived.at <= now - SETTLED_MS
 
         ready = list(takewhile(is_next, page))
         await self._again(replay, terms, [each for each in ready if replay.covers(each.at)])

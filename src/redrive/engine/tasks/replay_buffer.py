@@ -49,7 +49,7 @@ class ReplayBuffer:
             return
         waiting_id = held.waiting_id or await self._store.new_id()
         await self._subscriptions.update_in(
-            draft, held, lambda one: replace(one, waiting_id=waiting_id, held_by=replay.id)
+            draft, held, lambda current: replace(current, waiting_id=waiting_id, held_by=replay.id)
         )
 
     async def let_earlier_go(self, replay: Replay) -> bool:
@@ -69,7 +69,9 @@ class ReplayBuffer:
             with contextlib.suppress(NotFound):
                 await self._subscriptions.update(
                     subscription,
-                    lambda one: replace(one, held_by=None) if one.held_by == replay.id else one,
+                    lambda current: (
+                        replace(current, held_by=None) if current.held_by == replay.id else current
+                    ),
                 )
         await self.let_go(replay)
 

@@ -149,24 +149,33 @@ async def add_locked(
     seqs = await rows.next_seqs(connection, len(new_deliveries))
     memories = [
         deduplication.Memory(
-            one.queue_id,
-            one.deduplication_key,
-            one.message_id,
+            new_delivery.queue_id,
+            new_delivery.deduplication_key,
+            new_delivery.message_id,
             seq,
-            one.enqueued_at,
-            one.deduplicate_until,
+            new_delivery.enqueued_at,
+            new_delivery.deduplicate_until,
         )
-        for one, seq in zip(new_deliveries, seqs, strict=True)
+        for new_delivery, seq in zip(new_deliveries, seqs, strict=True)
     ]
     answers = await deduplication.remember(connection, memories, by_values=by_values)
     fresh = [
-        (one, answer.seq) for one, answer in zip(new_deliveries, answers, strict=True) if not answer.repeated
+        (new_delivery, answer.seq)
+        for new_delivery, answer in zip(new_deliveries, answers, strict=True)
+        if not answer.repeated
     ]
     places = await rows.free_places(
-        connection, [(one.queue_id, one.group_id, _alone(one)) for one, _ in fresh]
+        connection,
+        [(new_delivery.queue_id, new_delivery.group_id, _alone(new_delivery)) for new_delivery, _ in fresh],
     )
-    await rows.insert(connection, [one.row(seq) for one, seq in fresh], places, by_values=by_values)
-    written = [(one.origin, one.message_id, one.note) for one, _ in fresh if one.origin and one.note]
+    await rows.insert(
+        connection, [new_delivery.row(seq) for new_delivery, seq in fresh], places, by_values=by_values
+    )
+    written = [
+        (new_delivery.origin, new_delivery.message_id, new_delivery.note)
+        for new_delivery, _ in fresh
+        if new_delivery.origin and new_delivery.note
+    ]
     await notes.write(connection, written)
     return answers
 
@@ -191,8 +200,8 @@ async def bury(
     ended = [(each, end_of(each, request.limits, now)) for each in dead]
     seqs = await rows.next_seqs(connection, len(dead))
     buried = [
-        as_dead_letter(one, target.queue_id, seq, now, ordered=target.ordered, failure=end)
-        for (one, end), seq in zip(ended, seqs, strict=True)
+        as_dead_letter(delivery, target.queue_id, seq, now, ordered=target.ordered, failure=end)
+        for (delivery, end), seq in zip(ended, seqs, strict=True)
     ]
     await admit(connection, buried)
     await copy(connection, ended, target, now)
@@ -207,7 +216,7 @@ async def copy(
     copies = target.copies
     seqs = await rows.next_seqs(connection, len(dead))
     made = [
-        as_copy(one, copies.queue_id, seq, now, copies.delay_ms, end)
-        for (one, end), seq in zip(dead, seqs, strict=True)
+        as_copy(delivery, copies.queue_id, seq, now, copies.delay_ms, end)
+        for (delivery, end), seq in zip(dead, seqs, strict=True)
     ]
     await admit(connection, made)

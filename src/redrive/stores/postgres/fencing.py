@@ -74,7 +74,7 @@ class Fence:
             answers += met
             done = {(record["own_seq"], record["own_token"]) for record in met}
             self._met |= done
-            left = await self._still_good({key: one for key, one in left.items() if key not in done})
+            left = await self._still_good({key: held for key, held in left.items() if key not in done})
         return answers
 
     async def _still_good(self, refused: dict[tuple[int, int], Held]) -> dict[tuple[int, int], Held]:
@@ -85,16 +85,16 @@ class Fence:
         )
         states = {seq: (token, available_at) for seq, token, available_at in found}
         good = {}
-        for key, one in refused.items():
-            token, available_at = states.get(one.seq, (None, None))
+        for key, held in refused.items():
+            token, available_at = states.get(held.seq, (None, None))
             if available_at is None:
                 self._refusals[key] = GONE
-            elif token != one.token:
+            elif token != held.token:
                 self._refusals[key] = SUPERSEDED
-            elif available_at <= one.holds:
+            elif available_at <= held.holds:
                 self._refusals[key] = LAPSED
             else:
-                good[key] = one
+                good[key] = held
         return good
 
     def was_met(self, seq: int, token: int) -> bool:

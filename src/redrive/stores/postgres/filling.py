@@ -147,7 +147,7 @@ class Filling:
 
         An ordered queue gives as much as possible of its first groups; a fair one a little of each.
         """
-        names = [one.group_id for one, place in line if place == LinePosition.HEAD]
+        names = [delivery.group_id for delivery, place in line if place == LinePosition.HEAD]
         if not names or (not self._order.ordered and len(line) >= room):  # else the line alone is enough
             return {}, True
         most = max(share.room for share in self.shares)

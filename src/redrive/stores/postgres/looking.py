@@ -148,13 +148,13 @@ async def count(connection: Connection, queue_id: int, now: int, at_most: int | 
     """The numbers of deliveries that may be claimed now, are in flight, and wait for a later moment."""
     if at_most is not None:
         return await _count_some(connection, queue_id, now, at_most)
-    one = await connection.fetchrow(_COUNT, queue_id, now)
-    behind = one["behind"]
+    counts = await connection.fetchrow(_COUNT, queue_id, now)
+    behind = counts["behind"]
     delayed_behind = await connection.fetchval(_DELAYED_BEHIND, queue_id, now) if behind else 0
     return Counts(
-        available=one["due"] + one["back"] + behind - one["behind_claimed"] - delayed_behind,
-        claimed=one["claimed"],
-        delayed=one["later"] + delayed_behind,
+        available=counts["due"] + counts["back"] + behind - counts["behind_claimed"] - delayed_behind,
+        claimed=counts["claimed"],
+        delayed=counts["later"] + delayed_behind,
     )
 
 
@@ -167,13 +167,13 @@ async def count_each(
 
 async def _count_some(connection: Connection, queue_id: int, now: int, at_most: int) -> Counts:
     """The same, each kind as far as `at_most`: what is due may be counted behind others that are not."""
-    one = await connection.fetchrow(_COUNT_SOME, queue_id, now, at_most)
+    counts = await connection.fetchrow(_COUNT_SOME, queue_id, now, at_most)
     delayed_behind = (
-        await connection.fetchval(_DELAYED_BEHIND_SOME, queue_id, now, at_most) if one["behind"] else 0
+        await connection.fetchval(_DELAYED_BEHIND_SOME, queue_id, now, at_most) if counts["behind"] else 0
     )
-    available = one["due"] + one["back"] + one["behind"] - one["behind_claimed"] - delayed_behind
+    available = counts["due"] + counts["back"] + counts["behind"] - counts["behind_claimed"] - delayed_behind
     return Counts(
         available=min(max(available, 0), at_most),
-        claimed=one["claimed"],
-        delayed=min(one["later"] + delayed_behind, at_most),
+        claimed=counts["claimed"],
+        delayed=min(counts["later"] + delayed_behind, at_most),
     )

@@ -72,8 +72,8 @@ async def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
     """See `TelemetryStore.add_points`."""
     active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
     async with connection.transaction():
-        series = sorted((*one[:4], _text_of(one), one.id, at) for one, at in active.items())
-        await connection.execute(_SERIES, *_columns(series, 7))
+        touched = sorted((*series[:4], _text_of(series), series.id, at) for series, at in active.items())
+        await connection.execute(_SERIES, *_columns(touched, 7))
         await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
         await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))
         await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))

@@ -97,41 +97,43 @@ class _Moving:
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
         request = self._order
-        names = [one.group_id for one, place in line if place == LinePosition.HEAD]
+        names = [delivery.group_id for delivery, place in line if place == LinePosition.HEAD]
         behind: dict[str | None, list[Delivery]] = {}
         if names:
             for record in await self._connection.fetch(rows.FOLLOWERS, request.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
         moving: list[Placed] = []
-        for one, place in line:
-            moving.append((one, place))
+        for delivery, place in line:
+            moving.append((delivery, place))
             if place == LinePosition.HEAD:
-                followers = self._next(behind.get(one.group_id, ()), one)
+                followers = self._next(behind.get(delivery.group_id, ()), delivery)
                 moving += [(follower, LinePosition.BEHIND) for follower in followers]
         return moving[:room]
 
     def _next(self, behind: Sequence[Delivery], head: Delivery) -> list[Delivery]:
         """The followers up to the first that stays, or that goes elsewhere than the locks allow for."""
         request = self._order
-        for index, one in enumerate(behind):
-            known = request.destination is not None or one.origin == head.origin
-            if not known or one.available_at > request.now or one.seq > request.seq_max:
+        for index, delivery in enumerate(behind):
+            known = request.destination is not None or delivery.origin == head.origin
+            if not known or delivery.available_at > request.now or delivery.seq > request.seq_max:
                 return list(behind[:index])
         return list(behind)
 
     async def _send_on(self, moving: Sequence[Placed]) -> None:
         request, connection = self._order, self._connection
-        await connection.execute(rows.REMOVE, request.queue_id, [one.seq for one, _ in moving])
+        await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in moving])
         left = {
-            one.group_id for one, place in moving if place == LinePosition.HEAD and one.group_id is not None
+            delivery.group_id
+            for delivery, place in moving
+            if place == LinePosition.HEAD and delivery.group_id is not None
         }
         await rows.pass_turns(connection, request.queue_id, left)
         seqs = await rows.next_seqs(connection, len(moving))
         fresh = []
-        for (one, _), seq in zip(moving, seqs, strict=True):
-            entered = request.moved(one, seq, next(self._ids))
+        for (delivery, _), seq in zip(moving, seqs, strict=True):
+            entered = request.moved(delivery, seq, next(self._ids))
             self._per_queue[entered.queue_id] += 1
-            self._became[one.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
+            self._became[delivery.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
             fresh.append(entered)
         await arriving.admit(connection, fresh)

@@ -213,15 +213,15 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
     One that another node has locked is left out: it is being claimed, or removed.
     """
     found = await waiting(connection, queue_id, seqs, now)
-    line = [(one, place) for one, place in found if place != LinePosition.BEHIND]
-    return sorted(line, key=lambda one: order_of_due(one[0]))
+    line = [(delivery, place) for delivery, place in found if place != LinePosition.BEHIND]
+    return sorted(line, key=lambda placed: order_of_due(placed[0]))
 
 
 async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:
     """Those of these deliveries that are still there and due, also behind others of their group, locked."""
     records = await connection.fetch(_LOCKED, queue_id, seqs)
     found = [(delivery_of(record), record["place"]) for record in records]
-    return [(one, place) for one, place in found if one.available_at <= now]
+    return [(delivery, place) for delivery, place in found if delivery.available_at <= now]
 
 
 async def insert(

@@ -76,7 +76,7 @@ class Extensions(NamedTuple):
 class _End(NamedTuple):
     """One settlement among those of many calls."""
 
-    one: Settlement
+    settlement: Settlement
     held: Held
     now: int
 
@@ -115,9 +115,9 @@ class Settler:
         groups = await settling.groups(ends)
         async with connection.transaction():
             await rows.lock_groups(connection, groups)
-            await settling.remove([end for end in ends if _is_removal(end.one)])
-            await settling.retry([end for end in ends if end.one.outcome is Outcome.RETRY])
-            await settling.send_on([end for end in ends if end.one.target is not None])
+            await settling.remove([end for end in ends if _is_removal(end.settlement)])
+            await settling.retry([end for end in ends if end.settlement.outcome is Outcome.RETRY])
+            await settling.send_on([end for end in ends if end.settlement.target is not None])
             await settling.finish()
             await settling.lead_on(ends)
         for queue_id in settling.news:
@@ -141,13 +141,17 @@ class Settler:
         return [[fence.answer(seq, token, again=DONE) for seq, token, _ in call.claims] for call in calls]
 
 
-def _is_removal(one: Settlement) -> bool:
-    return one.target is None and one.outcome is not Outcome.RETRY
+def _is_removal(settlement: Settlement) -> bool:
+    return settlement.target is None and settlement.outcome is not Outcome.RETRY
 
 
-def _end(one: Settlement, call: Ends) -> _End:
+def _end(settlement: Settlement, call: Ends) -> _End:
     return _End(
-        one, Held(one.seq, one.token, call.now if call.strict_lease else EVER, one.available_at), call.now
+        settlement,
+        Held(
+            settlement.seq, settlement.token, call.now if call.strict_lease else EVER, settlement.available_at
+        ),
+        call.now,
     )
 
 
@@ -161,7 +165,9 @@ def _first_ends(calls: Sequence[Ends]) -> list[_End]:
 
 
 def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[list[Settled]]:
-    waits = {(end.one.seq, end.one.token) for end in ends if end.one.outcome is Outcome.RETRY}
+    waits = {
+        (end.settlement.seq, end.settlement.token) for end in ends if end.settlement.outcome is Outcome.RETRY
+    }
 
     def again(claim: tuple[int, int]) -> Settled:
         return SUPERSEDED if claim in waits else GONE
@@ -214,10 +220,12 @@ class _Settling:
 
     async def groups(self, ends: Sequence[_End]) -> rows.Groups:
         """The groups to be locked."""
-        queues = {end.one.target.queue_id for end in ends if end.one.target}
+        queues = {end.settlement.target.queue_id for end in ends if end.settlement.target}
         if self._ordered:
             queues.add(self._queue_id)
-        groups = arriving.groups_of([new_delivery for end in ends for new_delivery in end.one.follow_ups])
+        groups = arriving.groups_of(
+            [new_delivery for end in ends for new_delivery in end.settlement.follow_ups]
+        )
         if queues:
             held = [end.held for end in ends]
             groups |= await _groups_in(self._connection, queues, self._queue_id, held)
@@ -233,14 +241,18 @@ class _Settling:
         if messages:
             self.news.add(self._queue_id)
         self._written += [
-            (self._queue_id, messages[one.seq, one.token], one.note)
-            for one, *_ in ends
-            if one.note and (one.seq, one.token) in messages
+            (self._queue_id, messages[settlement.seq, settlement.token], settlement.note)
+            for settlement, *_ in ends
+            if settlement.note and (settlement.seq, settlement.token) in messages
         ]
 
     async def send_on(self, ends: Sequence[_End]) -> None:
         """Let deliveries enter another queue: as dead letters, or because that is where they were pushed to."""
-        targets = {(end.one.seq, end.one.token): (end, end.one.target) for end in ends if end.one.target}
+        targets = {
+            (end.settlement.seq, end.settlement.token): (end, end.settlement.target)
+            for end in ends
+            if end.settlement.target
+        }
         taken = await self.fence.meet(_TAKE_OUT, [end.held for end, _ in targets.values()])
         seqs = await rows.next_seqs(self._connection, len(taken))
         admitted = []
@@ -248,8 +260,8 @@ class _Settling:
             self._leave_turn(record)
             end, target = targets[record["own_seq"], record["own_token"]]
             delivery = rows.delivery_of(record)
-            if end.one.content is not None:
-                delivery.body, delivery.headers = end.one.content
+            if end.settlement.content is not None:
+                delivery.body, delivery.headers = end.settlement.content
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
@@ -260,20 +272,20 @@ class _Settling:
         await arriving.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
-        one = end.one
-        if one.outcome is not Outcome.DEAD_LETTERED:
+        settlement = end.settlement
+        if settlement.outcome is not Outcome.DEAD_LETTERED:
             self._through.append(delivery.message_id)
-        elif one.note is not None:
-            self._written.append((self._queue_id, delivery.message_id, one.note))
+        elif settlement.note is not None:
+            self._written.append((self._queue_id, delivery.message_id, settlement.note))
         return enter(
             delivery,
-            one.outcome,
+            settlement.outcome,
             target.queue_id,
             seq,
             end.now,
             ordered=target.ordered,
-            as_new=one.as_new,
-            failure=one.failure,
+            as_new=settlement.as_new,
+            failure=settlement.failure,
         )
 
     async def finish(self) -> None:
@@ -288,8 +300,8 @@ class _Settling:
         new_deliveries = [
             new_delivery
             for end in ends
-            if end.one.follow_ups and self.fence.was_met(end.one.seq, end.one.token)
-            for new_delivery in end.one.follow_ups
+            if end.settlement.follow_ups and self.fence.was_met(end.settlement.seq, end.settlement.token)
+            for new_delivery in end.settlement.follow_ups
         ]
         if arriving.are_plain(new_deliveries):
             await arriving.enqueue_plain(self._connection, [new_deliveries])

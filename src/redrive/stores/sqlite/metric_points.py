@@ -58,7 +58,9 @@ _DROPS: Final = (
 def add(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
     """See `TelemetryStore.add_points`."""
     active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
-    cursor.executemany(_SERIES, [(*one[:4], _text_of(one), one.id, at) for one, at in active.items()])
+    cursor.executemany(
+        _SERIES, [(*series[:4], _text_of(series), series.id, at) for series, at in active.items()]
+    )
     cursor.executemany(_ADD, [_row_of(point) for point in points if not point.fills])
     cursor.executemany(_FILL, [_row_of(point) for point in points if point.fills])
     values = [

@@ -56,21 +56,23 @@ def settle(
     return answers
 
 
-def _settle(transaction: Transaction, queue_id: int, one: Settlement, now: int, holds_until: int) -> Settled:
+def _settle(
+    transaction: Transaction, queue_id: int, settlement: Settlement, now: int, holds_until: int
+) -> Settled:
     cursor = transaction.cursor
-    own = (queue_id, one.seq, one.token, holds_until)
-    if one.outcome is Outcome.RETRY:
-        retried = rows.one(cursor, _RETRY, (*own, one.available_at))
+    own = (queue_id, settlement.seq, settlement.token, holds_until)
+    if settlement.outcome is Outcome.RETRY:
+        retried = rows.one(cursor, _RETRY, (*own, settlement.available_at))
         if retried is None:
-            return _why_not(cursor, queue_id, one.seq, one.token)
-        if one.note is not None:
-            notes.write(cursor, queue_id, retried[0], one.note)
+            return _why_not(cursor, queue_id, settlement.seq, settlement.token)
+        if settlement.note is not None:
+            notes.write(cursor, queue_id, retried[0], settlement.note)
         return _DONE
-    if one.target is not None:
-        return _send_on(transaction, own, one, one.target, now)
+    if settlement.target is not None:
+        return _send_on(transaction, own, settlement, settlement.target, now)
     row = rows.one(cursor, _DELETE, own)
     if row is None:
-        return _why_not(cursor, queue_id, one.seq, one.token)
+        return _why_not(cursor, queue_id, settlement.seq, settlement.token)
     place, group_id, message_id, attempts = row
     rows.pass_turn(cursor, queue_id, place, group_id)
     if attempts > 1:  # only a delivery that was tried before has left notes
@@ -79,24 +81,32 @@ def _settle(transaction: Transaction, queue_id: int, one: Settlement, now: int, 
 
 
 def _send_on(
-    transaction: Transaction, own: tuple[int, int, int, int], one: Settlement, target: Target, now: int
+    transaction: Transaction, own: tuple[int, int, int, int], settlement: Settlement, target: Target, now: int
 ) -> Settled:
     """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to."""
     cursor, queue_id = transaction.cursor, own[0]
     row = rows.one(cursor, _TAKE_OUT, own)
     if row is None:
-        return _why_not(cursor, queue_id, one.seq, one.token)
+        return _why_not(cursor, queue_id, settlement.seq, settlement.token)
     delivery, place = rows.placed(row)
     rows.pass_turn(cursor, queue_id, place, delivery.group_id)
-    if one.content is not None:
-        delivery.body, delivery.headers = one.content
-    arriving.send_on(transaction, delivery, one.outcome, target, now, as_new=one.as_new, failure=one.failure)
-    if one.outcome is not Outcome.DEAD_LETTERED:
+    if settlement.content is not None:
+        delivery.body, delivery.headers = settlement.content
+    arriving.send_on(
+        transaction,
+        delivery,
+        settlement.outcome,
+        target,
+        now,
+        as_new=settlement.as_new,
+        failure=settlement.failure,
+    )
+    if settlement.outcome is not Outcome.DEAD_LETTERED:
         notes.forget(cursor, queue_id, delivery.message_id)
         return _DONE
     arriving.copy(transaction, delivery, target, now, DeadLetterReason.REJECTED)
-    if one.note is not None:
-        notes.write(cursor, queue_id, delivery.message_id, one.note)
+    if settlement.note is not None:
+        notes.write(cursor, queue_id, delivery.message_id, settlement.note)
     return _DONE
 
 

@@ -61,17 +61,17 @@ def read_array(content: bytes, schema: str) -> list[Event]:
     return found
 
 
-def check_is_object(one: object, schema: str) -> None:
+def check_is_object(event: object, schema: str) -> None:
     """Refuse what is no object.
 
     Raises:
         Unacceptable: And where it is a text, why that usually is.
     """
-    if isinstance(one, str):
+    if isinstance(event, str):
         raise Unacceptable(
             "An event is a JSON object, and this one is a text. azure-eventgrid sends the Python representation of a"
             " CloudEvent as a text when the package 'cloudevents' is installed in version 2, which it does not know:"
             " install 'cloudevents<2'."
         )
-    if not isinstance(one, dict):
-        raise misshapen(schema, "StartObject", one)
+    if not isinstance(event, dict):
+        raise misshapen(schema, "StartObject", event)

@@ -56,8 +56,8 @@ def push_request(
     """
     published = [_unpacked(delivery.headers) for delivery in deliveries]
     texts = [
-        rendered(delivery.body, one, settings.schema)
-        for delivery, one in zip(deliveries, published, strict=True)
+        rendered(delivery.body, envelope, settings.schema)
+        for delivery, envelope in zip(deliveries, published, strict=True)
     ]
     headers = _headers(settings, deliveries[0], published[0], texts[0])
     if len(texts) > 1:

@@ -118,7 +118,7 @@ DEVICE: Final[DocumentKind[Device]] = DocumentKind(
 )
 # Which device of an application has a token: `token_key` to the device's id.
 OF_TOKEN: Final[DocumentKind[str]] = DocumentKind(
-    "sns_platform_token", lambda one: {"id": one}, lambda document: document["id"]
+    "sns_platform_token", lambda device: {"id": device}, lambda document: document["id"]
 )
 
 

@@ -138,14 +138,14 @@ class _Texts:
         wanted = {subscription.protocol}
         if subscription.protocol == "application":
             wanted = set(platform.PLATFORMS)
-        own = [one for name, one in self.each.items() if name in wanted]
+        own = [inspection for name, inspection in self.each.items() if name in wanted]
         if default is not None and (not own or subscription.protocol == "application"):
             own.append(default)
         return own
 
     def without(self, entry: Entry, statements: Sequence[Statement]) -> Entry:
         """The entry without what these mask or cut out; who would get an empty text of its own gets the default."""
-        left = {name: _without(one, statements) for name, one in self.each.items()}
+        left = {name: _without(inspection, statements) for name, inspection in self.each.items()}
         if all(left[name] is None for name in left):
             return entry
         if not self.structured:

@@ -58,7 +58,7 @@ SPENT: Final[DocumentKind[Spent]] = DocumentKind(
 )
 CORRESPONDENT: Final[DocumentKind[Correspondent]] = DocumentKind(
     "sns_sms_correspondent",
-    lambda one: one._asdict(),
+    lambda correspondent: correspondent._asdict(),
     lambda document: Correspondent(**document),
 )
 
