@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -19,9 +20,7 @@ from typing import Final
 _WATCHED: Final = '{ "$@" & server=$!; exec >/dev/null; tail --pid="$OWNER" -f /dev/null; kill "$server"; } &'
 
 _OWNER: Final = re.compile(r"redrive-tests-(\d+)-.*")
-_pipes: Final[
-    list[int]
-] = []  # open as long as this process lives: a server that writes more would die of a closed one
+_READ_BYTES: Final = 1 << 16
 
 
 class CompanionMissingError(RuntimeError):
@@ -50,6 +49,9 @@ def shared(run_directory: Path, name: str, start: Callable[[Path], Mapping[str, 
 def run(directory: Path, *command: str, ready: str, count: int = 1, **environment: str) -> None:
     """Start a server that ends with the run that `directory` is in, and return when it says that it is ready.
 
+    What it writes later goes to `log` too, for as long as this process lives: a server whose pipe nobody reads stops
+    in the midst of a line after 64 kB.
+
     Args:
         directory: The server's; its errors go to `log` there.
         command: What starts it.
@@ -58,7 +60,7 @@ def run(directory: Path, *command: str, ready: str, count: int = 1, **environmen
         environment: What its environment has besides this process's.
     """
     (owner,) = (found[1] for part in directory.parts if (found := _OWNER.fullmatch(part)))
-    with (directory / "log").open("w") as log:
+    with (directory / "log").open("a") as log:
         shell = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHED, "sh", *command],
             env=os.environ | environment | {"OWNER": owner},
@@ -70,13 +72,23 @@ def run(directory: Path, *command: str, ready: str, count: int = 1, **environmen
         )
     with shell:
         assert shell.stdout is not None
-        _pipes.append(os.dup(shell.stdout.fileno()))
+        rest = os.dup(shell.stdout.fileno())
         said: list[str] = []
         while sum(ready in line for line in said) < count:
             said.append(shell.stdout.readline())
             if not said[-1]:
                 told = "".join(said) + (directory / "log").read_text()
+                os.close(rest)
                 raise RuntimeError(f"{command[0]} did not start:\n{told}")
+    threading.Thread(target=_drain, args=(rest, directory / "log"), name=directory.name, daemon=True).start()
+
+
+def _drain(pipe: int, log: Path) -> None:
+    """Copy to a log until the server that writes is gone."""
+    with log.open("ab", buffering=0) as file:
+        while written := os.read(pipe, _READ_BYTES):
+            file.write(written)
+    os.close(pipe)
 
 
 def program(name: str, advice: str) -> str:

@@ -17,8 +17,8 @@ Mode = Literal["session", "transaction"]
 POOLED_VARIABLE: Final = "REDRIVE_TEST_PGBOUNCER"  # the tests' databases are behind a pooler in session mode
 
 _ADVICE: Final = "`make postgresql` installs Debian's package"
-# Beyond what is said here the defaults hold, as they do for whoever installs it. It logs little: nobody reads that
-# once it is up, and a full pipe would stop it.
+# Beyond what is said here the defaults hold, as they do for whoever installs it. Of connections it logs only those that
+# break, which is each one to a database that is dropped.
 _CONFIGURATION: Final = """\
 [databases]
 * = host=127.0.0.1 port={database} user=redrive

@@ -2,15 +2,21 @@
 
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from redrive.engine.ports import Store
 from redrive.model.errors import StoreUnavailable
 from redrive.runtime.clock import SystemClock
+from redrive.stores.postgres.connecting import connect
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.homes import Home
+
+# A pooler keeps the sessions that a store has left, and a database's setting is for new ones.
+END_OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
 
 
 async def test_a_store_that_keeps_messages_passes(store: Store) -> None:
@@ -31,11 +37,10 @@ async def test_a_database_that_takes_no_writes_does_not_pass(shared_database: st
     await store.open()
     await store.check()
     await store.close()
-    connection = await asyncpg.connect(
-        shared_database, server_settings={"default_transaction_read_only": "off"}
-    )
+    connection = await connect(shared_database, "test", default_transaction_read_only="off")
     name = await connection.fetchval("SELECT current_database()")
     await connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    await connection.execute(END_OTHERS)
     frozen = PostgresStore(shared_database, SystemClock(), "two")
     with pytest.raises(StoreUnavailable, match="read-only"):
         await frozen.check()
