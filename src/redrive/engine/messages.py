@@ -6,6 +6,7 @@ from redrive.engine.configuration.queues import Queues
 from redrive.engine.ports import Clock, Counts, Store
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
+from redrive.engine.queue_counts import QueueCounts
 from redrive.engine.receive.notifier import Cancellation
 from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
@@ -52,6 +53,7 @@ class Messages:
         self._clock = clock
         self._queues = queues
         self._sweeper = sweeper
+        self._counts = QueueCounts(store, clock)
         self.publish = topic_publisher.publish
         self.publish_each = topic_publisher.publish_each
         self.publish_alone_in = topic_publisher.publish_alone_in
@@ -67,7 +69,13 @@ class Messages:
         return await self._store.peek(queue.id, limit, after_seq)
 
     async def count(self, queue: Queue, at_most: int | None = None) -> Counts:
-        """The numbers of deliveries of a queue now: available, claimed and delayed; with `at_most`, as far as that."""
+        """The numbers of deliveries of a queue: available, claimed and delayed.
+
+        Those of a large queue may be some seconds old (`QueueCounts.of`); with `at_most` they are of this moment, as far
+        as that.
+        """
+        if at_most is None:
+            return await self._counts.of(queue)
         return await self._store.count(queue.id, self._clock.now(), at_most)
 
     async def count_backlog(self, subscription: Subscription, at_most: int | None = None) -> Counts:

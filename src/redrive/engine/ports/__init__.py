@@ -30,7 +30,13 @@ from redrive.engine.ports.limits import (
     OLDEST_AMONG,
     REMOVALS_MAX,
 )
-from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, FailureGroup, LookRequest, fair_share
+from redrive.engine.ports.looking import (
+    COUNTED_AT_ONCE,
+    COUNTED_TOGETHER_MAX,
+    FailureGroup,
+    LookRequest,
+    fair_share,
+)
 from redrive.engine.ports.profile import (
     DeathRecord,
     DeliveryProfile,
@@ -91,6 +97,7 @@ from redrive.model.claiming import Claimed
 
 __all__ = [
     "BACK_AMONG",
+    "COUNTED_AT_ONCE",
     "COUNTED_TOGETHER_MAX",
     "GROUP_CALLS_MAX",
     "NOTES_FIRST",

@@ -219,8 +219,8 @@ class Store(Protocol):
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
         """The numbers of deliveries by state; with `at_most`, as far as so many of each kind.
 
-        To count a million takes 50 to 80 ms, so what a person only looks at is counted with a bound, and never stands
-        before what the engine reads.
+        To count a million takes 50 to 80 ms, so nothing but counts as far as `COUNTED_AT_ONCE` stands before what the
+        engine reads.
         """
         ...
 

@@ -17,6 +17,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.engine.ports import (
+    COUNTED_AT_ONCE,
     COUNTED_TOGETHER_MAX,
     UNMEASURED,
     AttemptNote,
@@ -305,7 +306,8 @@ class SqliteStore(TelemetryVerbs):
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
         """See `Store.count`."""
         counting = functools.partial(looking.count, queue_id, now, at_most)
-        return await (self._read(counting) if at_most is None else self._look(counting))
+        quick = at_most is not None and at_most <= COUNTED_AT_ONCE
+        return await (self._read(counting) if quick else self._look(counting))
 
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
         """See `Store.count_each`."""

@@ -1,0 +1,80 @@
+"""Counts of queues as callers ask for them: at each call while that is cheap, remembered for a moment where it is not.
+
+SQS calls its counts approximate, and lets them lag a minute behind (API reference, GetQueueAttributes). A million
+messages take 50 ms to count, and up to five times as long beside a search of them; a monitor that asks without a pause
+must neither wait for that nor have it done for each call.
+"""
+
+import asyncio
+from typing import Final, NamedTuple
+
+from redrive.engine.ports import COUNTED_AT_ONCE, Clock, Counts, Store
+from redrive.model.queue import Queue
+
+KEPT_MS_MAX: Final = 10_000
+# A count stands for so many times as long as it took: at most a hundredth of a thread goes into counting one queue.
+KEPT_PER_MS: Final = 100
+
+_Asked = tuple[
+    int, int
+]  # a queue's number, and when it was emptied last: what was counted before does not stand
+
+
+class _Known(NamedTuple):
+    """A count, and the moment (ms) to which it stands; so long after that it is given to those who have it renewed."""
+
+    counts: Counts
+    until: int
+
+
+class QueueCounts:
+    """The counts of queues, and those of the large ones as of a moment ago."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Count in this store."""
+        self._store = store
+        self._clock = clock
+        self._known: dict[_Asked, _Known] = {}  # of queues whose counting took a millisecond at least
+        self._counting: dict[_Asked, asyncio.Task[Counts]] = {}
+
+    async def of(self, queue: Queue) -> Counts:
+        """The numbers of deliveries of a queue.
+
+        They are exact where it holds fewer than `COUNTED_AT_ONCE`; else at most twice `KEPT_MS_MAX` old, and the less so
+        the quicker they were counted. On a simulated clock counting takes no time, so they are exact there.
+        """
+        asked = queue.id, queue.purged_at
+        now = self._clock.now()
+        known = self._known.get(asked)
+        if known is not None and now < known.until + KEPT_MS_MAX:
+            if now >= known.until:
+                self._count(asked)
+            return known.counts
+        counts = await self._store.count(queue.id, now, COUNTED_AT_ONCE)
+        if sum(counts) < COUNTED_AT_ONCE:  # a kind that was not counted to its end would be as many alone
+            return counts
+        return await asyncio.shield(self._count(asked))
+
+    def _count(self, asked: _Asked) -> "asyncio.Task[Counts]":
+        """Have a queue counted, once for all who ask meanwhile."""
+        task = self._counting.get(asked)
+        if task is None:
+            task = self._counting[asked] = asyncio.create_task(self._counted(asked), name="redrive-count")
+            task.add_done_callback(lambda ended: self._ended(asked, ended))
+        return task
+
+    def _ended(self, asked: _Asked, task: "asyncio.Task[Counts]") -> None:
+        del self._counting[asked]
+        if not task.cancelled():
+            task.exception()  # whoever waits is told; nobody may, and then the next who asks has it counted again
+
+    async def _counted(self, asked: _Asked) -> Counts:
+        began = self._clock.now()
+        counts = await self._store.count(asked[0], began)
+        now = self._clock.now()
+        kept_ms = min(KEPT_MS_MAX, (now - began) * KEPT_PER_MS)
+        self._known = {key: known for key, known in self._known.items() if now < known.until + KEPT_MS_MAX}
+        self._known.pop(asked, None)
+        if kept_ms:
+            self._known[asked] = _Known(counts, now + kept_ms)
+        return counts
