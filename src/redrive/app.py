@@ -4,6 +4,7 @@ Each part is whole when it is handed on. What the parts are is the business of `
 """
 
 import asyncio
+import functools
 import gc
 import logging
 import resource
@@ -47,7 +48,7 @@ from redrive.composition.core import Core, authentications, make_keyring, make_s
 from redrive.composition.extension import Extension, Presenter
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
-from redrive.composition.store import open_store, root_key, sealed_by
+from redrive.composition.store import file_bytes, open_store, root_key, sealed_by
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
@@ -301,7 +302,8 @@ def _extensions(core: Core) -> list[Extension]:
     called |= {**invoked.services, **streams.services}
     offered: dict[str, Facade] = {}
     apis = gateways.extension(core, called)
-    found = [*facades, queues, invoked, streams, apis, console.extension(core, offered)]
+    pages = console.extension(core, offered, functools.partial(file_bytes, core.settings.store))
+    found = [*facades, queues, invoked, streams, apis, pages]
     services = {name: service for part in found for name, service in part.services.items()}
     made_of_all = stacks.extension(core, services)
     offered |= {**services, **made_of_all.services}

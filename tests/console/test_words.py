@@ -67,3 +67,25 @@ def test_moments_are_told_from_now(at: int, shown: str) -> None:
 
 def test_lone_surrogates_are_written_out() -> None:
     assert words.shown("a\ud800b") == "a\\ud800b"
+
+
+@pytest.mark.parametrize(
+    ("a_second", "shown"),
+    [(0, "0/s"), (1 / 60, "0.02/s"), (0.3, "0.3/s"), (1, "1/s"), (12.54, "12.5/s"), (1204.4, "1,204/s")],
+)
+def test_a_rate_has_no_more_digits_than_say_something(a_second: float, shown: str) -> None:
+    assert words.rate(a_second) == shown
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [
+        (912, "912 B"),
+        (65_536, "64.0 KiB"),
+        (5 << 20, "5.0 MiB"),
+        (1288 << 20, "1.3 GiB"),
+        (2 << 40, "2,048.0 GiB"),
+    ],
+)
+def test_a_size_is_said_in_the_unit_that_fits(length: int, shown: str) -> None:
+    assert words.size(length) == shown

@@ -1,6 +1,6 @@
 """The web console."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from redrive import __version__
 from redrive.composition.core import Core
@@ -21,12 +21,13 @@ from redrive.server.hosts import known_hosts
 from redrive.settings import origins_of
 
 
-def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
+def extension(core: Core, services: Mapping[str, Facade], store_bytes: Callable[[], int | None]) -> Extension:
     """The console over the engine; nothing where it is off.
 
     Args:
         core: What it is built on.
         services: Called by pages; those that are added later are found as well.
+        store_bytes: See `Installation`.
     """
     settings = core.settings
     if settings.console == "off":
@@ -53,6 +54,8 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         tail=tail,
         hands=hands,
         nodes=nodes,
+        store_bytes=store_bytes,
+        commit_seconds=core.meters.commits.seconds.median_bound,
     )
     console = Console(core.engine, sessions, installation, options)
     return Extension(

@@ -19,6 +19,7 @@ from redrive.stores.sqlite.store import SqliteStore
 
 _ENVIRONMENT: Final = "env:"
 _SQLITE: Final = "sqlite://"
+_IN_MEMORY: Final = "sqlite://:memory:"
 
 
 def open_store(
@@ -36,7 +37,7 @@ def open_store(
         StoreUnavailable: The file with its keys cannot be used.
     """
     url, seal = settings.store, _seal(settings.store_key_file, runtime)
-    if url == "sqlite://:memory:":
+    if url == _IN_MEMORY:
         return SqliteStore(None)
     if url.startswith(_SQLITE):
         return SqliteStore(_file_of(url), alone=alone, seal=seal, meter=meter)
@@ -73,7 +74,7 @@ def back_up_store(settings: Settings, target: Path) -> dict[str, Any]:
 
 async def examine_store(settings: Settings) -> list[Examined]:
     """The store that the settings name, and the way to it, examined; nothing is changed."""
-    if settings.store == "sqlite://:memory:":
+    if settings.store == _IN_MEMORY:
         return []
     if settings.store.startswith(_SQLITE):
         return list(examining.examine(_file_of(settings.store), monotonic))
@@ -156,6 +157,15 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
 def sealed_by(key: bytes, runtime: Runtime) -> Seal:
     """A seal of one key, of 32 bytes."""
     return Seal((key,), runtime.chance.randbytes)
+
+
+def file_bytes(url: str) -> int | None:
+    """The size of a SQLite store's file with its log; None: it is in memory, or in a database."""
+    if url == _IN_MEMORY or not url.startswith(_SQLITE):
+        return None
+    file = _file_of(url)
+    sizes = [path.stat().st_size for path in (file, file.with_name(f"{file.name}-wal")) if path.exists()]
+    return sum(sizes)
 
 
 def _file_of(url: str) -> Path:

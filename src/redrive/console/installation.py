@@ -25,6 +25,8 @@ class Installation:
         tail: What just happened on this node.
         containers: The blob containers in this server's own store.
         nodes: This node and the others, with the settings in effect as they may be shown.
+        store_bytes: The size of the store's file now; None: it has none of its own here.
+        commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
     """
 
     services: InnerCalls
@@ -35,3 +37,5 @@ class Installation:
     tail: Tail
     hands: ClockHands | None
     nodes: Nodes
+    store_bytes: Callable[[], int | None]
+    commit_seconds: Callable[[], float | None]

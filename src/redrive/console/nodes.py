@@ -33,6 +33,10 @@ class Node:
     seen_at: int
     settings: Sequence[tuple[str, str, str]]
 
+    def setting(self, name: str) -> str:
+        """The value of a setting as it may be shown; empty: there is none of that name."""
+        return next((shown for known, shown, _ in self.settings if known == name), "")
+
     def is_silent(self, now: int) -> bool:
         """True for a node that missed several rounds: it was killed, or is cut off from the store."""
         return now - self.seen_at > SILENT_MS

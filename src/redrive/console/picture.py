@@ -1,4 +1,4 @@
-"""Pictures: a retry schedule as a curve of a table's height, in numbers that a template draws."""
+"""Pictures: a retry schedule or a rate as a curve of a table's height, in numbers that a template draws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _EDGE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The waits of a schedule, drawn.
+    """Some values in their order, drawn.
 
     Attributes:
         width: Of the picture.
         height: Of the picture.
-        points: The line through the retries, as SVG has it; the longest wait is highest, by a logarithmic scale.
-        summary: The schedule in a sentence.
+        points: The line through the values, as SVG has it; the greatest is highest.
+        summary: The values in a sentence.
     """
 
     width: int
@@ -31,21 +31,29 @@ class Curve:
 
 
 def curve(steps: Sequence[Step], retries: int) -> Curve | None:
-    """The curve of a schedule whose first retries are given; None: it has none."""
+    """The curve of a schedule whose first retries are given, its waits by a logarithmic scale; None: it has none."""
     if not steps:
         return None
-    most = max(log10(step.nominal_ms + 1) for step in steps) or 1
-    across = max(1, len(steps) - 1)
-    points = " ".join(
-        f"{_EDGE + (_WIDTH - 2 * _EDGE) * index // across},"
-        f"{_HEIGHT - _EDGE - round((_HEIGHT - 2 * _EDGE) * log10(step.nominal_ms + 1) / most)}"
-        for index, step in enumerate(steps)
-    )
+    points = _through([log10(step.nominal_ms + 1) for step in steps])
     more = f"; the first {len(steps)} are drawn" if retries > len(steps) else ""
     first, last = steps[0].nominal_ms / 1000, steps[-1].nominal_ms / 1000
     times = "retry" if retries == 1 else "retries"
     summary = f"{retries:,} {times}, after {first:g} s at first and {last:g} s at last{more}"
     return Curve(_WIDTH, _HEIGHT, points, summary)
+
+
+def sparkline(values: Sequence[float], summary: str) -> Curve:
+    """The curve of values that are not below 0, which stands at the lower edge."""
+    return Curve(_WIDTH, _HEIGHT, _through(values), summary)
+
+
+def _through(heights: Sequence[float]) -> str:
+    most, across = max(heights) or 1, max(1, len(heights) - 1)
+    return " ".join(
+        f"{_EDGE + (_WIDTH - 2 * _EDGE) * index // across},"
+        f"{_HEIGHT - _EDGE - round((_HEIGHT - 2 * _EDGE) * height / most)}"
+        for index, height in enumerate(heights)
+    )
 
 
 def attributes_of(typed: dict[str, Any]) -> dict[str, Attribute]:

@@ -8,6 +8,7 @@ _MINUTE_MS: Final = 60_000
 _MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _KIB: Final = 1024
+_WHOLE_FROM: Final = 100  # from there on a tenth of one says nothing
 
 
 def number(value: int | None) -> str:
@@ -20,11 +21,22 @@ def counted(value: int, at_most: int) -> str:
     return f"{at_most:,}+" if value >= at_most else f"{value:,}"
 
 
+def rate(a_second: float) -> str:
+    """`1,204/s`, `12.5/s`, `0.3/s`, `0.02/s`: no more digits than say something."""
+    if a_second >= _WHOLE_FROM or a_second == 0:
+        return f"{a_second:,.0f}/s"
+    digits = 1 if a_second >= 1 else 2
+    return f"{a_second:.{digits}f}".rstrip("0").rstrip(".") + "/s"
+
+
 def size(length: int) -> str:
-    """`912 B`, `64.0 KiB`."""
+    """`912 B`, `64.0 KiB`, `1.2 GiB`."""
     if length < _KIB:
         return f"{length} B"
-    return f"{length / _KIB:,.1f} KiB" if length < _KIB * _KIB else f"{length / _KIB / _KIB:,.1f} MiB"
+    value, units = length / _KIB, ["KiB", "MiB", "GiB"]
+    while value >= _KIB and len(units) > 1:
+        value, units = value / _KIB, units[1:]
+    return f"{value:,.1f} {units[0]}"
 
 
 def span(ms: int) -> str:

@@ -89,7 +89,14 @@ TOPIC_COUNTERS = (
 class TopicAccumulators:
     """The counters of one topic, by name and labels; what each publication moves, as attributes."""
 
-    __slots__ = ("_tallies", "bytes_published", "messages_published", "name", "taken_by_queues")
+    __slots__ = (
+        "_tallies",
+        "bytes_published",
+        "messages_published",
+        "name",
+        "taken_at_once",
+        "taken_by_queues",
+    )
 
     def __init__(self, name: ResourceName) -> None:
         self.name = name
@@ -97,6 +104,8 @@ class TopicAccumulators:
         self.messages_published = self.of("messages_published")
         self.bytes_published = self.of("bytes_published")
         self.taken_by_queues = self.of("deliveries_made", OTHER)
+        #: Of the deliveries made those that queues took with the publication, which nobody pushed.
+        self.taken_at_once = 0
 
     def of(self, counter: str, labels: Labels = ()) -> MetricAccumulator:
         """One counter, to be added to."""
@@ -104,6 +113,10 @@ class TopicAccumulators:
         if found is None:
             found = self._tallies[counter, labels] = MetricAccumulator()
         return found
+
+    def total(self, counter: str) -> float:
+        """The sum of a counter whatever its labels."""
+        return sum(tally.total for (name, _), tally in self._tallies.items() if name == counter)
 
     def __iter__(self) -> Iterator[tuple[Series, Statistics]]:
         for (counter, labels), tally in self._tallies.items():

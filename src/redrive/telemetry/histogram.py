@@ -43,6 +43,15 @@ class Histogram:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
+    def median_bound(self) -> float | None:
+        """The least bound that half of the values are no greater than; None: there are no values."""
+        half, total = sum(self._counts) / 2, 0
+        for bound, count in zip((*self._bounds, float("inf")), self._counts, strict=True):
+            total += count
+            if half and total >= half:
+                return bound
+        return None
+
     def read(self) -> Reading:
         """The counts so far."""
         buckets, total = [], 0

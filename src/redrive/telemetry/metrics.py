@@ -42,6 +42,7 @@ from redrive.telemetry.accumulators import (
     TopicAccumulators,
 )
 from redrive.telemetry.totals import Totals
+from redrive.telemetry.traffic import TrafficByPlace
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Metrics(Listener):
         #: Topics whose archive took something or was replayed from, and when (ms); see `archives`.
         self.archives: dict[ResourceName, int] = {}
         self._totals = Totals()
+        self._traffic = TrafficByPlace()
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
@@ -116,7 +118,9 @@ class Metrics(Listener):
 
     @override
     def accepted(self, fact: Accepted) -> None:
-        self._topic(fact.topic, fact.at).taken_by_queues.add(1, len(fact.sent))
+        tallies = self._topic(fact.topic, fact.at)
+        tallies.taken_by_queues.add(1, len(fact.sent))
+        tallies.taken_at_once += len(fact.sent)
         if fact.replayed:
             self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
         queues = self._queues  # this minute's: the topic's has been found already
@@ -197,6 +201,10 @@ class Metrics(Listener):
                 self._wait((series, self._minute)).add_statistics(statistics)
         for of_topic in topics:
             self._totals.add(of_topic)
+        for tallies in self._queues.values():
+            self._traffic.add(tallies, self._minute)
+        for of_topic in self._topics.values():
+            self._traffic.add(of_topic, self._minute)
         self._queues.clear()
         self._topics.clear()
 
@@ -216,6 +224,11 @@ class Metrics(Listener):
         ]
         self._waiting.clear()
         return points
+
+    def take_traffic(self) -> list[MetricPoint]:
+        """The traffic of places that was counted since the last time."""
+        self._collect()
+        return self._traffic.take()
 
     @property
     def totals(self) -> Totals:

@@ -161,7 +161,7 @@ class Telemetry:
 
     async def _flush(self) -> None:
         self._news.clear()
-        points = self.metrics.take()
+        points = [*self.metrics.take(), *self.metrics.take_traffic()]
         try:
             await self._add(points)
             await self.logs.flush(self._clock.now())

@@ -1,8 +1,10 @@
 """Overview: is anything wrong, and where to look."""
 
+from math import inf
 from typing import Any, Final
 
 from redrive.access.keys import is_account
+from redrive.console.rates import MINUTES, rates
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
@@ -25,6 +27,9 @@ async def page(visit: Visit) -> Page:
         "needs": needs,
         "tasks": tasks,
         "places": places,
+        "rates": await rates(visit.installation.telemetry, shown, visit.now),
+        "minutes": MINUTES,
+        **await _node(visit),
         "links": [_links(visit, place) for place in shown],
         "there_may_be_more": len(await visit.engine.operations.places()) >= PLACES_MAX,
     }
@@ -55,6 +60,26 @@ async def places_seen(visit: Visit) -> list[ResourceName]:
     if session.account is not None:
         seen.update(await operations.places(session.account))
     return sorted(seen)
+
+
+async def _node(visit: Visit) -> dict[str, Any]:
+    """This node, its store, and how many others share that."""
+    installation = visit.installation
+    own, *others = await installation.nodes.all()
+    seconds = installation.commit_seconds()
+    return {
+        "node": own,
+        "others": len(others),
+        "silent": sum(node.is_silent(installation.nodes.now()) for node in others),
+        "store": own.setting("store").partition(":")[0],
+        "store_bytes": installation.store_bytes(),
+        "commit": "" if seconds is None else _within(seconds),
+    }
+
+
+def _within(seconds: float) -> str:
+    """`0.5 ms or less`, by the bounds that commits are counted by."""
+    return "more than 10 s" if seconds == inf else f"{seconds * 1000:g} ms or less"
 
 
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:

@@ -31,7 +31,7 @@ async def page(visit: Visit) -> Page:
         "nodes": [_node_row(visit, each, own) for each in nodes],
         "settings": settings,
         "given": sum(source != "default" for _, _, source in settings),
-        "store": next((shown for name, shown, _ in settings if name == "store"), ""),
+        "store": node.setting("store"),
         "keys": f"{visit.base}/settings/keys",
     }
     return Page("settings.html", values)

@@ -1,0 +1,103 @@
+"""Overview's rates and its line about the node."""
+
+import re
+from pathlib import Path
+
+from redrive.app import assembled
+from redrive.model.metric import MINUTE_MS
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.settings import Settings
+from tests.console.world import PLACE, ROOM, ROOT, URL, Visitor, make_world, visiting
+from tests.telemetry.facts import FAILED, attempted
+
+OTHER = ResourceName("111111111111", "eu-west-1", "")
+
+
+async def advance(visitor: Visitor, ms: int) -> None:
+    assert visitor.server.time is not None
+    await visitor.server.time.advance(ms)
+    await visitor.post(f"{ROOM}/endpoints", {})  # past the memo of a second
+
+
+async def overview(visitor: Visitor, query: str = "") -> str:
+    return (await visitor.get(f"{ROOT}/{query}")).body.decode()
+
+
+def shown(page: str) -> dict[str, str]:
+    """The rates of a page, by their labels."""
+    return dict(
+        re.findall(r'<li class="card"><span class="muted">([^<]+)</span><div class="big">([^<]+)<', page)
+    )
+
+
+def summary(page: str, label: str) -> str:
+    (found,) = re.findall(rf'role="img" aria-label="({label} in [^"]+)"', page)
+    return str(found)
+
+
+async def send(visitor: Visitor, place: ResourceName, messages: int) -> Queue:
+    """Send messages to a queue of a place."""
+    engine = visitor.server.core.engine
+    name = place._replace(name="sent-to")
+    known = await engine.resources.queues.get(name)
+    queue = known or await engine.resources.queues.create(Queue(0, name))
+    visitor.server.core.telemetry.metrics.sent(queue, messages, 10 * messages, engine.clock.now())
+    return queue
+
+
+async def test_the_rates_are_those_of_the_last_whole_minute_and_the_line_has_fifteen() -> None:
+    async with visiting(clock="simulated") as visitor:
+        queue = await send(visitor, PLACE, 6000)
+        metrics, now = visitor.server.core.telemetry.metrics, visitor.server.core.engine.clock.now()
+        metrics.received(queue, 30, now)
+        for _ in range(3):
+            metrics.attempted(attempted(now, protocol="https"))
+        metrics.attempted(attempted(now, FAILED))
+        assert set(shown(await overview(visitor)).values()) == {"0/s"}  # the minute is not over
+        await advance(visitor, MINUTE_MS + 15_000)
+        page = await overview(visitor)
+        assert shown(page) == {
+            "Sent": "100/s",
+            "Received": "0.5/s",
+            "Pushed": "0.05/s",
+            "Attempts failed": "0.02/s",
+        }
+        await advance(visitor, 14 * MINUTE_MS)
+        page = await overview(visitor)
+        assert shown(page)["Sent"] == "0/s"
+        assert summary(page, "Sent") == "Sent in each of the last 15 minutes: 0/s to 100/s"
+        await advance(visitor, MINUTE_MS)
+        assert "0/s to 0/s" in summary(await overview(visitor), "Sent")
+
+
+async def test_rates_are_of_the_places_that_are_shown_alone() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await send(visitor, PLACE, 6000)
+        await send(visitor, OTHER, 600)
+        await advance(visitor, MINUTE_MS + 15_000)
+        assert shown(await overview(visitor))["Sent"] == "110/s"
+        assert shown(await overview(visitor, "?place=111111111111/eu-west-1"))["Sent"] == "10/s"
+        assert shown(await overview(visitor, "?place=222222222222/eu-west-1")) == {}
+
+
+async def test_overview_tells_its_node_and_its_store(tmp_path: Path) -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        core = visitor.server.core
+        told = node_line(await overview(visitor))
+        assert core.runtime.node in told
+        assert "store sqlite · clock system" in told  # nothing is committed in memory
+        core.meters.commits.seconds.observe(0.0004)
+        core.meters.commits.seconds.observe(0.3)
+        await visitor.post(f"{ROOM}/endpoints", {})
+        assert "half of its commits took 0.5 ms or less" in node_line(await overview(visitor))
+    file = f"sqlite:///{tmp_path / 'redrive.db'}"
+    async with assembled(Settings(store=file), URL) as server:
+        await server.open()
+        assert re.search(r"store sqlite of [\d.]+ KiB", node_line(await overview(Visitor(server))))
+
+
+def node_line(page: str) -> str:
+    (told,) = re.findall(r"Node <span class=\"mono\">.*</p>", page)
+    return str(told)
