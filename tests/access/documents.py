@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive.access.patterns import Values
 from redrive.access.policy import AccessRequest, Decision, evaluate, request_keys
 from redrive.access.policy_document import parse_policy
-from redrive.access.principals import Principal, account_root, account_user, service_principal
+from redrive.access.principals import Principal, account_root, service_principal, user_principal
 
 OWNER: Final = "111111111111"
 OTHER: Final = "222222222222"
@@ -16,7 +16,8 @@ TOPIC: Final = f"arn:aws:sns:us-east-1:{OWNER}:rentals"
 
 ROOT: Final = account_root(OWNER)
 STRANGER: Final = account_root(OTHER)
-BOB: Final = account_user(OTHER, "bob")
+ANN: Final = user_principal(f"arn:aws:iam::{OWNER}:user/ann", "AIDAANN", {}, None)
+BOB: Final = user_principal(f"arn:aws:iam::{OTHER}:user/bob", "AIDABOB", {}, None)
 SNS: Final = service_principal("sns", "us-east-1")
 
 Document = dict[str, Any]

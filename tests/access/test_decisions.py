@@ -12,8 +12,9 @@ from redrive.access.policy import (
     source_keys,
 )
 from redrive.access.policy_document import parse_policy
-from redrive.access.principals import ANONYMOUS, Principal, account_root, account_user, service_principal
+from redrive.access.principals import ANONYMOUS, Principal, account_root, service_principal
 from tests.access.documents import (
+    ANN,
     BOB,
     OTHER,
     OWNER,
@@ -35,7 +36,7 @@ from tests.access.documents import (
 
 @pytest.mark.parametrize(
     ("principal", "may"),
-    [(ROOT, True), (account_user(OWNER, "ann"), True), (STRANGER, False), (SNS, False), (ANONYMOUS, False)],
+    [(ROOT, True), (ANN, True), (STRANGER, False), (SNS, False), (ANONYMOUS, False)],
 )
 def test_without_a_policy_the_owners_callers_may(principal: Principal, may: bool) -> None:
     answer = evaluate(None, ask(principal), OWNER)

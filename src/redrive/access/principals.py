@@ -88,15 +88,13 @@ class Principal:
 @lru_cache(maxsize=1024)
 def account_root(account: str) -> Principal:
     """The account itself, which is whose an access key is."""
-    keys = {"aws:principaltype": "Account", "aws:userid": account}
-    return _of_account(f"arn:aws:iam::{account}:root", account, keys)
-
-
-@lru_cache(maxsize=1024)
-def account_user(account: str, name: str) -> Principal:
-    """A user of an account; a policy reaches it by its own ARN or by its account's."""
-    return _of_account(
-        f"arn:aws:iam::{account}:user/{name}", account, {"aws:principaltype": "User", "aws:username": name}
+    arn = f"arn:aws:iam::{account}:root"
+    return Principal(
+        name=arn,
+        account=account,
+        identities=_names(account, arn),
+        # The last is SNS's own key, in every topic's default policy: "calls by the owning account".
+        keys={**_keys(arn, account, "Account", account, {}), "aws:sourceowner": account},
     )
 
 
@@ -210,19 +208,3 @@ ANONYMOUS: Final = Principal(
     identities=frozenset(),
     keys={"aws:principalisawsservice": "false", "aws:principaltype": "Anonymous"},
 )
-
-
-def _of_account(arn: str, account: str, keys: Mapping[str, str]) -> Principal:
-    return Principal(
-        name=arn,
-        account=account,
-        identities=frozenset({Identity("AWS", arn), Identity("AWS", account)}),
-        keys={
-            "aws:principalarn": arn,
-            "aws:principalaccount": account,
-            "aws:principalisawsservice": "false",
-            # SNS's own key, in every topic's default policy: "calls by the owning account".
-            "aws:sourceowner": account,
-            **keys,
-        },
-    )
