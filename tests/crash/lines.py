@@ -1,7 +1,6 @@
 """Lines between a node and its databases, that are cut, stall, or are slow."""
 
 import asyncio
-from collections.abc import Callable
 
 from typing_extensions import override
 
@@ -63,6 +62,3 @@ async def after(seconds: float) -> None:
 def _pass(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-
-Fault = Callable[[Line], None]

@@ -24,7 +24,6 @@ from tests.services.server import Server, free_port
 
 _DEFAULT_PORT: Final = "4566"
 _DEFAULT_ADDRESS: Final = f"127.0.0.1:{_DEFAULT_PORT}"
-_PROMPT: Final = "$ "
 _AZ_PLACE: Final = Path(__file__).parents[2] / ".venv-az/bin"  # `make az`
 _NO_MARK: Final = ("", "no-run")
 

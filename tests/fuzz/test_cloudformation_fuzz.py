@@ -76,13 +76,6 @@ TEMPLATE: Final[dict[str, Any]] = {
 _BODY: Final = {"TemplateBody": json.dumps(TEMPLATE)}
 _STACK: Final = {"StackName": "shop"}
 _SET: Final = {**_STACK, "ChangeSetName": "change"}
-_TEMPLATES: Final = (
-    "CreateStack",
-    "UpdateStack",
-    "ValidateTemplate",
-    "GetTemplateSummary",
-    "CreateChangeSet",
-)
 RIGHT: Final[list[tuple[str, dict[str, Any]]]] = [
     (
         "CreateStack",

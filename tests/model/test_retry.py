@@ -46,8 +46,8 @@ def test_managed_endpoints_are_retried_100_015_times_in_four_phases() -> None:
     assert (MANAGED_ENDPOINT.nominal_ms(6), MANAGED_ENDPOINT.nominal_ms(15)) == (1000, 20_000)
     assert MANAGED_ENDPOINT.nominal_ms(100_015) == 20_000
     assert MANAGED_ENDPOINT.nominal_ms(100_016) is None
-    changes = {i: MANAGED_ENDPOINT.phase_of(i) for i in (3, 4, 5, 6, 15, 16, 100_015, 100_016)}
-    assert list(changes.values()) == [
+    steps = [MANAGED_ENDPOINT.step(i) for i in (3, 4, 5, 6, 15, 16, 100_015, 100_016)]
+    assert [step and step.phase for step in steps] == [
         Phase.IMMEDIATE,
         Phase.PRE_BACKOFF,
         Phase.PRE_BACKOFF,

@@ -42,7 +42,6 @@ class RentalCar:
     def __init__(self, at: Stage, outputs: Mapping[str, str]) -> None:
         self.at = at
         self.outputs = outputs
-        self._hearing = ""
 
     # ---- orders ------------------------------------------------------------------------------------------------------
 

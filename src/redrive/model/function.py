@@ -108,9 +108,7 @@ class FunctionError(enum.StrEnum):
     EXIT = "Runtime.ExitError"
     TIMEOUT = "Sandbox.Timedout"
     TOO_LARGE = "Function.ResponseSizeTooLarge"
-    INIT = "Runtime.InitError"
     ENTRYPOINT = "Runtime.InvalidEntrypoint"
-    RUNTIME = "Runtime.Unsupported"
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,11 +139,6 @@ class RetrySchedule:
         step = self.step(attempt)
         return None if step is None else step.nominal_ms
 
-    def phase_of(self, attempt: int) -> Phase | None:
-        """The phase of the retry after failed attempt number `attempt`; None when no retry is left."""
-        step = self.step(attempt)
-        return None if step is None else step.phase
-
     def expired(self, published_at: int, now: int) -> bool:
         """True if a delivery published then (ms) may no longer be attempted now (ms)."""
         return self.expires_after_ms is not None and now - published_at >= self.expires_after_ms

@@ -128,10 +128,6 @@ class Queue:
     def arn(self) -> str:
         return f"arn:aws:sqs:{self.sqs.region}:{self.url.split('/')[-2]}:{self.name}"
 
-    @property
-    def is_fifo(self) -> bool:
-        return self.name.endswith(".fifo")
-
     def seen_by(self, sqs: Sqs) -> "Queue":
         return Queue(sqs, self.url)
 

@@ -20,7 +20,6 @@ from redrive.protocols.azure.eventgrid.settings import delivery_settings
 CAUSES_MAX: Final = 50
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
 SLICE: Final = 2000  # dead letters that one request of a search looks at: under 20 ms
-_FRESH_MS: Final = 60_000
 
 
 async def listed(visit: Visit) -> Page:

@@ -135,11 +135,6 @@ def import_key(stack: Stack, export: str) -> str:
     return f"{export_key(stack.name, export)}/{stack.id}"
 
 
-def signal_prefix(stack_key: str, logical_id: str, change: str = "") -> str:
-    """The beginning of the keys of a resource's signals."""
-    return f"{stack_key}/{logical_id}/{change}"
-
-
 def escaped(text: str) -> str:
     """A text as a part of a key, in which a slash has a meaning."""
     return text.replace("%", "%25").replace("/", "%2F")

@@ -14,7 +14,6 @@ LATEST: Final = "$LATEST"
 NAME_CHARS_MAX: Final = 64
 _ARN_PARTS: Final = 7  # without a qualifier
 _VERSION: Final = re.compile(r"[0-9]+")
-_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+")
 _LONG_NAME: Final = (
     "1 validation error detected: Value '{}' at 'functionName' failed to satisfy constraint: Member must have length"
     f" less than or equal to {NAME_CHARS_MAX}"
@@ -87,8 +86,3 @@ def arn_of(name: ResourceName, qualifier: str | None = None) -> str:
 def is_version(qualifier: str) -> bool:
     """True if a qualifier is a published version's number."""
     return _VERSION.fullmatch(qualifier) is not None
-
-
-def is_role(arn: str) -> bool:
-    """True if a text is the ARN of a role."""
-    return _ROLE.fullmatch(arn) is not None

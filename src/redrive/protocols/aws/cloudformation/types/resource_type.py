@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.cloudformation.running.words import Words
-from redrive.protocols.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.schema import Schema, schema_of
 from redrive.protocols.aws.wire.errors import AwsError
@@ -257,16 +256,6 @@ def tag_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[di
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     """Tags as most services take them."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
-def require_one(properties: Mapping[str, Any], *names: str) -> None:
-    """Refuse properties of which one at least must be given.
-
-    Raises:
-        TemplateInvalid: None is.
-    """
-    if not any(name in properties for name in names):
-        raise TemplateInvalid(f"Property validation failure: [The property {{/{names[0]}}} is required]")
 
 
 Factory = Callable[[str], ResourceType]

@@ -37,12 +37,6 @@ def publication(change: Change, topic_arn: str) -> Structure:
     }
 
 
-def published_message(params: Structure) -> str:
-    """The message of a publication, as an alarm's history has it."""
-    message: str = params["Message"]
-    return message
-
-
 def _subject(alarm: Alarm) -> str:
     whole = f'{alarm.state.value}: "{alarm.name.name}" in {region_name(alarm.name.region)}'
     plain = "".join(character if " " <= character <= "~" else "?" for character in whole)
