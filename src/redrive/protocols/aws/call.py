@@ -55,9 +55,15 @@ class Call:
         """Twelve digits; what the caller names belongs to this account unless it says otherwise."""
         return self.principal.account
 
-    def is_owners(self, owner: str) -> bool:
-        """True if the owner itself calls, whom no policy of its own narrows: what has no policy is open to it."""
-        return self.principal.permissions is None and self.principal.account == owner
+    def is_open(self, owner: str, policy: str | None) -> bool:
+        """True if a resource is open to the caller without looking at any statement, as it is for nearly every call.
+
+        Neither the resource has a policy nor the caller, who is the owner or a service that acts for it and says so.
+        """
+        principal = self.principal
+        if policy is not None or principal.permissions is not None:
+            return False
+        return owner in (principal.account, principal.keys.get("aws:sourceowner"))
 
     def may(
         self, action: str, arn: str, owner: str, policy: str | None, keys: Mapping[str, Values] = _NO_KEYS
@@ -71,10 +77,7 @@ class Call:
             policy: The text of its policy, if it has one.
             keys: The condition keys that the operation has of its own.
         """
-        principal = self.principal
-        if policy is None and principal.permissions is None:  # a service may act for the owner, and say so
-            return owner in (principal.account, principal.keys.get("aws:sourceowner"))
-        return self.decide(action, arn, owner, policy, keys).allowed
+        return self.is_open(owner, policy) or self.decide(action, arn, owner, policy, keys).allowed
 
     def decide(
         self,

@@ -50,11 +50,14 @@ def check(call: Call, topic: Topic, action: str, keys: Mapping[str, Values] = _N
     Raises:
         AwsError: `AuthorizationError`.
     """
-    arn = names.arn_of(topic.name)
+    owner = topic.name.account
     # The default policy lets the owner's calls in and nobody else's: so does a topic without a policy.
     policy = topic.attributes.get(topic_policy.POLICY)
-    if not call.may(f"sns:{action}", arn, topic.name.account, policy, keys):
-        decision = call.decide(f"sns:{action}", arn, topic.name.account, policy, keys)
+    if call.is_open(owner, policy):
+        return
+    arn = names.arn_of(topic.name)
+    decision = call.decide(f"sns:{action}", arn, owner, policy, keys)
+    if not decision.allowed:
         raise denied(call.principal.name, action, arn, decision)
 
 
