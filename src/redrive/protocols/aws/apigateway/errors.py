@@ -1,4 +1,4 @@
-"""The errors of API Gateway, in its own words."""
+"""The errors of API Gateway, in its own words; REST and HTTP APIs have the same."""
 
 from redrive.model.errors import RedriveError
 from redrive.protocols.aws.wire.errors import AwsError

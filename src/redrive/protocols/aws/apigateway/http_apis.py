@@ -7,16 +7,13 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.protocols.aws.apigateway.definitions import read_definition
+from redrive.protocols.aws.apigateway.errors import bad_request, conflict, not_found, unoffered
 from redrive.protocols.aws.apigateway.http_definitions import defined_tree
 from redrive.protocols.aws.apigateway.http_kinds import (
     INTEGRATIONS,
     ROUTES,
     STAGES,
     TARGET,
-    bad_request,
-    error,
-    not_found,
-    unoffered,
 )
 from redrive.protocols.aws.apigateway.http_records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.protocols.aws.apigateway.ids import API_CHARS, chosen_id, new_id
@@ -149,7 +146,7 @@ class HttpApiOperations:
 
         async def decide(draft: Draft) -> None:
             if await draft.get(API_PLACE, api_id) is not None:
-                raise error("ConflictException", f"The API identifier {api_id} is taken")
+                raise conflict(f"The API identifier {api_id} is taken")
             draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, HTTP))
             draft.put(HTTP_API, made.key, made)
 

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.protocols.aws.apigateway.definitions import INVALID, MALFORMED
+from redrive.protocols.aws.apigateway.errors import bad_request, unoffered
 from redrive.protocols.aws.apigateway.http_kinds import (
     INTEGRATIONS,
     ROUTES,
     TARGET,
     TIMEOUT_MS,
-    bad_request,
     check_integration,
     check_route,
-    unoffered,
 )
 from redrive.protocols.aws.apigateway.ids import new_id
 from redrive.protocols.aws.apigateway.records import Tree

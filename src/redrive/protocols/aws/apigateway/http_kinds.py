@@ -5,11 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from redrive.protocols.aws.apigateway.errors import bad_request, conflict, unoffered
 from redrive.protocols.aws.apigateway.records import Tree
-from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.aws.wire.service import Service
 
-SERVICE: Final = "apigatewayv2"
 TIMEOUT_MS: Final = 30_000
 ROUTES, INTEGRATIONS, STAGES = "routes", "integrations", "stages"
 _ROUTE: Final = re.compile(r"\$default|(?:GET|PUT|POST|DELETE|PATCH|OPTIONS|HEAD|ANY) /\S*")
@@ -27,26 +25,6 @@ SUBTYPES: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
 }
 
 
-def error(code: str, text: str) -> AwsError:
-    """A refusal of the service's own."""
-    return Service.load(SERVICE).error(code, text)
-
-
-def bad_request(text: str) -> AwsError:
-    """The refusal of what a caller gave."""
-    return error("BadRequestException", text)
-
-
-def not_found(text: str) -> AwsError:
-    """The refusal for what is not there."""
-    return error("NotFoundException", text)
-
-
-def unoffered(what: str) -> AwsError:
-    """The refusal of what this server does not have."""
-    return bad_request(f"Redrive does not offer {what}.")
-
-
 def check_route(route: Mapping[str, Any], tree: Tree) -> None:
     """Refuse a route that is not acceptable; raises AwsError."""
     key = route.get("RouteKey", "")
@@ -57,7 +35,7 @@ def check_route(route: Mapping[str, Any], tree: Tree) -> None:
         )
     for known in (tree.get(ROUTES) or {}).values():
         if known["RouteKey"] == key and known["RouteId"] != route["RouteId"]:
-            raise error("ConflictException", f"Route with key {key} already exists for this API")
+            raise conflict(f"Route with key {key} already exists for this API")
     target = route.get("Target")
     if target and target.removeprefix(TARGET) not in (tree.get(INTEGRATIONS) or {}):
         raise bad_request(f"Invalid Integration identifier specified: {target}")

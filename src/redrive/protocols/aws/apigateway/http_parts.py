@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.protocols.aws.apigateway.access_log import refusal_of
+from redrive.protocols.aws.apigateway.errors import bad_request, conflict, not_found
 from redrive.protocols.aws.apigateway.http_apis import HttpApiOperations
 from redrive.protocols.aws.apigateway.http_kinds import (
     INTEGRATIONS,
@@ -14,9 +15,6 @@ from redrive.protocols.aws.apigateway.http_kinds import (
     STAGES,
     TARGET,
     HttpKind,
-    bad_request,
-    error,
-    not_found,
 )
 from redrive.protocols.aws.apigateway.http_records import HttpApi
 from redrive.protocols.aws.apigateway.ids import new_id
@@ -59,7 +57,7 @@ class HttpPartOperations:
 
         def change(tree: Tree) -> Structure:
             if params[kind.id] in (tree.get(kind.place) or {}):
-                raise error("ConflictException", f"{kind.noun} already exists")
+                raise conflict(f"{kind.noun} already exists")
             dated = {"CreatedDate": call.now} if kind.place == STAGES else {}
             return {**kind.defaults, **dated, **_given(params)}
 
@@ -88,9 +86,7 @@ class HttpPartOperations:
             target = f"{TARGET}{params[kind.id]}"
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
             if kind.place == INTEGRATIONS and any(route.get("Target") == target for route in routes.values()):
-                raise error(
-                    "ConflictException", "Cannot delete Integration. It is used by a route of this API"
-                )
+                raise conflict("Cannot delete Integration. It is used by a route of this API")
             return replace(api, tree={**api.tree, kind.place: kept})
 
         await self._apis.edit(call, params["ApiId"], change)
