@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from redrive.engine.ports import LogSink
 from redrive.model.names import ResourceName
+from redrive.protocols.aws.apigateway.errors import bad_request
 from redrive.protocols.aws.apigateway.exchange import Exchange
 from redrive.protocols.aws.apigateway.parameters import at_path
 
@@ -70,6 +71,16 @@ def refusal_of(arn: str, account: str) -> str:
     if group.account != account:
         return f"Invalid ARN specified in the request. {arn} belongs to another account."
     return ""
+
+
+def check_destination(arn: str | None, account: str) -> None:
+    """Refuse a destination that requests to an API of this account could not be logged to; without one nothing is logged.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    if arn and (refusal := refusal_of(arn, account)):
+        raise bad_request(refusal)
 
 
 def group_of(arn: str) -> ResourceName | None:

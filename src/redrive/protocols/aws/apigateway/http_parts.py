@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.protocols.aws.apigateway.access_log import refusal_of
-from redrive.protocols.aws.apigateway.errors import bad_request, conflict, not_found
+from redrive.protocols.aws.apigateway.access_log import check_destination
+from redrive.protocols.aws.apigateway.errors import conflict, not_found
 from redrive.protocols.aws.apigateway.http_apis import HttpApiOperations
 from redrive.protocols.aws.apigateway.http_kinds import (
     INTEGRATIONS,
@@ -107,20 +107,13 @@ class HttpPartOperations:
             value = change(api.tree)
             if kind.place == STAGES:
                 value = {**value, "LastUpdatedDate": call.now}
-                _check_log(value, call.account)
+                check_destination((value.get("AccessLogSettings") or {}).get("DestinationArn"), call.account)
             kind.check(value, api.tree)
             part = {**(api.tree.get(kind.place) or {}), value[kind.id]: value}
             return replace(api, tree={**api.tree, kind.place: part})
 
         edited = await self._apis.edit(call, params["ApiId"], changed)
         return self._named(edited.tree, params)
-
-
-def _check_log(stage: Structure, account: str) -> None:
-    """Refuse a destination of access logs that requests could not be logged to."""
-    destination = (stage.get("AccessLogSettings") or {}).get("DestinationArn")
-    if destination and (refusal := refusal_of(destination, account)):
-        raise bad_request(refusal)
 
 
 def _given(params: Structure) -> Structure:

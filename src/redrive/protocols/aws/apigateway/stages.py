@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.protocols.aws.apigateway.access_log import refusal_of
+from redrive.protocols.aws.apigateway.access_log import check_destination
 from redrive.protocols.aws.apigateway.editing import Editing, api_in
 from redrive.protocols.aws.apigateway.errors import bad_request, conflict, unoffered
 from redrive.protocols.aws.apigateway.kinds import STAGE, STAGES
@@ -120,7 +120,7 @@ class StageOperations:
             api = await api_in(draft, call, params["restApiId"])
             tree = change(api.tree)
             stage = STAGE.found(tree, params)
-            _check_log(stage, call.account)
+            check_destination((stage.get("accessLogSettings") or {}).get("destinationArn"), call.account)
             key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
             if await draft.get(DEPLOYMENT, key) is None:
                 raise bad_request("Deployment id does not exist")
@@ -156,13 +156,6 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
         "lastUpdatedDate": now,
         **given,
     }
-
-
-def _check_log(stage: Mapping[str, Any], account: str) -> None:
-    """Refuse a destination of access logs that requests could not be logged to."""
-    destination = (stage.get("accessLogSettings") or {}).get("destinationArn")
-    if destination and (refusal := refusal_of(destination, account)):
-        raise bad_request(refusal)
 
 
 def refuse_unoffered(stage: Mapping[str, Any]) -> None:
