@@ -61,6 +61,7 @@ def extension(core: Core, services: Mapping[str, Facade], store_bytes: Callable[
     return Extension(
         paths={PATH: console.answer},
         kinds=[SAVED_VIEWS],
+        reset=[nodes.reset],
         listeners=[(tail.losses, ())],
         start=[nodes.start],
         stop=[nodes.stop],

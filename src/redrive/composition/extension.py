@@ -45,6 +45,7 @@ class Extension:
         presenters: By envelope, for receivers of queues.
         sns: What the extension adds to SNS.
         kinds: Documents that a reset removes.
+        reset: Removals of a reset that are not of all documents of a kind.
         encryption: Encrypts messages at rest, if it is this extension that does.
         prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
@@ -65,6 +66,7 @@ class Extension:
     presenters: Mapping[str, Presenter] = field(default_factory=dict)
     sns: SnsPart | None = None
     kinds: Sequence[DocumentKind[Any]] = ()
+    reset: Sequence[Callable[[], Awaitable[None]]] = ()
     encryption: Encryption | None = None
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()

@@ -138,4 +138,6 @@ async def _reset(core: Core, extensions: Sequence[Extension]) -> None:
     for extension in extensions:
         for kind in extension.kinds:
             await core.engine.resources.documents.clear(kind)
+        for remove in extension.reset:
+            await remove()
     await core.telemetry.reset()

@@ -1,18 +1,22 @@
-"""Nodes: each writes into a store that several share that it is there, with its settings, for the page of settings."""
+"""Nodes: each writes into a store that several share that it is there, with its settings, for the pages that show it.
+
+Only people read these records, and each write of one has every node look anew at what it remembers of the store. So a
+node says seldom that it is there: six times an hour.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from redrive.engine.ports import Clock, DocumentKind
+from redrive.engine.ports import Clock, DocumentKind, Removal
 from redrive.engine.resources import Documents
 from redrive.model.errors import StoreUnavailable
 
-ROUND_MS: Final = 60_000
-SILENT_MS: Final = 3 * ROUND_MS
-FORGOTTEN_MS: Final = 60 * ROUND_MS
+BEAT_MS: Final = 10 * 60_000
+SILENT_MS: Final = 2 * BEAT_MS + 60_000
+FORGOTTEN_MS: Final = 6 * BEAT_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Node:
         return next((shown for known, shown, _ in self.settings if known == name), "")
 
     def is_silent(self, now: int) -> bool:
-        """True for a node that missed several rounds: it was killed, or is cut off from the store."""
+        """True for a node that missed two beats: it was killed, or is cut off from the store."""
         return now - self.seen_at > SILENT_MS
 
 
@@ -79,18 +83,18 @@ class Nodes:
         self._task: asyncio.Task[None] | None = None
 
     async def all(self) -> list[Node]:
-        """This node, and then the others by name."""
+        """This node, and then the others by name, but for those that nobody has heard of for an hour."""
         if not self._shared:
             return [self._own]
-        found = [node for _, node in await self._documents.entries(NODE) if node.name != self._own.name]
-        return [self._own, *found]
+        now = self._clock.now()
+        return [self._own, *(node for node in await self._others() if not _is_forgotten(node, now))]
 
     def now(self) -> int:
         """The system's time (ms), by which nodes are silent."""
         return self._clock.now()
 
     def start(self) -> None:
-        """Say each minute that this node is there."""
+        """Say at once and every ten minutes that this node is there."""
         if self._shared:
             self._task = asyncio.create_task(self._run(), name="redrive-node")
 
@@ -103,17 +107,33 @@ class Nodes:
         with contextlib.suppress(StoreUnavailable):  # the others forget it in an hour
             await self._documents.remove(NODE, self._own.name)
 
-    async def tidy(self) -> None:
-        """Say that this node is there, and forget those that have not said so for an hour."""
+    async def beat(self) -> None:
+        """Say that this node is there, and remove the records of those that have not said so for an hour."""
         now = self._clock.now()
         own = self._own = replace(self._own, seen_at=now)
         await self._documents.update_or_create(NODE, own.name, own, lambda _: own)
-        for node in await self.all():
-            if now - node.seen_at > FORGOTTEN_MS:
-                await self._documents.remove(NODE, node.name)
+        await self._remove(node for node in await self._others() if _is_forgotten(node, now))
+
+    async def reset(self) -> None:
+        """Remove the records of nodes that are silent: the others are there, whatever else is removed."""
+        if self._shared:
+            now = self._clock.now()
+            await self._remove(node for node in await self._others() if node.is_silent(now))
+
+    async def _others(self) -> list[Node]:
+        return [node for _, node in await self._documents.entries(NODE) if node.name != self._own.name]
+
+    async def _remove(self, nodes: Iterable[Node]) -> None:
+        removals = [Removal(NODE, node.name) for node in nodes]
+        if removals:
+            await self._documents.write(removals)
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(StoreUnavailable):  # the next round does it
-                await self.tidy()
-            await self._clock.sleep_until(self._clock.now() + ROUND_MS)
+            with contextlib.suppress(StoreUnavailable):  # the next beat does it
+                await self.beat()
+            await self._clock.sleep_until(self._clock.now() + BEAT_MS)
+
+
+def _is_forgotten(node: Node, now: int) -> bool:
+    return now - node.seen_at > FORGOTTEN_MS
