@@ -1,13 +1,17 @@
 """Overview's rates and its line about the node."""
 
+import html
 import re
 from pathlib import Path
 
 from redrive.app import assembled
+from redrive.engine.operations import PLACES_MAX
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.topic import Topic
 from redrive.settings import Settings
+from tests.console.services import make_key
 from tests.console.world import PLACE, ROOM, ROOT, URL, Visitor, make_world, visiting
 from tests.telemetry.facts import FAILED, attempted
 
@@ -78,7 +82,45 @@ async def test_rates_are_of_the_places_that_are_shown_alone() -> None:
         await advance(visitor, MINUTE_MS + 15_000)
         assert shown(await overview(visitor))["Sent"] == "110/s"
         assert shown(await overview(visitor, "?place=111111111111/eu-west-1"))["Sent"] == "10/s"
-        assert shown(await overview(visitor, "?place=222222222222/eu-west-1")) == {}
+        assert set(shown(await overview(visitor, "?place=222222222222/eu-west-1")).values()) == {"0/s"}
+
+
+AZURE = "11111111-1111-1111-1111-999999999999"  # of the account whose number its last digits are
+
+
+async def test_any_place_of_an_azure_subscription_is_found() -> None:
+    async with visiting() as visitor:
+        resources = visitor.server.core.engine.resources
+        groups = [f"group-{number:03}" for number in range(2 * PLACES_MAX + 1)]
+        for group in groups:
+            await resources.topics.create(Topic(0, ResourceName(AZURE, group, "t"), "eventgrid"))
+        found = []
+        path = f"{ROOT}/?of={AZURE}"
+        for _ in range(3):
+            page = (await visitor.get(path)).body.decode()
+            found += re.findall(rf"{AZURE} · (group-\d+)", page)
+            path = html.unescape("".join(re.findall(r'id="next" href="([^"]+)"', page)))
+        assert (found, path) == (groups, "")
+        alone = await overview(visitor, f"?place={AZURE}/{groups[-1]}")
+        assert re.findall(rf"{AZURE} · (group-\d+)", alone) == groups[-1:]
+
+
+async def test_the_picker_finds_places_of_a_subscription_behind_any_number_of_others() -> None:
+    async with visiting(auth="required") as visitor:
+        resources = visitor.server.core.engine.resources
+        for number in range(PLACES_MAX):
+            name = ResourceName(f"{number:012}", "us-east-1", "q")
+            await resources.queues.create(Queue(0, name))
+        await resources.topics.create(Topic(0, ResourceName(AZURE, "rg", "t"), "eventgrid"))
+        key = await make_key(visitor.server.core.keyring, "999999999999")
+        await visitor.post(f"{ROOT}/login", {"key": key.access_key_id, "secret": key.secret})
+        assert AZURE not in await overview(visitor)
+        led = await visitor.get(f"{ROOT}/place?place={AZURE}")
+        assert f"{AZURE} · rg" in (await visitor.get(led.headers["Location"])).body.decode()
+        there = await visitor.get(f"{ROOT}/place?place={AZURE}/rg")
+        assert there.headers["Location"] == f"{ROOT}/{AZURE}/rg/dead-letters"
+        for refused in ("000000000001", "000000000001/us-east-1", "", f"{AZURE}/"):
+            assert (await visitor.get(f"{ROOT}/place?place={refused}")).status == 400
 
 
 async def test_overview_tells_its_node_and_its_store(tmp_path: Path) -> None:

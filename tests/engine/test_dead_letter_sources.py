@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX
+from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX, PLACES_MAX
 from redrive.engine.engine import Engine
 from redrive.engine.kinds import QUEUE
+from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore
@@ -105,6 +106,26 @@ async def test_places_are_looked_for_again_once_queues_or_topics_change(
     assert await engine.operations.places() == [named(""), name._replace(name="")]
     await engine.resources.queues.delete(moved)
     assert await engine.operations.places() == [named("")]
+
+
+async def test_places_behind_the_first_fifty_are_found_by_the_last_of_them(engine: Engine) -> None:
+    subscription = "00000000-0000-0000-0000-000000000001"
+    regions = [
+        *(f"rg-{number:03}" for number in range(2 * PLACES_MAX)),
+        "rg",
+        "rg.old",
+    ]  # `rg-0/` is before `rg/`
+    for number, region in enumerate(regions):
+        name = named("t")._replace(account=subscription, region=region)
+        if number % 2:
+            await engine.resources.queues.create(Queue(0, name))
+        else:
+            await engine.resources.topics.create(Topic(0, name, "plain"))
+    found: list[ResourceName] = []
+    while page := await engine.operations.places(subscription, found[-1] if found else None):
+        assert len(page) <= PLACES_MAX
+        found += page
+    assert [place.region for place in found] == sorted(regions, key=lambda region: f"{region}/")
 
 
 async def test_places_of_however_many_accounts_are_asked_for_are_forgotten_again(

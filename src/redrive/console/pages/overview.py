@@ -1,7 +1,8 @@
 """Overview: is anything wrong, and where to look."""
 
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
 from redrive.console.rates import MINUTES, rates
@@ -15,10 +16,9 @@ COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
 
 
 async def page(visit: Visit) -> Page:
-    """The things that need a person, in every account and region that the visitor sees."""
-    places = await places_seen(visit)
-    chosen = visit.asked("place")
-    shown = [place for place in places if not chosen or chosen == f"{place.account}/{place.region}"]
+    """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
+    seen = await places_seen(visit)
+    shown = seen.places
     needs = [*await _dead(visit, shown), *await _resting(visit, shown)]
     tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
     tasks = [task for task in tasks if visit.session.sees(task["account"])]
@@ -26,21 +26,26 @@ async def page(visit: Visit) -> Page:
         "nav_place": shown[0] if shown else None,
         "needs": needs,
         "tasks": tasks,
-        "places": places,
         "rates": await rates(visit.installation.telemetry, shown, visit.now),
         "minutes": MINUTES,
         **await _node(visit),
         "links": [_links(visit, place) for place in shown],
-        "there_may_be_more": len(await visit.engine.operations.places()) >= PLACES_MAX,
+        "of": visit.asked("of"),
+        "first": f"{visit.base}/" if visit.asked("of") or visit.asked("after") else "",
+        "next": "" if seen.last is None else _behind(visit, seen.last),
     }
     return Page("overview.html", values, live_seconds=5)
 
 
 async def chosen(visit: Visit) -> Redirect:
-    """Go to a place's dead letters: where the picker leads."""
-    account, slash, region = visit.asked("place").partition("/")
-    if not slash or not account or not region:
-        raise Unusable("No account and region are named.")
+    """Go where the picker leads: to a place's dead letters, or to all places of an account or Azure subscription."""
+    account, slash, region = visit.asked("place").strip().partition("/")
+    if not account or not visit.session.sees(account) or (slash and not region):
+        raise Unusable(
+            "Name an account or an Azure subscription that you see, or one of its places: account/region."
+        )
+    if not slash:
+        return Redirect(f"{visit.base}/?{urlencode({'of': account})}")
     return Redirect(visit.link_in(ResourceName(account, region, ""), "dead-letters"))
 
 
@@ -49,17 +54,44 @@ async def keys(visit: Visit) -> Page:  # noqa: ARG001 - of every page
     return Page("keys.html")
 
 
-async def places_seen(visit: Visit) -> list[ResourceName]:
-    """The accounts and regions that have queues or topics and that the visitor sees.
+class Seen(NamedTuple):
+    """Accounts and regions, in the order of their keys.
 
-    Those of the visitor's own account are found behind any number of others; of others, which may be its Azure
-    subscriptions, the first 50 are looked at.
+    Attributes:
+        places: Those with queues or topics that the visitor sees.
+        last: The last that was looked at, where there may be more behind it; None: these are all.
+    """
+
+    places: list[ResourceName]
+    last: ResourceName | None
+
+
+async def places_seen(visit: Visit) -> Seen:
+    """The places that a visitor asks for and sees, of the next fifty that there are.
+
+    Those of the visitor's own account are found behind any number of others. Whatever else there is, such as its Azure
+    subscriptions, is among the next fifty, or is named to the picker.
     """
     operations, session = visit.engine.operations, visit.session
-    seen = {place for place in await operations.places() if session.sees(place.account)}
-    if session.account is not None:
+    if only := _place_of(visit.asked("place")):
+        return Seen([only] if session.sees(only.account) else [], None)
+    of, after = visit.asked("of"), _place_of(visit.asked("after"))
+    found = await operations.places(of, after)
+    seen = {place for place in found if session.sees(place.account) and not place.private}
+    if session.account is not None and not of and after is None:
         seen.update(await operations.places(session.account))
-    return sorted(seen)
+    places = sorted(seen, key=lambda place: place.key)
+    return Seen(places, found[-1] if len(found) >= PLACES_MAX else None)
+
+
+def _place_of(text: str) -> ResourceName | None:
+    account, _, region = text.partition("/")
+    return ResourceName(account, region, "") if account and region and "/" not in region else None
+
+
+def _behind(visit: Visit, place: ResourceName) -> str:
+    query = {"of": visit.asked("of"), "after": f"{place.account}/{place.region}"}
+    return f"{visit.base}/?{urlencode({name: value for name, value in query.items() if value})}"
 
 
 async def _node(visit: Visit) -> dict[str, Any]:

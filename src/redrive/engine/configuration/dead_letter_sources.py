@@ -61,7 +61,7 @@ class DeadLetterSources:
             directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
         )
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
-        self._places: dict[str, list[ResourceName]] = {}
+        self._places: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
         directory.on_forget(self._changed)
         directory.on_write(lambda kind, key, _: self._changed(kind, key))
 
@@ -120,32 +120,38 @@ class DeadLetterSources:
             origins[number] = Origin(None if record is None or subscription else record.name, subscription)
         return origins
 
-    async def places(self, account: str = "") -> list[ResourceName]:
+    async def places(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
         """The accounts and regions that have queues or topics, in order, as far as 50: their names are empty.
 
         They are looked for again only once a queue or a topic has changed: each costs two reads.
 
         Args:
             account: Those of this account alone; empty: of all accounts.
+            after: Those behind this place alone; None: from the first.
         """
-        if account in self._places:
-            return self._places[account]
+        begin = "" if after is None else f"{after.account}/{after.region}/{_AFTER_ALL}"
+        if (account, begin) in self._places:
+            return self._places[account, begin]
         prefix = f"{account}/" if account else ""
         before = self._directory.changes
-        found: set[tuple[str, str]] = set()
-        kinds: tuple[DocumentKind[Any], ...] = (QUEUE, TOPIC)
-        for kind in kinds:
-            key = ""
-            while len(found) < PLACES_MAX and (page := await self._directory.find(kind, prefix, key, 1)):
-                name = page[0].name
-                found.add((name.account, name.region))
-                key = f"{name.account}/{name.region}/{_AFTER_ALL}"
-        places = [ResourceName(*each, "") for each in sorted(found)]
+        of_each = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
+        # In the order of keys, which the next ones are looked for by: `rg-a/` comes before `rg/`.
+        places = sorted({place for found in of_each for place in found}, key=lambda place: place.key)[
+            :PLACES_MAX
+        ]
         if self._directory.changes == before:
             if len(self._places) >= ACCOUNTS_MAX:
                 self._places.clear()
-            self._places[account] = places
+            self._places[account, begin] = places
         return places
+
+    async def _places_with(self, kind: DocumentKind[Any], prefix: str, after: str) -> list[ResourceName]:
+        """The first places that have something of a kind, by a read each."""
+        found: list[ResourceName] = []
+        while len(found) < PLACES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
+            found.append(page[0].name._replace(name=""))
+            after = f"{found[-1].key}{_AFTER_ALL}"
+        return found
 
     async def _at_others(self, account: str, region: str) -> Sequence[Subscription]:
         """The subscriptions that an account has at topics of others."""

@@ -121,9 +121,9 @@ class DeadLetters:
         """The queues and subscriptions that send their dead letters to this one."""
         return await self._sources.of(queue.name)
 
-    async def places(self, account: str = "") -> list[ResourceName]:
+    async def places(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:
         """The accounts and regions that have queues or topics (`DeadLetterSources.places`)."""
-        return await self._sources.places(account)
+        return await self._sources.places(account, after)
 
     async def causes(self, queue: Queue, limit: int, count_max: int) -> list[Cause]:
         """The causes of a queue's dead letters, the most frequent first: three reads, and two for unknown origins.
