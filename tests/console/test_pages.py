@@ -73,6 +73,11 @@ async def test_a_redrive_is_planned_started_and_watched() -> None:
         plan = text(await visitor.get(f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause={cause}"))
         assert "Redrive 2 messages" in plan
         assert "redrive dlq redrive orders-dead --cause" in plan
+        assert "unless you name a queue: nobody" not in plan
+        by_hand = Message(world.engine.runtime.message_id(), "sent here by hand")
+        await world.engine.messages.send(world.dead, [by_hand])
+        every = text(await visitor.get(f"{ROOM}/dead-letters/orders-dead/plan?what=all&cause=all"))
+        assert "1 of them stays, unless you name a queue" in every
         form = {"what": "all", "cause": cause, "number": 2, "last_seq": 10**6, "pace": "careful"}
         changed = await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", {**form, "number": 5})
         assert changed.status == 409

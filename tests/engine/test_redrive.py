@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -7,7 +8,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.redrive import TASK_MS_MAX, TASKS_KEPT
 from redrive.model.errors import NotFound, Refused, TaskActive
-from redrive.model.queue import Queue
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.task import MoveTask, TaskState
 from redrive.testing import VirtualClock
 from tests.engine.held_store import HeldStore
@@ -56,6 +57,36 @@ async def test_dead_letters_of_several_queues_return_in_their_order(
     assert (task.to_move, (await the_task(engine, dead)).moved) == (4, 4)
     assert (await the_task(engine, dead)).state is TaskState.COMPLETED
     assert engine.operations.counts(dead).messages_redriven == 4
+
+
+async def test_dead_letters_return_though_their_origin_has_another_dead_letter_queue_by_now(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await mark_deleted(engine, origin, dead, "a")
+    other = await make_queue(engine, "other dead")
+    target = DeadLetterTarget(other.name, 1)
+    await engine.resources.queues.update(origin.name, lambda queue: replace(queue, dead_letter=target))
+    await engine.operations.start_redrive(dead, None, None)
+    await passes(clock, 1)
+    assert await bodies(engine, origin) == ["a"]
+    assert (await the_task(engine, dead)).moved == 1
+
+
+async def test_a_plan_says_how_many_stay_since_nobody_knows_where_they_came_from(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    gone = await make_queue(engine, "gone", dead_letters=dead)
+    await mark_deleted(engine, origin, dead, "a", "b")
+    await mark_deleted(engine, gone, dead, "c")
+    await engine.resources.queues.delete(gone)
+    await send(engine, dead, "sent here by hand")
+    await engine.messages.receive(dead, 1, wait_ms=0)
+    plan = await engine.operations.plan_redrive(dead)
+    assert (plan.number, plan.in_flight, plan.without_origin) == (3, 1, 2)
+    await engine.operations.start_redrive(dead, None, None)
+    await passes(clock, 1)
+    assert await bodies(engine, origin) == ["b"]
+    assert await bodies(engine, dead) == ["a", "c", "sent here by hand"]
 
 
 async def test_a_redrive_to_another_queue_moves_dead_letters_of_every_origin(

@@ -87,6 +87,11 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
     )
     if answer["in_flight"]:
         print(f"{answer['in_flight']} of the queue stay: somebody is receiving them")
+    if answer["without_origin"]:
+        print(
+            f"{answer['without_origin']} of them stay unless --to names a queue: nobody knows where they came from, or"
+            " that is gone"
+        )
     return 0
 
 

@@ -65,13 +65,17 @@ class RedriveRoutes:
         return json_answer(202, {"task": task.id, "to_move": task.to_move})
 
     async def _plan(self, request: Request, where: ResourceName) -> Response:
-        """The numbers that a redrive would move, and that stay because they are in flight."""
+        """The numbers that a redrive would move, and that stay because they are in flight or have no known origin."""
         asked = parameters(request)
         source = await existing(self._engine, where, asked.get("queue"))
         plan = await self._engine.operations.plan_redrive(source, choice_of(asked))
-        return json_answer(
-            200, {"to_move": plan.number, "in_flight": plan.in_flight, "last_id": plan.last_seq}
-        )
+        answer = {
+            "to_move": plan.number,
+            "in_flight": plan.in_flight,
+            "without_origin": plan.without_origin,
+            "last_id": plan.last_seq,
+        }
+        return json_answer(200, answer)
 
     async def _tasks(self, request: Request, where: ResourceName) -> Response:
         """The redrive tasks of a queue, latest first; the last ten are remembered."""

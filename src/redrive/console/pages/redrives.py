@@ -30,10 +30,10 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
     if what == "picked":
         if not ids:
             raise Unusable("Nothing is picked: tick some messages first, or take all of the cause.")
-        number, last = len(ids), 0
+        number, last, without_origin = len(ids), 0, 0
     else:
         found = await operations.plan_redrive(queue, choice)
-        number, last = found.number, found.last_seq
+        number, last, without_origin = found.number, found.last_seq, found.without_origin
     sources = await operations.sources(queue)
     origin = None if choice is None else await operations.origin(choice.origin)
     tasks = await operations.redrive_tasks(queue.name)
@@ -46,6 +46,7 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "cause": visit.asked("cause"),
         "failure": None if choice is None else choice.failure,
         "origin": "where each came from" if origin is None else origin_text(*origin),
+        "without_origin": without_origin,
         "origin_stands": origin is None or origin != (None, None),
         "fifo": queue.ordered,
         "sources": len(sources),

@@ -7,7 +7,6 @@ calls it approximate).
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
@@ -17,6 +16,7 @@ from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
+from redrive.engine.tasks.redrive_plan import CAUSES_MAX, RedrivePlanner
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
@@ -35,7 +35,6 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
 
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
-COUNTED_MAX = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
 NOTHING = Moved({}, left=True)
 
 
@@ -63,22 +62,12 @@ class RedriveWish:
 EVERYTHING = RedriveWish()
 
 
-class RedrivePlan(NamedTuple):
-    """The messages that a redrive would move.
+class Redriver:
+    """Starts, carries on, cancels and lists move tasks.
 
     Attributes:
-        number: So many, as far as their origins are still there.
-        in_flight: So many others are being received, and stay.
-        last_seq: What arrives from now on is behind this place, and stays.
+        plan: Counts what a task would move (`RedrivePlanner.plan`).
     """
-
-    number: int
-    in_flight: int
-    last_seq: int
-
-
-class Redriver:
-    """Starts, carries on, cancels and lists move tasks."""
 
     def __init__(
         self,
@@ -94,6 +83,7 @@ class Redriver:
         self._documents = resources.documents
         self._queues = resources.queues
         self._targets = RedriveTargets(resources)
+        self.plan = RedrivePlanner(store, runtime.clock, self._targets).plan
         self._canary = Canary(store)
         self._notifier = notifier
         self._measure = counters
@@ -138,17 +128,6 @@ class Redriver:
         await self._documents.transact(lambda draft: self._start_in(draft, task))
         self._tasks.begin(task, self._carry_on)
         return task
-
-    async def plan(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
-        """The messages that a task would move if it were started now, which does nothing."""
-        last_seq = await self._store.last_seq()
-        counts = await self._store.count(source.id, self._runtime.clock.now(), COUNTED_MAX)
-        if choice is None:
-            return RedrivePlan(counts.available, counts.claimed, last_seq)
-        cause = FailureKey(choice.origin, choice.failure)
-        groups = await self._store.failures(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
-        number = sum(group.number for group in groups)
-        return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
     async def _start_in(self, draft: Draft, task: MoveTask) -> None:
         """Write a task as its source's last; of two that begin at the same moment, the other finds it there."""
@@ -322,9 +301,20 @@ class Redriver:
         if task.destination is not None:
             return []
         if task.choice is None:
-            return await self._targets.origins(task.source)
+            return await self._all_origins(task.source)
         origin = await self._targets.origin(task.choice.origin)
         return [] if origin is None else [origin]
+
+    async def _all_origins(self, source: ResourceName) -> list[Queue | Subscription]:
+        """Those that a queue is configured for, and those whose dead letters it holds all the same.
+
+        A function sends its own, and a queue or a subscription may have another dead-letter queue by now.
+        """
+        queue = await self._queues.get(source)
+        if queue is None:
+            raise NotFound("source")
+        groups = await self._store.failures(queue.id, CAUSES_MAX, 1, CAUSES_MAX)
+        return await self._targets.origins(source, {group.key.origin for group in groups})
 
     async def _move_batch(
         self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int, limit: int

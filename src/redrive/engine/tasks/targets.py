@@ -22,12 +22,13 @@ class RedriveTargets:
         self._topics = resources.topics
         self._subscriptions = resources.subscriptions
 
-    async def origins(self, source: ResourceName) -> list[Queue | Subscription]:
-        """The queues and subscriptions whose dead letters come to `source`."""
-        return [
-            *await self._queues.sources_of(source),
-            *await self._subscriptions.dead_lettering_to(source),
-        ]
+    async def origins(self, source: ResourceName, numbers: Iterable[int] = ()) -> list[Queue | Subscription]:
+        """The queues and subscriptions whose dead letters come to `source`, and those of these numbers besides."""
+        of_queues = {queue.id: queue for queue in await self._queues.sources_of(source)}
+        of_topics = {found.queue_id: found for found in await self._subscriptions.dead_lettering_to(source)}
+        known: dict[int, Queue | Subscription] = {**of_queues, **of_topics}
+        others = [await self.origin(number) for number in sorted(set(numbers) - known.keys())]
+        return [*known.values(), *(origin for origin in others if origin is not None)]
 
     async def standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, Target]:
         """The origins that are still there, by number: one may be deleted in the hours that a task takes."""

@@ -198,7 +198,7 @@ class TestDestinations:
         }
         assert attributes == {}
 
-    def test_a_letter_and_a_record_both_come(self, workshop: Workshop) -> None:
+    def test_a_letter_and_a_record_both_come_and_the_letter_goes_back(self, workshop: Workshop) -> None:
         letters, topic = workshop.sqs.queue(), workshop.sns.topic()
         heard = workshop.sqs.queue()
         topic.subscribe("sqs", heard.arn, RawMessageDelivery="true")
@@ -210,10 +210,16 @@ class TestDestinations:
         )
         workshop.send(function.name, {"fail": "x"})
         workshop.server.advance(60)
-        assert _letter(letters)[0] == {"fail": "x"}
         record, _ = _letter(heard)
         assert record["requestContext"]["condition"] == "RetriesExhausted"
         assert record["responsePayload"]["errorMessage"] == "x"
+        status, _ = workshop.server.ask(
+            "POST", "/_redrive/dead-letters", orjson.dumps({"queue": letters.name})
+        )
+        assert status == 202
+        workshop.server.advance(60)
+        assert len(function.calls) == 4  # all of the queue went back, and came again
+        assert _letter(letters)[0] == {"fail": "x"}
 
     def test_dead_letters_go_to_topics_with_their_attributes(self, workshop: Workshop) -> None:
         topic, heard = workshop.sns.topic(), workshop.sqs.queue()

@@ -1,0 +1,56 @@
+"""Plans of redrives: the messages that a task would move, counted before anything is moved."""
+
+from typing import Final, NamedTuple
+
+from redrive.engine.ports import Clock, FailureKey, Store
+from redrive.engine.tasks.targets import RedriveTargets
+from redrive.model.queue import Queue
+from redrive.model.task import MoveChoice
+
+COUNTED_MAX: Final = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
+CAUSES_MAX: Final = 1_000  # of a queue are looked through for origins that its configuration does not name
+
+
+class RedrivePlan(NamedTuple):
+    """The messages that a redrive would move.
+
+    Attributes:
+        number: So many, as far as their origins are still there.
+        in_flight: So many others are being received, and stay.
+        last_seq: What arrives from now on is behind this place, and stays.
+        without_origin: So many of them stay unless a destination is named: nobody knows where they came from, or it is
+            gone.
+    """
+
+    number: int
+    in_flight: int
+    last_seq: int
+    without_origin: int = 0
+
+
+class RedrivePlanner:
+    """Counts what a redrive would move."""
+
+    def __init__(self, store: Store, clock: Clock, targets: RedriveTargets) -> None:
+        """Count in this store."""
+        self._store = store
+        self._clock = clock
+        self._targets = targets
+
+    async def plan(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
+        """The messages that a task would move if it were started now, which does nothing."""
+        last_seq = await self._store.last_seq()
+        counts = await self._store.count(source.id, self._clock.now(), COUNTED_MAX)
+        if choice is None:
+            staying = counts.available + counts.claimed - await self._number_with_origin(source)
+            return RedrivePlan(counts.available, counts.claimed, last_seq, max(0, staying))
+        cause = FailureKey(choice.origin, choice.failure)
+        groups = await self._store.failures(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
+        number = sum(group.number for group in groups)
+        return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
+
+    async def _number_with_origin(self, source: Queue) -> int:
+        """The dead letters of a queue, those in flight included, whose origin stands."""
+        groups = await self._store.failures(source.id, CAUSES_MAX, COUNTED_MAX, COUNTED_MAX)
+        standing = await self._targets.of_numbers({group.key.origin for group in groups})
+        return sum(group.number for group in groups if group.key.origin in standing)
