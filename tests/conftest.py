@@ -7,6 +7,7 @@
 import functools
 import gc
 import os
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ from hypothesis import settings
 from redrive.stores.postgres.distributing import distribute
 from tests.services.azurite import Azurite, shared_azurite
 from tests.services.citus import CITUS_VARIABLE, CitusCluster, blocking, empty, named_cluster
-from tests.services.pgbouncer import POOLED_VARIABLE, Mode, shared_pgbouncer
+from tests.services.pgbouncer import POOLED_VARIABLE, Mode, PgBouncer, own_pgbouncer, shared_pgbouncer
 from tests.services.postgres import (
     DatabaseMaker,
     PostgresServer,
@@ -163,6 +164,23 @@ def by_pgbouncer(postgres_server: PostgresServer, postgres_database: str) -> Cal
     """The URL of that database by way of a pooler in the mode asked for."""
     name = urlsplit(postgres_database).path.removeprefix("/")
     return lambda mode: shared_pgbouncer(postgres_server, mode).url(name)
+
+
+@pytest.fixture
+def by_small_pool(postgres_server: PostgresServer, postgres_database: str) -> Iterator[Callable[[int], str]]:
+    """The URL of that database by way of a pooler in session mode that gives so many sessions at once."""
+    name = urlsplit(postgres_database).path.removeprefix("/")
+    poolers: list[PgBouncer] = []
+
+    def url(sessions: int) -> str:
+        directory = Path(tempfile.mkdtemp(prefix="pgbouncer-small-", dir=postgres_server.directory.parent))
+        directory.chmod(0o755)
+        poolers.append(own_pgbouncer(postgres_server, "session", directory, default_pool_size=sessions))
+        return poolers[-1].url(name)
+
+    yield url
+    for pooler in poolers:
+        pooler.kill()
 
 
 @pytest.fixture(scope="session")

@@ -249,9 +249,21 @@ async def test_each_trouble_of_a_database_is_told(
     assert "REINDEX INDEX CONCURRENTLY deliveries_pkey" in (await complaints(postgres_database))["indexes"]
 
 
-async def test_a_pooler_in_transaction_mode_is_found(by_pgbouncer: Callable[[Mode], str]) -> None:
-    assert "pool_mode = session" in (await complaints_of_way(by_pgbouncer("transaction")))["pooler"]
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+async def test_a_pooler_in_another_mode_than_session_mode_is_found(
+    by_pgbouncer: Callable[[Mode], str], mode: Mode
+) -> None:
+    complaint = (await complaints_of_way(by_pgbouncer(mode)))["pooler"]
+    assert f"{mode} mode" in complaint
+    assert "pool_mode = session" in complaint
+
+
+async def test_a_pooler_in_session_mode_is_fit(by_pgbouncer: Callable[[Mode], str]) -> None:
     assert "pooler" not in await complaints_of_way(by_pgbouncer("session"))
+
+
+async def test_a_pool_that_is_too_small_is_found(by_small_pool: Callable[[int], str]) -> None:
+    assert "gave 3 of the 5 sessions" in (await complaints_of_way(by_small_pool(3)))["pooler"]
 
 
 async def complaints_of_way(url: str) -> dict[str, str]:

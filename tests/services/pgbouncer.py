@@ -1,8 +1,9 @@
 """PgBouncer before the run's PostgreSQL, from Debian's package: one pooler a test run and mode, started in 30 ms."""
 
-import functools
 import os
+import select
 import shutil
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,44 +13,62 @@ from tests.services import companions
 from tests.services.postgres import PostgresServer, server_account
 from tests.services.server import free_port
 
-Mode = Literal["session", "transaction"]
+Mode = Literal["session", "transaction", "statement"]
 
 POOLED_VARIABLE: Final = "REDRIVE_TEST_PGBOUNCER"  # the tests' databases are behind a pooler in session mode
 
 _ADVICE: Final = "`make postgresql` installs Debian's package"
 # Beyond what is said here the defaults hold, as they do for whoever installs it. Of connections it logs only those that
 # break, which is each one to a database that is dropped.
-_CONFIGURATION: Final = """\
-[databases]
-* = host=127.0.0.1 port={database} user=redrive
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = any
-pool_mode = {mode}
-default_pool_size = 60
-max_client_conn = 1000
-log_connections = 0
-log_disconnections = 0
-log_stats = 0
-{account}
-"""
+_SETTINGS: Final = {
+    "listen_addr": "127.0.0.1",
+    "unix_socket_dir": "",
+    "auth_type": "any",
+    "default_pool_size": 60,
+    "max_client_conn": 1000,
+    "log_connections": 0,
+    "log_disconnections": 0,
+    "log_stats": 0,
+}
+# The program takes the shell's place, and so its number.
+_RUN: Final = "echo $$ >pid; exec {program} pgbouncer.ini 2>&1"
 
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """A running pooler.
+    """A pooler.
 
     Attributes:
-        port: Its TCP port.
+        port: Its TCP port, the same after every start.
+        directory: Where its configuration, its log and the number of its process are.
     """
 
     port: int
+    directory: Path
 
     def url(self, database: str = "postgres") -> str:
         """The URL of a database, by way of the pooler."""
         return f"postgresql://redrive@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start it, and return once it accepts connections.
+
+        Raises:
+            CompanionMissingError: It is not installed.
+        """
+        program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+        if program is None:
+            raise companions.CompanionMissingError(f"PgBouncer is not installed: {_ADVICE}")
+        command = f"cd {self.directory}; {_RUN.format(program=program)}"
+        companions.run(self.directory, "/bin/sh", "-c", command, ready="process up")
+
+    def kill(self) -> None:
+        """kill -9; its port is free when this returns."""
+        pid = int((self.directory / "pid").read_text())
+        process = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        select.select([process], [], [], 30)
+        os.close(process)
 
 
 def shared_pgbouncer(postgres: PostgresServer, mode: Mode) -> PgBouncer:
@@ -58,17 +77,33 @@ def shared_pgbouncer(postgres: PostgresServer, mode: Mode) -> PgBouncer:
     Raises:
         CompanionMissingError: It is not installed.
     """
-    start = functools.partial(_start, postgres.port, mode)
-    return PgBouncer(int(companions.shared(postgres.directory.parent, f"pgbouncer-{mode}", start)["port"]))
+    name, run = f"pgbouncer-{mode}", postgres.directory.parent
+
+    def start(directory: Path) -> Mapping[str, str]:
+        return {"port": str(own_pgbouncer(postgres, mode, directory).port)}
+
+    return PgBouncer(int(companions.shared(run, name, start)["port"]), run / name)
 
 
-def _start(database: int, mode: Mode, directory: Path) -> Mapping[str, str]:
-    port, account = free_port(), server_account()
-    configuration = directory / "pgbouncer.ini"
-    user = "" if account is None else f"user = {account.pw_name}"  # it refuses to serve root
-    configuration.write_text(_CONFIGURATION.format(database=database, port=port, mode=mode, account=user))
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        raise companions.CompanionMissingError(f"PgBouncer is not installed: {_ADVICE}")
-    companions.run(directory, "/bin/sh", "-c", f"exec {program} {configuration} 2>&1", ready="process up")
-    return {"port": str(port)}
+def own_pgbouncer(postgres: PostgresServer, mode: Mode, directory: Path, **settings: object) -> PgBouncer:
+    """A pooler of the caller's own before a server, which is started.
+
+    Args:
+        postgres: The server.
+        mode: The pooler's.
+        directory: An empty one, in the directory of a run.
+        settings: Further ones, or others than the tests' as a rule.
+    """
+    pooler, account = PgBouncer(free_port(), directory), server_account()
+    chosen = {**_SETTINGS, "listen_port": pooler.port, "pool_mode": mode, **settings}
+    if account is not None:
+        chosen["user"] = account.pw_name  # it refuses to serve root
+    lines = [
+        "[databases]",
+        f"* = host=127.0.0.1 port={postgres.port} user=redrive",
+        "[pgbouncer]",
+        *(f"{name} = {value}" for name, value in chosen.items()),
+    ]
+    (directory / "pgbouncer.ini").write_text("\n".join(lines))
+    pooler.start()
+    return pooler

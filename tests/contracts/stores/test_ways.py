@@ -125,12 +125,17 @@ async def test_a_server_that_takes_no_writes_is_said_to_be_one(postgres_database
 # ---- poolers -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_pooler_in_transaction_mode_is_refused(by_pgbouncer: Callable[[Mode], str]) -> None:
-    with pytest.raises(StoreUnavailable, match="behind a pooler in transaction mode"):
-        await opened(by_pgbouncer("transaction"))
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+async def test_a_pooler_in_another_mode_than_session_mode_is_refused(
+    by_pgbouncer: Callable[[Mode], str], mode: Mode
+) -> None:
+    with pytest.raises(StoreUnavailable, match=f"behind a pooler in {mode} mode.*pool_mode = session"):
+        await opened(by_pgbouncer(mode))
 
 
-async def test_a_pooler_in_session_mode_is_as_good_as_none(by_pgbouncer: Callable[[Mode], str]) -> None:
+async def test_a_pooler_in_session_mode_is_as_good_as_none(
+    by_pgbouncer: Callable[[Mode], str], caplog: pytest.LogCaptureFixture
+) -> None:
     url = by_pgbouncer("session")
     first, second = await opened(url, "one"), await opened(url, "two")
     queue = Bench(first, await first.new_id())
@@ -138,10 +143,36 @@ async def test_a_pooler_in_session_mode_is_as_good_as_none(by_pgbouncer: Callabl
     second.listen(heard.put_nowait, lambda *_: None)
     await queue.send("told")
     assert await asyncio.wait_for(heard.get(), 30) == queue.id
+    assert caplog.records == []
     async with first._connections._one() as connection:
         assert await connection.fetchval("SHOW enable_seqscan") == "off"
     await first.close()
     await second.close()
+
+
+async def test_a_pool_that_is_too_small_is_told_of_and_is_no_lost_database(
+    by_small_pool: Callable[[int], str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(by_small_pool(3))
+    assert "store.pool_too_small: the pooler gave 3 of the 5 sessions" in caplog.text
+    queue = Bench(store, await store.new_id())
+    monkeypatch.setattr(connecting, "PATIENCE_SECONDS", 1)
+    answers = await asyncio.gather(*(queue.peek() for _ in range(4)), return_exceptions=True)
+    refused = {str(answer) for answer in answers if isinstance(answer, StoreUnavailable)}
+    assert refused == {"the pooler gave no session within 1 s"}
+    told = [record.getMessage().split(":")[0] for record in caplog.records]
+    assert told.count("store.no_session") == 1
+    assert "store.lost" not in caplog.text
+    assert await queue.peek() == []
+    await store.close()
+
+
+async def test_a_pool_of_a_single_session_is_refused(
+    by_small_pool: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "PATIENCE_SECONDS", 2)
+    with pytest.raises(StoreUnavailable, match=r"gave 1 of the 5 sessions.*raise default_pool_size"):
+        await opened(by_small_pool(1))
 
 
 # ---- encryption --------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ LOST: Final = (
     asyncpg.exceptions.OperatorInterventionError,  # it shuts down or starts up
     asyncpg.ReadOnlySQLTransactionError,  # it became a standby: the next connection may find the new primary
 )
-_NODE_LOST_MS: Final = 10_000  # between two lines that say so
+_TOLD_AGAIN_MS: Final = 10_000  # between two lines that say the same
 _ROLLED_BACK: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
@@ -77,7 +77,11 @@ async def refuse_servers(connection: asyncpg.Connection, advice: str) -> None:
 
 
 class Connections:
-    """At most so many connections, shared by whoever has something to do."""
+    """At most so many connections, shared by whoever has something to do.
+
+    Attributes:
+        pooled: True if a pooler in session mode gives them; see `pooling`.
+    """
 
     def __init__(
         self, url: str, clock: Clock, name: str, number: int, meter: CommitMeter = UNMEASURED
@@ -86,6 +90,7 @@ class Connections:
         self._url = url
         self._clock = clock
         self.meter = meter
+        self.pooled = False
         self._name = name
         self._room = asyncio.Semaphore(number)
         self._free: list[asyncpg.Connection] = []
@@ -95,7 +100,7 @@ class Connections:
             False  # a database that was never there cannot be lost: who opens the store hears of it
         )
         self._lost = False
-        self._node_lost_told_at = -_NODE_LOST_MS
+        self._told_at: dict[str, int] = {}
         self._is_citus: bool | None = None  # not asked yet
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -202,7 +207,7 @@ class Connections:
             connection = self._free.pop()
             if not connection.is_closed():
                 return connection
-        connection = await connect(self._url, self._name, **PLANNER)
+        connection = await self._new_connection()
         try:
             if self._is_citus is None:
                 self._is_citus = await connection.fetchval(_IS_CITUS)
@@ -213,6 +218,14 @@ class Connections:
             raise
         return connection
 
+    async def _new_connection(self) -> asyncpg.Connection:
+        try:
+            return await connect(self._url, self._name, **PLANNER)
+        except TimeoutError as error:
+            if not self.pooled:
+                raise
+            raise self._no_session() from error
+
     def _unavailable(self, error: Exception, what: str = "the database did not answer") -> StoreUnavailable:
         if self._reached and not self._lost:
             self._lost = True
@@ -220,13 +233,25 @@ class Connections:
         return StoreUnavailable(f"{what}: {describe(error)}")
 
     def _node_unavailable(self, error: Exception) -> StoreUnavailable:
-        now = self._clock.now()
-        if now >= self._node_lost_told_at + _NODE_LOST_MS:
-            self._node_lost_told_at = now
+        if self._is_due("store.node_lost"):
             logger.error(
                 "store.node_lost error=%s: calls for its queues fail until it answers", describe(error)
             )
         return StoreUnavailable(f"a node of the database's cluster did not answer: {describe(error)}")
+
+    def _no_session(self) -> StoreUnavailable:
+        what = f"the pooler gave no session within {connecting.PATIENCE_SECONDS} s"
+        if self._is_due("store.no_session"):
+            logger.error("store.no_session: %s: its pool is too small, or the database is busy", what)
+        return StoreUnavailable(what)
+
+    def _is_due(self, event: str) -> bool:
+        """True if an event was not told of for a while; it counts as told then."""
+        now = self._clock.now()
+        is_due = event not in self._told_at or now >= self._told_at[event] + _TOLD_AGAIN_MS
+        if is_due:
+            self._told_at[event] = now
+        return is_due
 
     def _back(self) -> None:
         self._reached = True

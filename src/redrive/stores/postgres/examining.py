@@ -9,6 +9,7 @@ from typing import Final
 
 import asyncpg
 
+from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
 from redrive.stores.examined import Examined
 from redrive.stores.postgres import outdated, pooling
@@ -105,8 +106,17 @@ async def _schema(connection: asyncpg.Connection) -> Examined:
 
 
 async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
-    found = await pooling.found(connection, lambda: connect(url, "redrive doctor"))
-    return Examined("pooler", found.value, pooling.ADVICE if found is Pooling.TRANSACTION else "")
+    async def another() -> asyncpg.Connection:
+        return await connect(url, "redrive doctor")
+
+    try:
+        way = await pooling.found(connection, another)
+    except StoreUnavailable as error:
+        return Examined("pooler", Pooling.SESSION.value, str(error))
+    wrong = way.refusal
+    if way is Pooling.SESSION:
+        wrong = await pooling.shortage(another)
+    return Examined("pooler", way.value, wrong)
 
 
 async def _clock(

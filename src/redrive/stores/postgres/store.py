@@ -59,7 +59,7 @@ from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import drop_outdated, migrate
 from redrive.stores.postgres.outdated import session_name
-from redrive.stores.postgres.pooling import refuse_transactions
+from redrive.stores.postgres.pooling import SESSIONS, examine_way
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
 from redrive.stores.seal import UNSEALED, Seal
@@ -83,7 +83,7 @@ class PostgresStore(TelemetryVerbs):
         url: str,
         clock: Clock,
         node: str,
-        connections: int = 4,
+        connections: int = SESSIONS - 1,
         seal: Seal = UNSEALED,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
@@ -114,9 +114,7 @@ class PostgresStore(TelemetryVerbs):
     async def open(self) -> None:
         """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
         try:
-            await self._connections.run(
-                lambda connection: refuse_transactions(connection, self._connections.another)
-            )
+            await examine_way(self._connections)
             await self._connections.run(migrate)
             if not await self._connections.run(drop_outdated):
                 self._dropping = asyncio.create_task(self._drop_outdated(), name="redrive-drop-outdated")
