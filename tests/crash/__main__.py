@@ -1,4 +1,4 @@
-"""`python -m tests.crash [messages|functions|nodes|citus|upgrade] --rounds 200`: one line a round."""
+"""`python -m tests.crash [messages|functions|nodes|pooled|citus|upgrade] --rounds 200`: one line a round."""
 
 import argparse
 import asyncio
@@ -15,6 +15,7 @@ from tests.crash.cluster import ClusterBacking
 from tests.crash.functions import FunctionRounds, Round, function_server
 from tests.crash.nodes import NodeRound, NodeRounds
 from tests.crash.pair import PairBacking, run_directory
+from tests.crash.pooled import PooledBacking
 from tests.crash.rounds import AttemptResult, Rounds, crash_server
 from tests.crash.upgrades import UpgradeRound, Upgrades, summary
 from tests.services.citus import CITUS_VARIABLE
@@ -23,13 +24,17 @@ from tests.services.postgres_pair import PostgresPair
 
 _UNDER_ONE_LOAD: Final = 20
 _NODES_ON_CITUS: Final = 2
+_NODES_BEHIND_A_POOLER: Final = 2
 
 
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument(
-        "of", nargs="?", choices=("messages", "functions", "nodes", "citus", "upgrade"), default="messages"
+        "of",
+        nargs="?",
+        choices=("messages", "functions", "nodes", "pooled", "citus", "upgrade"),
+        default="messages",
     )
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
@@ -52,6 +57,9 @@ def main() -> int:
         return 0
     if asked.of == "nodes":
         _on_a_pair(seeds)
+        return 0
+    if asked.of == "pooled":
+        _behind_a_pooler(seeds)
         return 0
     if asked.of == "citus":
         if not (asked.cluster and asked.kill and asked.start):
@@ -86,6 +94,14 @@ def _on_a_pair(seeds: Sequence[int]) -> None:
     directory = run_directory()
     try:
         asyncio.run(_nodes(NodeRounds(PairBacking(PostgresPair(directory))), seeds))
+    finally:
+        end_run(directory)
+
+
+def _behind_a_pooler(seeds: Sequence[int]) -> None:
+    directory = new_run_directory()
+    try:
+        asyncio.run(_nodes(NodeRounds(PooledBacking(directory), _NODES_BEHIND_A_POOLER), seeds))
     finally:
         end_run(directory)
 
