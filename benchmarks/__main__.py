@@ -29,6 +29,7 @@ from benchmarks import (
     machine,
     mapping,
     overhead,
+    poolers,
     publish,
     searching,
     throughput,
@@ -63,6 +64,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "upgrade": upgrade.counters,
     "console": console.counters,
     "citus": citus.counters,
+    "poolers": poolers.counters,
     "search": searching.counters,
 }
 

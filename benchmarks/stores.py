@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.services.citus import blocking, named_cluster
-from tests.services.pgbouncer import shared_pgbouncer
-from tests.services.postgres import DatabaseMaker, end_run, own_server
+from tests.services.pgbouncer import PgBouncer, shared_pgbouncer
+from tests.services.postgres import DatabaseMaker, PostgresServer, end_run, own_server
 
 from redrive.stores.postgres.distributing import distribute
 
@@ -51,17 +51,24 @@ def postgresql(directory: Path) -> Iterator[NewStore]:
 @contextlib.contextmanager
 def pgbouncer(directory: Path) -> Iterator[NewStore]:
     """Databases of such a server behind a pooler in session mode."""
+    with pooled_server(directory) as (server, pooler):
+        maker = DatabaseMaker(server, "bench", pooler.url)
+        try:
+            yield maker.database
+        finally:
+            maker.close()
+
+
+@contextlib.contextmanager
+def pooled_server(directory: Path) -> Iterator[tuple[PostgresServer, PgBouncer]]:
+    """A throwaway server in this directory, and a pooler in session mode before it."""
     run = directory / f"redrive-tests-{os.getpid()}-pooled"  # the pooler ends with the process of that id
     run.mkdir()
     for each in (directory, run):
         each.chmod(0o755)
     try:
         server = own_server(run)
-        maker = DatabaseMaker(server, "bench", shared_pgbouncer(server, "session").url)
-        try:
-            yield maker.database
-        finally:
-            maker.close()
+        yield server, shared_pgbouncer(server, "session")
     finally:
         end_run(run)
 
