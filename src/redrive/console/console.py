@@ -8,15 +8,15 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
-from redrive.console import routes, safety, words
+from redrive.console import navigation, routes, safety, words
 from redrive.console.installation import Installation
-from redrive.console.navigation import ROOMS
 from redrive.console.rendering import Renderer
 from redrive.console.session import SESSION_SECONDS, Session, Sessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.names import ResourceName
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 
@@ -143,7 +143,8 @@ class Console:
                 who, did = visit.session.key_id or "anybody", answered.did or _told(answered.location)
                 logger.info("console.did %s by=%s did=%r", request.path, who, did)
             return _moved(answered.location, headers)
-        response, tag = await self._rendered(request, answered, visit, live_alone=live_alone)
+        leads_to = None if live_alone else await navigation.place_of(visit)
+        response, tag = await self._rendered(request, answered, visit, leads_to, live_alone=live_alone)
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
@@ -153,9 +154,9 @@ class Console:
         return response
 
     async def _rendered(
-        self, request: Request, page: Page, visit: Visit, *, live_alone: bool
+        self, request: Request, page: Page, visit: Visit, leads_to: ResourceName | None, *, live_alone: bool
     ) -> tuple[Response, str]:
-        values = {**self._shell(visit, page, live_alone=live_alone), **page.values}
+        values = {**self._shell(visit, page, live_alone=live_alone), "nav_place": leads_to, **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = hashlib.sha256(body).hexdigest()[:16]
         headers = {**_NO_STORE, "HX-PTag": tag, "X-Redrive-Now": str(visit.now)}
@@ -178,8 +179,9 @@ class Console:
             "hands": hands,
             "due": None if hands is None else hands.next_at(),
             "needs_sign_in": self._options.needs_sign_in,
-            "rooms": ROOMS,
-            "nav_place": visit.place if "account" in visit.args else None,
+            "rooms": navigation.ROOMS,
+            "came_from": _came_from(visit),
+            "signed_in": visit.session.account != "",
             "save_view": _save_view(visit),
             "account": visit.args.get("account", ""),
             "region": visit.args.get("region", ""),
@@ -190,7 +192,8 @@ class Console:
         scheme = self._scheme(request)
         visit = self._visit(request, Session("", None, writes=False), _place_of(request), scheme)
         page = Page("told.html", {"title": title, "text": text, "writes": None}, status)
-        response, _ = await self._rendered(request, page, visit, live_alone=False)
+        leads_to = navigation.place_named(visit)  # the store may be away, and who asks may not have signed in
+        response, _ = await self._rendered(request, page, visit, leads_to, live_alone=False)
         return response
 
     def _visit(self, request: Request, session: Session, args: Mapping[str, str], scheme: str) -> Visit:
@@ -224,6 +227,12 @@ def _place_of(request: Request) -> Mapping[str, str]:
     found = routes.find("GET", request.path.removeprefix(PATH))
     args = {} if found is None else found[1]
     return {name: args[name] for name in ("account", "region") if name in args}
+
+
+def _came_from(visit: Visit) -> str:
+    """The query by which a page of no place leads back to the rooms of this one."""
+    place = navigation.place_named(visit)
+    return "" if place is None else "?" + urlencode({"at": f"{place.account}/{place.region}"}, safe="/")
 
 
 def _save_view(visit: Visit) -> str:

@@ -1,6 +1,14 @@
-"""Navigation: the rooms of the console, in the order of what somebody on call does."""
+"""Navigation: the rooms of the console, in the order of what somebody on call does, and the place that they are of.
+
+Pages for all accounts and regions carry the place that somebody came from in their address, as `at`: nothing is kept of
+who visits, and a link that is sent to somebody leads them to the same rooms.
+"""
 
 from typing import Final, NamedTuple
+
+from redrive.access.keys import is_account
+from redrive.console.visit import Visit
+from redrive.model.names import ResourceName
 
 
 class Room(NamedTuple):
@@ -38,3 +46,31 @@ ROOMS: Final = (
     Room("views", "Saved views", "w"),
     Room("/settings", "Settings", "n"),
 )
+
+
+async def place_of(visit: Visit) -> ResourceName | None:
+    """The place whose rooms a page leads to; None: the visitor sees none.
+
+    It is the page's own, or else the one that the visitor came from, or else the first that they see: an Amazon
+    account's rather than an Azure subscription's, which has fewer rooms.
+    """
+    if (named := place_named(visit)) is not None:
+        return named
+    account = visit.session.account
+    found = await visit.engine.operations.places(account or "") if account != "" else []
+    public = [place for place in found if not place.private]
+    return next((place for place in public if is_account(place.account)), public[0] if public else None)
+
+
+def place_named(visit: Visit) -> ResourceName | None:
+    """The place that the address of a page names, if the visitor sees it."""
+    if "account" in visit.args:
+        return visit.place
+    place = read_place(visit.asked("at"))
+    return place if place is not None and visit.session.sees(place.account) else None
+
+
+def read_place(text: str) -> ResourceName | None:
+    """The place that a text names as `account/region`."""
+    account, _, region = text.partition("/")
+    return ResourceName(account, region, "") if account and region and "/" not in region else None

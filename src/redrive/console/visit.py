@@ -113,6 +113,16 @@ class Visit:
         kept = {name: value for name, value in query.items() if value not in (None, "")}
         return f"{self.base}/{path}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
 
+    def link_anywhere(self, *parts: str, **query: object) -> str:
+        """A link to a page of no place, which keeps the place that the visitor came from (see `navigation`)."""
+        kept = {
+            name: value
+            for name, value in {**query, "at": self.asked("at")}.items()
+            if value not in (None, "")
+        }
+        path = "/".join((self.base, *(quote(part, safe="") for part in parts)))
+        return path + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+
     async def queue(self) -> Queue:
         """The queue that the path names.
 

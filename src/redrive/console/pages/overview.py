@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
+from redrive.console.navigation import read_place
 from redrive.console.rates import MINUTES, rates
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.engine.operations import PLACES_MAX
@@ -23,7 +24,6 @@ async def page(visit: Visit) -> Page:
     tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
     tasks = [task for task in tasks if visit.session.sees(task["account"])]
     values = {
-        "nav_place": shown[0] if shown else None,
         "needs": needs,
         "tasks": tasks,
         "rates": await rates(visit.installation.telemetry, shown, visit.now),
@@ -31,7 +31,7 @@ async def page(visit: Visit) -> Page:
         **await _node(visit),
         "links": [_links(visit, place) for place in shown],
         "of": visit.asked("of"),
-        "first": f"{visit.base}/" if visit.asked("of") or visit.asked("after") else "",
+        "first": visit.link_anywhere("") if visit.asked("of") or visit.asked("after") else "",
         "next": "" if seen.last is None else _behind(visit, seen.last),
     }
     return Page("overview.html", values, live_seconds=5)
@@ -73,9 +73,9 @@ async def places_seen(visit: Visit) -> Seen:
     subscriptions, is among the next fifty, or is named to the picker.
     """
     operations, session = visit.engine.operations, visit.session
-    if only := _place_of(visit.asked("place")):
+    if only := read_place(visit.asked("place")):
         return Seen([only] if session.sees(only.account) else [], None)
-    of, after = visit.asked("of"), _place_of(visit.asked("after"))
+    of, after = visit.asked("of"), read_place(visit.asked("after"))
     found = await operations.places(of, after)
     seen = {place for place in found if session.sees(place.account) and not place.private}
     if session.account is not None and not of and after is None:
@@ -84,14 +84,9 @@ async def places_seen(visit: Visit) -> Seen:
     return Seen(places, found[-1] if len(found) >= PLACES_MAX else None)
 
 
-def _place_of(text: str) -> ResourceName | None:
-    account, _, region = text.partition("/")
-    return ResourceName(account, region, "") if account and region and "/" not in region else None
-
-
 def _behind(visit: Visit, place: ResourceName) -> str:
-    query = {"of": visit.asked("of"), "after": f"{place.account}/{place.region}"}
-    return f"{visit.base}/?{urlencode({name: value for name, value in query.items() if value})}"
+    """The link to the places behind the last that was looked at; the one with an empty name is Overview itself."""
+    return visit.link_anywhere("", of=visit.asked("of"), after=f"{place.account}/{place.region}")
 
 
 async def _node(visit: Visit) -> dict[str, Any]:

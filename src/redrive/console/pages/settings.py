@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from redrive.access.keys import AccessKey, is_account, new_access_key
 from redrive.access.principals import account_root
 from redrive.console.nodes import Node
 from redrive.console.visit import Missing, Page, Redirect, Visit
-from redrive.model.names import ResourceName
 from redrive.protocols.aws.wire.errors import AwsError
 
 _SHOWN_MAX: Final = 100
@@ -25,14 +23,13 @@ async def page(visit: Visit) -> Page:
         raise Missing(f"There is no node {wanted[:100]} (any more).")
     settings = sorted(node.settings, key=lambda setting: (setting[2] == "default", setting[0]))
     values = {
-        "nav_place": await _some_place(visit),
         "node": node,
         "is_own": node is own,
         "nodes": [_node_row(visit, each, own) for each in nodes],
         "settings": settings,
         "given": sum(source != "default" for _, _, source in settings),
         "store": node.setting("store"),
-        "keys": f"{visit.base}/settings/keys",
+        "keys": _back(visit),
     }
     return Page("settings.html", values)
 
@@ -46,7 +43,7 @@ def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
         "is_own": node is own,
         "silent": node is not own and node.is_silent(visit.installation.nodes.now()),
         "differing": differing,
-        "link": f"{visit.base}/settings?{urlencode({'node': node.name})}",
+        "link": visit.link_anywhere("settings", node=node.name),
     }
 
 
@@ -79,7 +76,6 @@ async def key_form(visit: Visit) -> Page:
     """A key that would be deleted: asked before it is done."""
     key = await _key(visit)
     values = {
-        "nav_place": await _some_place(visit),
         "key": key,
         "own": _is_own(visit, key),
         "back": _back(visit),
@@ -96,20 +92,11 @@ async def change_key(visit: Visit) -> Page | Redirect:
     keyring = visit.installation.keyring
     if wanted == "delete":
         await keyring.remove(key.access_key_id)
-        return Redirect(f"{_back(visit)}?told={key.access_key_id}+is+deleted")
+        return Redirect(_back(visit, told=f"{key.access_key_id} is deleted"))
     if wanted not in ("enable", "disable"):
         return await _keys_page(visit, told="The form names no change of a key.", status=_REFUSED)
     await keyring.put(replace(key, active=wanted == "enable"))
-    return Redirect(f"{_back(visit)}?told={key.access_key_id}+is+{wanted}d")
-
-
-async def _some_place(visit: Visit) -> ResourceName | None:
-    """An account and region that the visitor sees, for the navigation to lead to; None: nothing is there yet."""
-    for after in (visit.engine.resources.queues.all_after, visit.engine.resources.topics.all_after):
-        for found in await after(f"{visit.session.account}/" if visit.session.account else "", 1):
-            if visit.session.sees(found.name.account):
-                return found.name._replace(name="")
-    return None
+    return Redirect(_back(visit, told=f"{key.access_key_id} is {wanted}d"))
 
 
 async def _key(visit: Visit) -> AccessKey:
@@ -124,8 +111,8 @@ def _is_own(visit: Visit, key: AccessKey) -> bool:
     return visit.session.key_id == key.access_key_id
 
 
-def _back(visit: Visit) -> str:
-    return f"{visit.base}/settings/keys"
+def _back(visit: Visit, told: str = "") -> str:
+    return visit.link_anywhere("settings", "keys", told=told)
 
 
 async def _keys_page(
@@ -133,11 +120,14 @@ async def _keys_page(
 ) -> Page:
     found = [key for key in await visit.installation.keyring.all() if visit.session.sees(key.account)]
     rows: list[dict[str, Any]] = [
-        {"key": key, "own": _is_own(visit, key), "change": f"{_back(visit)}/{key.access_key_id}"}
+        {
+            "key": key,
+            "own": _is_own(visit, key),
+            "change": visit.link_anywhere("settings", "keys", key.access_key_id),
+        }
         for key in found[:_SHOWN_MAX]
     ]
     values = {
-        "nav_place": await _some_place(visit),
         "rows": rows,
         "more": max(0, len(found) - _SHOWN_MAX),
         "told": told,
@@ -146,6 +136,6 @@ async def _keys_page(
         "typed_account": visit.asked("account"),
         "user": visit.asked("user"),
         "action": _back(visit),
-        "back": f"{visit.base}/settings",
+        "back": visit.link_anywhere("settings"),
     }
     return Page("access_keys.html", values, status)
