@@ -45,9 +45,11 @@ async def die(engine: Engine, origin: Queue, dead: Queue, note: AttemptNote, *te
         await engine._store.settle(origin.id, ends, engine.clock.now(), ordered=origin.ordered)
 
 
-async def consume(engine: Engine, queue: Queue, outcome: Outcome, note: AttemptNote | None = None) -> int:
+async def consume(
+    engine: Engine, queue: Queue, outcome: Outcome, note: AttemptNote | None = None, limit: int = 100
+) -> int:
     """Claim what waits, and let every attempt end like this; the number."""
-    claimed = await engine.messages.receive(queue, 100, wait_ms=0)
+    claimed = await engine.messages.receive(queue, limit, wait_ms=0)
     later = engine.clock.now() + 3600 * SECOND
     ends = [
         Settlement(one.seq, one.token or 0, outcome, available_at=later if note else 0, note=note)
@@ -130,6 +132,23 @@ async def test_a_careful_task_stops_itself_where_the_first_fail(
     assert await bodies(engine, dead) == numbered(40)[10:]
     with pytest.raises(TaskActive):
         await engine.operations.start_redrive(dead, None, None)
+
+
+@pytest.mark.parametrize(("tried_later", "told"), [(2, 10), (0, 8)])
+async def test_a_task_that_stops_itself_waits_a_moment_for_attempts_under_way(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue, tried_later: int, told: int
+) -> None:
+    await die(engine, origin, dead, BUSY, *numbered(40))
+    await engine.operations.start_redrive(dead, None, None, CAREFUL)
+    await passes(clock, SECOND)
+    assert await consume(engine, origin, Outcome.RETRY, BUSY, 8) == 8
+    await passes(clock, SECOND)
+    assert await consume(engine, origin, Outcome.RETRY, BUSY, tried_later) == tried_later
+    await passes(clock, 2 * SECOND)
+    task = await the_task(engine, dead)
+    assert task.stopped_why == f"{told} of 10 failed their first attempt: server_error 503"
+    assert (task.state, task.fares.failed) == (TaskState.PAUSED, told)
+    assert await bodies(engine, dead) == numbered(40)[10:]
 
 
 async def test_a_careful_task_waits_until_somebody_tried_the_first(

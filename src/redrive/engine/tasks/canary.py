@@ -8,10 +8,11 @@ taken is gone without one. Both are read by key, so it does not matter which nod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from redrive.engine.ports import LookRequest, MovedTo, Store
-from redrive.model.careful import UNTRIED, Fares, Sampled
+from redrive.engine.ports import Clock, LookRequest, MovedTo, Store
+from redrive.model.careful import LOOK_AGAIN_MS, UNTRIED, Fares, Sampled
 
 SAMPLE_MAX = 50
+_ATTEMPTS_END_MS = 2_000  # at an endpoint that answers; a consumer takes as long as it likes
 
 
 def sample_of(became: Mapping[int, MovedTo]) -> Sequence[Sampled]:
@@ -24,9 +25,10 @@ def sample_of(became: Mapping[int, MovedTo]) -> Sequence[Sampled]:
 class Canary:
     """Looks at how messages fare."""
 
-    def __init__(self, store: Store) -> None:
-        """Look into this store."""
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Look into this store, now and then."""
         self._store = store
+        self._clock = clock
 
     async def fares(self, sample: Sequence[Sampled], now: int) -> Fares:
         """The fates of a sample: two reads for each queue that it went to."""
@@ -43,6 +45,21 @@ class Canary:
             elif came_back is None:
                 taken += 1
         return Fares(len(sample), taken, failed)
+
+    async def last_fares(self, sample: Sequence[Sampled], fares: Fares) -> Fares:
+        """The fates of a sample once all of it was tried, or two seconds have passed.
+
+        A few failures decide; the attempts made beside them end milliseconds later, and belong to what is told.
+
+        Args:
+            sample: The messages looked at.
+            fares: Their fates by the last look.
+        """
+        until = self._clock.now() + _ATTEMPTS_END_MS
+        while fares.waiting and self._clock.now() < until:
+            await self._clock.sleep_until(self._clock.now() + LOOK_AGAIN_MS)
+            fares = await self.fares(sample, self._clock.now())
+        return fares
 
     async def said(self, sample: Sequence[Sampled]) -> str:
         """The most common cause among a sample's failed attempts, `: server_error 503`; empty where nobody said any."""

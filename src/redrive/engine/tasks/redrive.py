@@ -84,7 +84,7 @@ class Redriver:
         self._queues = resources.queues
         self._targets = RedriveTargets(resources)
         self.plan = RedrivePlanner(store, runtime.clock, self._targets).plan
-        self._canary = Canary(store)
+        self._canary = Canary(store, runtime.clock)
         self._notifier = notifier
         self._measure = counters
         self._tasks = LeasedTasks(runtime, resources.documents, TASK)
@@ -286,14 +286,15 @@ class Redriver:
 
     async def _stop_itself(self, task: MoveTask) -> MoveTask:
         """Pause a task of whose messages too many fail."""
-        fares, why = task.fares, await self._canary.said(task.sample)
+        fares = await self._canary.last_fares(task.sample, task.fares)
+        why = await self._canary.said(task.sample)
         stopped_why = f"{fares.failed} of {fares.looked_at} failed their first attempt{why}"
         logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
         def stopped(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.RUNNING:
                 return current
-            return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why)
+            return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why, fares=fares)
 
         return await self._documents.update(TASK, task.key, stopped)
 
