@@ -57,6 +57,16 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
         screen.leave()
 
 
+def test_a_number_beyond_its_bounds_is_marked_before_the_server_has_answered(
+    screen: Screen, server: Server
+) -> None:
+    screen.before_each_page("window.fetch = () => new Promise(() => {});")
+    screen.open(f"{server.url}/_redrive/console/schedules")
+    screen.fill("input[name=numRetries]", "1e9")
+    screen.find(_REFUSED)
+    assert screen.run("return document.getElementById('refused').textContent") == ""
+
+
 def _the_curve_follows(screen: Screen) -> None:
     """Each number that is typed changes the curve and its sentence, on the same page."""
     assert "4 attempts" in screen.text("#live [role=status]")

@@ -199,11 +199,13 @@ const lab = document.getElementById("lab");
 function markRefused() {
   const refused = document.getElementById("refused")?.dataset.field;
   for (const field of lab.elements) {
-    if (field.name && field.name === refused) field.setAttribute("aria-invalid", "true");
+    if (field.name && (field.name === refused || !field.validity.valid)) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
   }
 }
 if (lab) document.addEventListener("htmx:after:swap", markRefused);
+// A number beyond its bounds is marked as it is typed; the server, asked after a pause in typing, says why.
+lab?.addEventListener("input", ({ target }) => { if (!target.validity.valid) target.setAttribute("aria-invalid", "true"); });
 
 document.getElementById("plan")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 
