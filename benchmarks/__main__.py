@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME …]`: ask the questions named, or all of them; one line for each figure.
 
 Everything stays on loopback. The exit status is 1 where a figure misses what it is held to. A new question is a file
-with a function `counters(bench)` that yields figures, and its name in QUESTIONS.
+with a function `counters(bench)` that yields figures, and its name in QUESTIONS. `stories 1 7` asks for two
+stories by number.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from benchmarks.bench import SMALL, Bench, Scale
 from benchmarks.figures import Figure
 from benchmarks.load import LoadFailedError
 from benchmarks.stores import KINDS
+from benchmarks.stories import stories
 
 QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "throughput": throughput.counters,
@@ -66,6 +68,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "citus": citus.counters,
     "poolers": poolers.counters,
     "search": searching.counters,
+    "stories": stories.counters,
 }
 
 
@@ -92,7 +95,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     parser.add_argument("--seconds", type=int, help="length of a run under load")
     parser.add_argument("--rounds", type=int, help="runs of each server, of which the median counts")
-    wanted = parser.parse_args()
+    wanted = parser.parse_intermixed_args()
+    wanted.stories = tuple(int(name) for name in wanted.names if name.isdecimal())
+    wanted.names = [name for name in wanted.names if not name.isdecimal()]
+    if strange := set(wanted.stories) - stories.STORIES.keys():
+        parser.error(f"no story {', '.join(map(str, sorted(strange)))} is measured")
     if unknown := set(wanted.names) - QUESTIONS.keys():
         parser.error(f"no question is called {', '.join(sorted(unknown))}")
     return wanted
@@ -105,7 +112,7 @@ def _bench(wanted: argparse.Namespace) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="redrive-bench-", dir=wanted.directory) as name:
         directory = Path(name)
         with KINDS[wanted.store](directory) as new_store:
-            yield Bench(scale, directory, wanted.store, new_store)
+            yield Bench(scale, directory, wanted.store, new_store, wanted.stories)
 
 
 if __name__ == "__main__":

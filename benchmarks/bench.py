@@ -28,6 +28,7 @@ class Scale:
         invocations: Events for one function; a tenth as many calls of it.
         functions: Started, and left alone.
         drained: Messages in a queue that feeds a function.
+        orders: Dead ones that the console's stories are about.
     """
 
     seconds: int = 3
@@ -47,6 +48,7 @@ class Scale:
     invocations: int = 10_000
     functions: int = 50
     drained: int = 10_000
+    orders: int = 40_000
 
 
 SMALL = Scale(
@@ -67,6 +69,7 @@ SMALL = Scale(
     invocations=200,
     functions=3,
     drained=70,
+    orders=800,
 )
 """Enough to see that everything runs, in half a minute; the figures mean nothing."""
 
@@ -80,9 +83,11 @@ class Bench:
         directory: On the disk that is measured.
         store_name: `sqlite`, `postgresql`, `pgbouncer` (PostgreSQL behind one) or `citus`.
         new_store: Makes an empty store; its URL holds as long as the block.
+        stories: Numbers of the console's stories that are asked for; none: all of them.
     """
 
     scale: Scale
     directory: Path
     store_name: str
     new_store: Callable[[], AbstractContextManager[str]]
+    stories: tuple[int, ...] = ()

@@ -1,7 +1,9 @@
 """Results of a measurement: one figure, the bound it is held to, and the line it is printed as."""
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,16 +11,24 @@ class Bound:
     """A bound that a figure has to keep to.
 
     Attributes:
-        side: Whether the figure must not fall below the limit, or must stay under it.
+        side: Where the figure must be: not below the limit, under it, not above it, or at it.
         limit: In the figure's own unit.
     """
 
-    side: Literal["at least", "under"]
+    side: Literal["at least", "under", "at most", "exactly"]
     limit: float
 
     def holds(self, value: float) -> bool:
         """True if a value keeps to it."""
-        return value >= self.limit if self.side == "at least" else value < self.limit
+        return _HOLDS[self.side](value, self.limit)
+
+
+_HOLDS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "at least": operator.ge,
+    "under": operator.lt,
+    "at most": operator.le,
+    "exactly": operator.eq,
+}
 
 
 def at_least(limit: float) -> Bound:
@@ -29,6 +39,16 @@ def at_least(limit: float) -> Bound:
 def under(limit: float) -> Bound:
     """A figure that must stay under this."""
     return Bound("under", limit)
+
+
+def at_most(limit: float) -> Bound:
+    """A figure that must not rise above this."""
+    return Bound("at most", limit)
+
+
+def exactly(limit: float) -> Bound:
+    """A figure that must be this: a number of things, of which none may be lost and none made."""
+    return Bound("exactly", limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +83,4 @@ class Figure:
         if self.bound is None:
             return ""
         kept = "MISSED" if self.is_missed else "ok"
-        return f"{self.bound.side} {self.bound.limit:g}: {kept}"
+        return f"{self.bound.side} {self.bound.limit:,g}: {kept}"

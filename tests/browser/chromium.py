@@ -21,13 +21,18 @@ _ARGUMENTS: Final = (
 )
 
 
+def _axe() -> str:
+    """The source of axe-core, which only those need who judge pages."""
+    assert AXE.exists(), "axe-core is missing: make axe"
+    return AXE.read_text()
+
+
 @contextmanager
 def chromium() -> Iterator[Screen]:
     """A browser for the time of a block."""
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     assert binary, "Chromium is missing: make chromium"
     assert driver, "Chromium's driver is missing: make chromium"
-    assert AXE.exists(), "axe-core is missing: make axe"
     options = webdriver.ChromeOptions()
     options.binary_location = binary
     for argument in _ARGUMENTS:
@@ -35,6 +40,6 @@ def chromium() -> Iterator[Screen]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = webdriver.Chrome(options=options, service=Service(driver))
     try:
-        yield Screen(chrome, AXE.read_text())
+        yield Screen(chrome, _axe)
     finally:
         chrome.quit()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
@@ -38,6 +38,7 @@ Date.now = () => real() + ms;
 let ticks = 0;
 const timer = setInterval(() => { if (++ticks === 4) { clearInterval(timer); done(); } }, 250);
 """
+_LOADED: Final = "return performance.getEntriesByType('navigation')[0].responseEnd / 1000"
 _AXE: Final = """
 const [rules, done] = arguments;
 const only = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
@@ -49,12 +50,12 @@ axe.run(document, only).then(found => done(found.violations.map(
 class Screen:
     """One window of Chromium."""
 
-    def __init__(self, chrome: Chrome, axe: str) -> None:
+    def __init__(self, chrome: Chrome, axe: Callable[[], str]) -> None:
         """Look through this browser.
 
         Args:
             chrome: Driven by Selenium.
-            axe: The source of axe-core.
+            axe: Reads the source of axe-core.
         """
         self._chrome = chrome
         self._axe = axe
@@ -168,15 +169,23 @@ class Screen:
     # ---- the browser around it ---------------------------------------------------------------------------------
 
     @contextmanager
-    def other_tab(self) -> Iterator[None]:
-        """Look through a second tab meanwhile."""
+    def other_tab(self, kind: Literal["tab", "window"] = "tab") -> Iterator[None]:
+        """Look through a second tab meanwhile, or through a second window, beside which the first is seen."""
         first = self._chrome.current_window_handle
-        self._chrome.switch_to.new_window("tab")
+        self._chrome.switch_to.new_window(kind)
         second = self._chrome.current_window_handle
         yield
         self._chrome.switch_to.window(second)
         self._chrome.close()
         self._chrome.switch_to.window(first)
+
+    @contextmanager
+    def minimized(self) -> Iterator[None]:
+        """Put the window away meanwhile: nobody sees its page."""
+        window = self.command("Browser.getWindowForTarget")["windowId"]
+        self.command("Browser.setWindowBounds", windowId=window, bounds={"windowState": "minimized"})
+        yield
+        self.command("Browser.setWindowBounds", windowId=window, bounds={"windowState": "normal"})
 
     def scripts(self, *, on: bool) -> None:
         """Switch JavaScript off, or on again, for pages that are loaded from now on."""
@@ -210,6 +219,15 @@ class Screen:
         """Let the page's clock jump, and its own clockwork look at it a few times."""
         self.run_async(_LATER, seconds * 1000)
 
+    def press_clock(self, by: str) -> None:
+        """Press a button of the simulated clock: so many milliseconds on, or `next`."""
+        self.follow(f"header .clock button[value='{by}']")
+
+    def loaded_seconds(self) -> float:
+        """The time from asking for the page until it was there."""
+        seconds: float = self.run(_LOADED)
+        return seconds
+
     def requests(self) -> int:
         """The number of requests that the page has made since it was loaded."""
         number: int = self.run("return performance.getEntriesByType('resource').length")
@@ -228,7 +246,7 @@ class Screen:
     def axe(self, *rules: str) -> list[str]:
         """The violations that axe finds, by these rules or by all."""
         if not self.run("return Boolean(window.axe)"):
-            self.run(self._axe)
+            self.run(self._axe())
         found: list[str] = self.run_async(_AXE, rules)
         return found
 

@@ -11,6 +11,7 @@ import orjson
 from azure.core.credentials import AzureKeyCredential
 from azure.eventgrid import EventGridPublisherClient
 from azure.mgmt.eventgrid import models
+from typing_extensions import override
 
 from tests.contracts.protocols.azure.namespaces import make_container
 from tests.contracts.protocols.azure.resources import STORAGE, Resources
@@ -58,6 +59,7 @@ class Subscriber:
                     self.end_headers()
                     self.wfile.write(body)
 
+            @override
             def log_message(self, *_: object) -> None:
                 pass
 

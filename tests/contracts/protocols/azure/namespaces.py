@@ -95,7 +95,10 @@ class Shop:
             delivery_configuration=models.DeliveryConfiguration(
                 delivery_mode="Queue", queue=models.QueueInfo(**queue)
             ),
-            filters_configuration=models.FiltersConfiguration(included_event_types=types, filters=filters),
+            filters_configuration=models.FiltersConfiguration(
+                included_event_types=None if types is None else list(types),
+                filters=None if filters is None else list(filters),
+            ),
             expiration_time_utc=expires_at,
         )
         return self.management.namespace_topic_event_subscriptions.begin_create_or_update(
@@ -141,7 +144,7 @@ class Shop:
             return answer.result()
 
 
-def placed(number: int, kind: str = "Order.Placed", **others: Any) -> CloudEvent:
+def placed(number: int, kind: str = "Order.Placed", **others: Any) -> CloudEvent[Any]:
     """An event about an order."""
     return CloudEvent("/shop", kind, data={"order": number}, **others)
 

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.mgmt.eventgrid import models
+from typing_extensions import override
 
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION, management
 from tests.services.answering import answering
@@ -75,6 +76,7 @@ class Webhook:
                 self.end_headers()
                 self.wfile.write(content)
 
+            @override
             def log_message(self, *_: object) -> None:
                 pass
 
@@ -125,4 +127,5 @@ def refused(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     with pytest.raises(HttpResponseError) as refusal:
         call(*arguments, **named)
     error = refusal.value
+    assert error.error is not None
     return error.status_code, error.error.code, error.error.message
