@@ -6,9 +6,7 @@ import pytest
 
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
-from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.resources import Resources
-from tests.contracts.protocols.azure.resources import Webhook as EventGridWebhook
+from tests.contracts.protocols.azure.grid import Grid, Subscriber, grid_at
 from tests.contracts.protocols.sns import Sns, Webhook
 from tests.services.server import Server, serving
 
@@ -35,11 +33,8 @@ def webhook() -> Iterator[Webhook]:
 def grid(server: Server) -> Iterator[Grid]:
     """A resource group of an empty server."""
     server.reset()
-    resources = Resources(server, EventGridWebhook())
-    grid = Grid(resources)
-    yield grid
-    grid.close()
-    resources.client.close()
+    with grid_at(server) as grid:
+        yield grid
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from azure.eventgrid import EventGridEvent
 from azure.mgmt.eventgrid import models
 
-from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.resources import Resources, Webhook
+from tests.contracts.protocols.azure.grid import Grid, Subscriber, grid_at
 from tests.services.server import Server, new_server
 
 DAY = 86_400
@@ -32,11 +31,8 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def grid(server: Server) -> Iterator[Grid]:
-    resources = Resources(server, Webhook())
-    grid = Grid(resources)
-    yield grid
-    grid.close()
-    resources.client.close()
+    with grid_at(server) as grid:
+        yield grid
 
 
 @pytest.fixture

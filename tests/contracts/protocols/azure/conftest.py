@@ -1,9 +1,11 @@
 """Fixtures that the tests of Azure's services share."""
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 
+from tests.contracts.protocols.azure.grid import Grid
 from tests.contracts.protocols.azure.namespaces import Shop
 from tests.contracts.protocols.azure.resources import Resources, Webhook
 from tests.services.server import Server
@@ -31,3 +33,10 @@ def resources(server: Server, hook: Webhook) -> Iterator[Resources]:
     resources = Resources(server, hook)
     yield resources
     resources.client.close()
+
+
+@pytest.fixture
+def grid(resources: Resources) -> Iterator[Grid]:
+    """Topics and domains on each store, and whoever publishes to them."""
+    with contextlib.closing(Grid(resources)) as grid:
+        yield grid

@@ -14,7 +14,7 @@ from azure.mgmt.eventgrid import models
 from typing_extensions import override
 
 from tests.contracts.protocols.azure.namespaces import make_container
-from tests.contracts.protocols.azure.resources import STORAGE, Resources
+from tests.contracts.protocols.azure.resources import STORAGE, Resources, Webhook
 from tests.services.answering import answering
 from tests.services.server import Server
 
@@ -123,6 +123,14 @@ class Grid:
         client = EventGridPublisherClient(resource.endpoint, AzureKeyCredential("any"))
         self._clients.append(client)
         return status_of(lambda hook: client.send(events, raw_response_hook=hook))
+
+
+@contextlib.contextmanager
+def grid_at(server: Server) -> Iterator[Grid]:
+    """A server's topics and domains, for tests whose webhooks are subscribers of their own."""
+    resources = Resources(server, Webhook())
+    with contextlib.closing(resources.client), contextlib.closing(Grid(resources)) as grid:
+        yield grid
 
 
 def status_of(call: Callable[[Callable[[Any], None]], object]) -> int:

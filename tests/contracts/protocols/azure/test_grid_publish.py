@@ -16,16 +16,9 @@ from azure.mgmt.eventgrid import models
 from cloudevents.conversion import to_binary, to_structured
 
 from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.resources import EVENT_GRID, STORAGE, Resources
+from tests.contracts.protocols.azure.resources import EVENT_GRID, STORAGE
 
 CLOUD_EVENTS = "CloudEventSchemaV1_0"
-
-
-@pytest.fixture
-def grid(resources: Resources) -> Iterator[Grid]:
-    grid = Grid(resources)
-    yield grid
-    grid.close()
 
 
 @pytest.fixture

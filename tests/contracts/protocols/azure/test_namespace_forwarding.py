@@ -7,13 +7,7 @@ from azure.mgmt.eventgrid import models
 
 from tests.contracts.protocols.azure.grid import Grid
 from tests.contracts.protocols.azure.namespaces import GROUP, NAME, Shop
-from tests.contracts.protocols.azure.resources import EVENT_GRID, Resources, Webhook
-from tests.services.server import Server
-
-
-@pytest.fixture
-def grid(server: Server) -> Grid:
-    return Grid(Resources(server, Webhook()))
+from tests.contracts.protocols.azure.resources import EVENT_GRID
 
 
 @pytest.mark.parametrize("schema", ["CloudEventSchemaV1_0", "EventGridSchema"])
@@ -38,4 +32,3 @@ def test_events_of_a_topic_are_pulled_from_a_namespace(shop: Shop, grid: Grid, s
     assert (event.type, event.subject, event.data) == ("Order.Placed", "orders/1", {"order": 1})
     assert event.source == (topic.id if schema == "EventGridSchema" else "/shop")
     assert shop.management.namespace_topics.get(GROUP, NAME, "orders").provisioning_state == "Succeeded"
-    grid.close()

@@ -1,6 +1,5 @@
 """Topics, domains and namespaces that are open to some addresses alone; the clients of these tests are on 127.0.0.1."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,18 +9,11 @@ from azure.mgmt.eventgrid import models
 
 from tests.contracts.protocols.azure.grid import Grid
 from tests.contracts.protocols.azure.namespaces import GROUP, NAME, Shop, orders, placed
-from tests.contracts.protocols.azure.resources import Resources, refused
+from tests.contracts.protocols.azure.resources import refused
 
 ELSEWHERE = [{"ipMask": "203.0.113.0/24", "action": "Allow"}]
 HERE = [*ELSEWHERE, {"ipMask": "127.0.0.1", "action": "Allow"}]
 EVENT = EventGridEvent("/orders/1", "Order.Placed", {"order": 1}, "1.0")
-
-
-@pytest.fixture
-def grid(resources: Resources) -> Iterator[Grid]:
-    grid = Grid(resources)
-    yield grid
-    grid.close()
 
 
 @pytest.mark.parametrize("kind", ["topic", "domain"])

@@ -1,6 +1,5 @@
 """A webhook that asks for a token of Entra: it checks each request by what the authority publishes."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 from urllib.request import urlopen
 
@@ -20,13 +19,6 @@ PROTECTED: Final = {
     "azure_active_directory_application_id_or_uri": APPLICATION,
 }
 CLOUD_EVENTS: Final = "CloudEventSchemaV1_0"
-
-
-@pytest.fixture
-def grid(resources: Resources) -> Iterator[Grid]:
-    grid = Grid(resources)
-    yield grid
-    grid.close()
 
 
 def claims(asked: Asked, authority: str) -> dict[str, Any]:
