@@ -1,6 +1,7 @@
 """Something of each service for its pages, made by its own client."""
 
 import json
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import boto3
@@ -30,19 +31,21 @@ class Things(NamedTuple):
     access_key: str
 
 
+def new_client(server: Server, service: str) -> Any:
+    """A client of a service, which asks once."""
+    return boto3.client(
+        service,  # type: ignore[call-overload]  # any of them
+        endpoint_url=server.url,
+        region_name="us-east-1",
+        aws_access_key_id=_ACCOUNT,
+        aws_secret_access_key="secret",
+        config=Config(retries={"max_attempts": 0}),
+    )
+
+
 def make_services(server: Server) -> Things:
     """Make a function, a log, an alarm, a stack, and keys."""
-
-    def client(service: str) -> Any:
-        return boto3.client(
-            service,  # type: ignore[call-overload]  # any of them
-            endpoint_url=server.url,
-            region_name="us-east-1",
-            aws_access_key_id=_ACCOUNT,
-            aws_secret_access_key="secret",
-            config=Config(retries={"max_attempts": 0}),
-        )
-
+    client = partial(new_client, server)
     kms, iam = client("kms"), client("iam")
     key = kms.create_key(Description="of orders")["KeyMetadata"]["KeyId"]
     _make_function(client("sqs"), client("lambda"), key)
@@ -55,18 +58,23 @@ def make_services(server: Server) -> Things:
     return Things(key, made["AccessKey"]["AccessKeyId"])
 
 
-def _make_function(sqs: Any, functions: Any, key: str) -> None:
-    queue = f"arn:aws:sqs:us-east-1:{_ACCOUNT}:orders"
-    sqs.create_queue(QueueName="orders", Attributes={"KmsMasterKeyId": key, "VisibilityTimeout": "60"})
+def make_bill(functions: Any, letters: str, **settings: Any) -> None:
+    """Make the function `bill`, whose dead letters go to this queue."""
     functions.create_function(
         FunctionName="bill",
         Runtime="python3.11",
         Role=f"arn:aws:iam::{_ACCOUNT}:role/bill",
         Handler="app.handler",
         Code={"ZipFile": archive()},
-        Environment={"Variables": {"STAGE": "prod"}},
-        DeadLetterConfig={"TargetArn": queue},
+        DeadLetterConfig={"TargetArn": letters},
+        **settings,
     )
+
+
+def _make_function(sqs: Any, functions: Any, key: str) -> None:
+    queue = f"arn:aws:sqs:us-east-1:{_ACCOUNT}:orders"
+    sqs.create_queue(QueueName="orders", Attributes={"KmsMasterKeyId": key, "VisibilityTimeout": "60"})
+    make_bill(functions, queue, Environment={"Variables": {"STAGE": "prod"}})
     functions.create_event_source_mapping(FunctionName="bill", EventSourceArn=queue, Enabled=False)
     functions.invoke(FunctionName="bill", Payload=b"{}")
 

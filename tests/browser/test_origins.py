@@ -4,14 +4,12 @@ Those of a topic's subscription are what the stories of dead orders are about.
 """
 
 import json
-from typing import Any
 
-import boto3
 from azure.eventgrid import EventGridEvent
 
 from tests.browser.screen import Screen
+from tests.browser.services import make_bill, new_client
 from tests.cli.telling import fail
-from tests.console.services import archive
 from tests.contracts.protocols.azure.grid import Grid, Subscriber
 from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
 from tests.contracts.protocols.sns import Sns
@@ -65,15 +63,8 @@ def test_an_event_goes_back_to_its_event_subscription(
 
 def test_an_invocation_goes_back_to_its_function(screen: Screen, sns: Sns, server: Server) -> None:
     lost = sns.sqs.queue()
-    functions = _client(server, "lambda")
-    functions.create_function(
-        FunctionName="bill",
-        Runtime="python3.11",
-        Role=f"arn:aws:iam::{ACCOUNT}:role/bill",
-        Handler="app.handler",
-        Code={"ZipFile": archive()},
-        DeadLetterConfig={"TargetArn": lost.arn},
-    )
+    functions = new_client(server, "lambda")
+    make_bill(functions, lost.arn)
     fail(server, f"{_BILL}:$LATEST", 503)
     functions.invoke(FunctionName="bill", InvocationType="Event", Payload=b'{"order": 7003}')
     server.advance(7 * 3600)
@@ -84,7 +75,7 @@ def test_an_invocation_goes_back_to_its_function(screen: Screen, sns: Sns, serve
         f"{ROOM}/dead-letters/{lost.name}",
         ("503", "function bill", "7003", "after 3 attempts"),
     )
-    (event,) = _client(server, "logs").filter_log_events(
+    (event,) = new_client(server, "logs").filter_log_events(
         logGroupName="/aws/lambda/bill", filterPattern="7003"
     )["events"]
     assert "got" in event["message"]
@@ -109,13 +100,3 @@ def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, st
     server.advance(30)
     screen.wait_for("completed", "#state")
     assert screen.text("#moved") == "1"
-
-
-def _client(server: Server, service: Any) -> Any:
-    return boto3.client(
-        service,
-        endpoint_url=server.url,
-        region_name=REGION,
-        aws_access_key_id=ACCOUNT,
-        aws_secret_access_key="secret",
-    )
