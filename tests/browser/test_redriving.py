@@ -83,12 +83,7 @@ def test_a_cancelled_redrive_leaves_the_rest_in_order(
 ) -> None:
     dead = dead_orders(sns, server, webhook)
     before = waiting(server, dead)
-    screen.open(f"{server.url}/")
-    screen.press("Look")
-    screen.press(f"Redrive all {GOOD}")
-    screen.click("input[value=steady]")
-    screen.fill("input[name=rate]", "2")
-    screen.press("Start in 5 seconds")
+    start_steadily(screen, server)
     server.advance(8)
     screen.press("Cancel:")
     server.advance(1)
@@ -106,12 +101,7 @@ def test_a_redrive_goes_on_after_the_tab_is_closed_and_the_server_killed(
     store = f"sqlite:///{tmp_path / 'redrive.db'}"
     with serving(store, "--clock", "simulated", "--allow-reset", directory=tmp_path) as server:
         dead_orders(Sns(server), server, webhook)
-        screen.open(f"{server.url}/")
-        screen.press("Look")
-        screen.press(f"Redrive all {GOOD}")
-        screen.click("input[value=steady]")
-        screen.fill("input[name=rate]", "2")
-        screen.press("Start in 5 seconds")
+        start_steadily(screen, server)
         screen.open("about:blank")
         server.advance(8)
         server.kill()
@@ -127,3 +117,13 @@ def test_a_redrive_goes_on_after_the_tab_is_closed_and_the_server_killed(
         assert screen.text("#moved") == str(GOOD)
         assert came(webhook, GOOD) == good_orders()
         screen.open("about:blank")
+
+
+def start_steadily(screen: Screen, server: Server) -> None:
+    """Start a redrive of all good orders, two a second."""
+    screen.open(f"{server.url}/")
+    screen.press("Look")
+    screen.press(f"Redrive all {GOOD}")
+    screen.click("input[value=steady]")
+    screen.fill("input[name=rate]", "2")
+    screen.press("Start in 5 seconds")
