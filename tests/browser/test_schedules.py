@@ -9,19 +9,11 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.browser.screen import Screen
 from tests.cli.telling import confirmed
+from tests.console.world import TRIED
 from tests.contracts.protocols.sns import Sns, Webhook
 from tests.services.clients import cli
 from tests.services.server import Server, serving
 
-POLICY: Final = {
-    "numRetries": 10,
-    "numNoDelayRetries": 1,
-    "numMinDelayRetries": 1,
-    "numMaxDelayRetries": 0,
-    "minDelayTarget": 10,
-    "maxDelayTarget": 300,
-    "backoffFunction": "geometric",
-}
 _REFUSED: Final = "input[name=numRetries][aria-invalid=true]"
 
 
@@ -43,7 +35,7 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
     assert screen.run("return window.sameDocument")
     screen.press("Save as the policy")
     screen.wait_for("is retried by this policy from now on")
-    assert _policy_of(sns, arn) == POLICY
+    assert _policy_of(sns, arn) == TRIED
     with serving("sqlite://:memory:", directory=tmp_path) as elsewhere:
         screen.open(f"{elsewhere.url}/_redrive/console/schedules")
         _the_policy_is_pasted(screen)
@@ -53,7 +45,7 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
         words = shlex.split(command.replace(arn, its_arn))
         assert words[:2] == ["aws", "sns"]
         cli(elsewhere, tmp_path, "sns")(*words[2:])
-        assert _policy_of(other, its_arn) == POLICY
+        assert _policy_of(other, its_arn) == TRIED
         screen.leave()
 
 
@@ -71,7 +63,7 @@ def _the_curve_follows(screen: Screen) -> None:
     """Each number that is typed changes the curve and its sentence, on the same page."""
     assert "4 attempts" in screen.text("#live [role=status]")
     before = screen.find("svg.waits polyline").get_attribute("points")
-    for name, value in POLICY.items():
+    for name, value in TRIED.items():
         if name == "backoffFunction":
             screen.find(f"select[name={name}]").send_keys(str(value))
         else:
@@ -79,7 +71,7 @@ def _the_curve_follows(screen: Screen) -> None:
     screen.wait_for("11 attempts", "#live [role=status]")
     screen.until(lambda: screen.find("svg.waits polyline").get_attribute("points") != before)
     shown = "return document.getElementById('shown-policy').textContent"
-    screen.until(lambda: json.loads(screen.run(shown)) == {"healthyRetryPolicy": POLICY})
+    screen.until(lambda: json.loads(screen.run(shown)) == {"healthyRetryPolicy": TRIED})
 
 
 def _an_afternoon_is_answered(screen: Screen) -> None:

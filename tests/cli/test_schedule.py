@@ -7,22 +7,10 @@ import pytest
 from redrive.cli.main import main
 from redrive.model.timetable import runs_of
 from redrive.protocols.aws.sns.delivery_plans import PLANS
+from tests.protocols.sns.samples import DELIVERY_POLICY
 
 Capture = pytest.CaptureFixture[str]
 
-# The guide's sample policy: 3 at once, 2 after 1 s, 10 from 1 s to 60 s, 35 after 60 s.
-SAMPLE = {
-    "healthyRetryPolicy": {
-        "minDelayTarget": 1,
-        "maxDelayTarget": 60,
-        "numRetries": 50,
-        "numNoDelayRetries": 3,
-        "numMinDelayRetries": 2,
-        "numMaxDelayRetries": 35,
-        "backoffFunction": "exponential",
-    },
-    "throttlePolicy": {"maxReceivesPerSecond": 10},
-}
 SAMPLE_TEXT = """\
 policy.json: 51 attempts, the last 36 min 13 s to 37 min 9 s after publication
 
@@ -77,14 +65,14 @@ def said(capsys: Capture, *arguments: str) -> str:
 
 
 def test_a_policy_and_an_outage(tmp_path: Path, capsys: Capture) -> None:
-    assert said(capsys, "--policy", written(tmp_path, SAMPLE), "--outage", "4h") == SAMPLE_TEXT
+    assert said(capsys, "--policy", written(tmp_path, DELIVERY_POLICY), "--outage", "4h") == SAMPLE_TEXT
 
 
 def test_a_topics_policy_reads_like_a_subscriptions(tmp_path: Path, capsys: Capture) -> None:
     topics = {
         "http": {
-            "defaultHealthyRetryPolicy": SAMPLE["healthyRetryPolicy"],
-            "defaultThrottlePolicy": SAMPLE["throttlePolicy"],
+            "defaultHealthyRetryPolicy": DELIVERY_POLICY["healthyRetryPolicy"],
+            "defaultThrottlePolicy": DELIVERY_POLICY["throttlePolicy"],
         }
     }
     assert said(capsys, "--policy", written(tmp_path, topics), "--outage", "4h") == SAMPLE_TEXT

@@ -7,17 +7,8 @@ from html import unescape
 from urllib.parse import urlencode
 
 from redrive.protocols.http import Response
-from tests.console.world import ROOM, ROOT, make_world, visiting
+from tests.console.world import ROOM, ROOT, TRIED, make_world, visiting
 
-POLICY = {
-    "numRetries": 10,
-    "numNoDelayRetries": 1,
-    "numMinDelayRetries": 1,
-    "numMaxDelayRetries": 0,
-    "minDelayTarget": 10,
-    "maxDelayTarget": 300,
-    "backoffFunction": "geometric",
-}
 ID = "9b7bd5b4-6c6c-4d4c-8e29-3b2a5a1f0c11"
 AFTERNOON = {"outage": "4h", "attempt": "15s", "fails": "503"}
 
@@ -29,13 +20,13 @@ def text(response: Response) -> str:
 
 async def test_a_policy_is_tried_with_an_outage_with_and_without_rests() -> None:
     async with visiting() as visitor:
-        page = text(await visitor.get(f"{ROOT}/schedules?{urlencode(POLICY | AFTERNOON)}"))
+        page = text(await visitor.get(f"{ROOT}/schedules?{urlencode(TRIED | AFTERNOON)}"))
         assert "11 attempts , the last 15 min 4 s to 15 min 24 s after publication" in page
         assert "given up after attempt 11, 15 min 39 s after publication" in page
         assert "17 attempts fail in all, whatever waits; at most 1 delivery is given up" in page
         assert "4 h 21 min after the outage's beginning" in page
         assert "773 of them are used here" in page
-        short = text(await visitor.get(f"{ROOT}/schedules?{urlencode(POLICY | {'outage': '40 min'})}"))
+        short = text(await visitor.get(f"{ROOT}/schedules?{urlencode(TRIED | {'outage': '40 min'})}"))
         assert "given up after attempt 11" in short
 
 
@@ -77,7 +68,7 @@ async def test_each_plan_has_its_curve_its_table_and_its_answer() -> None:
 
 
 async def test_a_pasted_policy_is_tried_and_its_numbers_are_filled_in() -> None:
-    pasted = json.dumps({"http": {"defaultHealthyRetryPolicy": POLICY}})
+    pasted = json.dumps({"http": {"defaultHealthyRetryPolicy": TRIED}})
     async with visiting() as visitor:
         response = await visitor.get(f"{ROOT}/schedules?{urlencode({'policy': pasted})}")
         assert "11 attempts" in text(response)
@@ -92,7 +83,7 @@ async def test_a_policy_is_saved_as_the_subscriptions_own_and_its_other_members_
         subscription = await visitor.get(f"{ROOM}/topics/Rentals/{ID}")
         (link,) = re.findall(r'href="([^"]+/schedules\?[^"]+)"', subscription.body.decode())
         assert b"Save as the policy of" in (await visitor.get(link.replace("&amp;", "&"))).body
-        form = POLICY | {"topic": "Rentals", "subscription": ID}
+        form = TRIED | {"topic": "Rentals", "subscription": ID}
         saved = await visitor.post(f"{ROOM}/schedules", form)
         assert saved.status == 303
         again = await visitor.get(f"{ROOM}/topics/Rentals/{ID}")

@@ -21,6 +21,16 @@ URL: Final = "http://127.0.0.1:4566"
 ROOT: Final = "/_redrive/console"
 PLACE: Final = ResourceName("000000000000", "us-east-1", "")
 ROOM: Final = f"{ROOT}/{PLACE.account}/{PLACE.region}"
+#: The retry policy that a story tries against an afternoon's outage.
+TRIED: Final = {
+    "numRetries": 10,
+    "numNoDelayRetries": 1,
+    "numMinDelayRetries": 1,
+    "numMaxDelayRetries": 0,
+    "minDelayTarget": 10,
+    "maxDelayTarget": 300,
+    "backoffFunction": "geometric",
+}
 BUSY: Final = AttemptNote(1, 1_700_000_000_000, 20, "server_error", 503, "upstream connect error")
 
 

@@ -8,20 +8,11 @@ import pytest
 
 from redrive.cli.demo_billing import Billing
 from tests.contracts.protocols.sns import Sns
+from tests.protocols.sns.samples import DELIVERY_POLICY
 from tests.services.server import Server, new_server
 
 ORDER = "order 4711"
-SAMPLE = {  # of the SNS retry document: 3 at once, 2 at 1 s, 10 from 1 s to 60 s, 35 at 60 s
-    "healthyRetryPolicy": {
-        "minDelayTarget": 1,
-        "maxDelayTarget": 60,
-        "numRetries": 50,
-        "numNoDelayRetries": 3,
-        "numMinDelayRetries": 2,
-        "numMaxDelayRetries": 35,
-        "backoffFunction": "exponential",
-    }
-}
+SAMPLE = {"healthyRetryPolicy": DELIVERY_POLICY["healthyRetryPolicy"]}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

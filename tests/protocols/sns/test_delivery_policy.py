@@ -20,23 +20,11 @@ from redrive.protocols.aws.sns.delivery_policy_reader import (
     read_subscription_policy,
     read_topic_policy,
 )
+from tests.protocols.sns.samples import DELIVERY_POLICY
 
 Document = dict[str, Any]
 
-# The guide's sample policy: 3 at once, 2 after 1 s, 10 from 1 s to 60 s, 35 after 60 s.
-SAMPLE: Document = {
-    "healthyRetryPolicy": {
-        "minDelayTarget": 1,
-        "maxDelayTarget": 60,
-        "numRetries": 50,
-        "numNoDelayRetries": 3,
-        "numMinDelayRetries": 2,
-        "numMaxDelayRetries": 35,
-        "backoffFunction": "exponential",
-    },
-    "throttlePolicy": {"maxReceivesPerSecond": 10},
-    "requestPolicy": {"headerContentType": "application/json"},
-}
+SAMPLE: Document = {**DELIVERY_POLICY, "requestPolicy": {"headerContentType": "application/json"}}
 DEFAULT_RETRY_JSON = (
     '{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,"numMaxDelayRetries":0,'
     '"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"}'
