@@ -3,6 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from benchmarks.bench import Bench
@@ -34,4 +35,4 @@ def stores(bench: Bench, urls: Mapping[str, str]) -> Iterator[Figure]:
 
 
 def _on(bench: Bench, name: str, url: str) -> Bench:
-    return Bench(bench.scale, bench.directory, name, lambda: contextlib.nullcontext(url))
+    return replace(bench, store_name=name, new_store=lambda: contextlib.nullcontext(url))

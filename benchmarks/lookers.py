@@ -1,14 +1,16 @@
 """People who look at pages of the console: each asks again at its page's own pace, with the tag of what it has."""
 
 import asyncio
-import contextlib
 import random
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 from urllib.parse import urlsplit
 
 import uvloop
+
+from benchmarks.background import in_background
 
 EACH: Final = 10  # people at each page
 _NOT_MODIFIED: Final = 304
@@ -34,17 +36,9 @@ class People:
         self.answers = 0
         self.unchanged = 0
 
-    @contextlib.contextmanager
-    def looking(self) -> Iterator[None]:
+    def looking(self) -> AbstractContextManager[None]:
         """Look for the time of a block, in a thread beside it."""
-        ended = threading.Event()
-        thread = threading.Thread(target=lambda: uvloop.run(self._look(ended)))
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+        return in_background(lambda ended: uvloop.run(self._look(ended)))
 
     async def _look(self, ended: threading.Event) -> None:
         people = [

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from benchmarks.background import in_background
 from benchmarks.bench import Bench
 from benchmarks.console import DEAD, SLICE_MS_MAX, fill
 from benchmarks.figures import Bound, Figure, under
@@ -62,18 +63,6 @@ class Search:
             path = "" if ended.is_set() else html.unescape(onward[1])
         return False
 
-    @contextlib.contextmanager
-    def going(self) -> Iterator[None]:
-        """Search for the time of a block, in a thread beside it."""
-        ended = threading.Event()
-        thread = threading.Thread(target=self.run, args=(ended,))
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
 
 def counters(bench: Bench) -> Iterator[Figure]:
     """The 99th percentile of GetQueueAttributes alone and beside a search; then an order is searched for."""
@@ -95,7 +84,7 @@ def _beside_a_search(bench: Bench, server: Redrive, name: str, bound: Bound | No
     put_load(server, "attributes", queue, 1, 1)  # the first count of a large queue is waited for, once
     alone = put_load(server, "attributes", queue, 1, bench.scale.seconds)
     search = Search(server.url, "body.order%3Aabsent")
-    with search.going():
+    with in_background(search.run):
         watched = put_load(server, "attributes", queue, 1, bench.scale.seconds)
     detail = f"alone {alone}; beside {search.slices:,} slices {watched}"
     return Figure(f"GetQueueAttributes of {name}, p99", watched.p99_ms, "ms", detail, bound)

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import uvloop
@@ -64,18 +65,18 @@ def _lanes(bench: Bench, stack: contextlib.ExitStack) -> dict[str, tuple[Redrive
     directory.mkdir()
     bench.directory.chmod(0o755)
     files = stack.enter_context(stores.sqlite(bench.directory))
-    lanes = {"SQLite": (stack.enter_context(redrive(_on(bench, "sqlite", files))), 0)}
+    lanes = {
+        "SQLite": (stack.enter_context(redrive(replace(bench, store_name="sqlite", new_store=files))), 0)
+    }
     databases = stack.enter_context(stores.postgresql(directory))
     postmaster = int(next(directory.glob("*/data/postmaster.pid")).read_text().partition("\n")[0])
     for workers in _WORKERS:
         flags = ("--workers", str(workers))
-        server = stack.enter_context(redrive(_on(bench, "postgresql", databases), flags=flags))
+        server = stack.enter_context(
+            redrive(replace(bench, store_name="postgresql", new_store=databases), flags=flags)
+        )
         lanes[f"{workers} on PostgreSQL"] = (server, postmaster)
     return lanes
-
-
-def _on(bench: Bench, name: str, new_store: stores.NewStore) -> Bench:
-    return Bench(bench.scale, bench.directory, name, new_store)
 
 
 def _run(bench: Bench, server: Redrive, database: int, load: str, connections: int) -> _Run:
