@@ -18,10 +18,10 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     lowered,
     lowered_keys,
     pick,
-    tag_changes,
     without_absence,
 )
 from redrive.protocols.aws.cloudformation.types.stored_text import stored_text
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 
 SERVICE: Final = "apigateway"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
@@ -38,25 +38,6 @@ def is_own(wanted: Wanted, tags: Mapping[str, str] | None) -> bool:
     """True if tags are those of what the stack made."""
     known = tags or {}
     return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (wanted.stack_id, wanted.logical_id)
-
-
-async def set_tags(ask: Ask, service: str, arn: str, wanted: Mapping[str, str]) -> None:
-    """Give a resource these tags, and no others.
-
-    Args:
-        ask: Calls API Gateway.
-        service: `apigateway` or `apigatewayv2`, which name the same parameters with small and with capital letters.
-        arn: The resource's.
-        wanted: By key.
-    """
-    small = service == SERVICE
-    arn_name, tags, keys = ("resourceArn", "tags", "tagKeys") if small else ("ResourceArn", "Tags", "TagKeys")
-    had = (await ask(service, "GetTags", **{arn_name: arn})).get(tags) or {}
-    new, gone = tag_changes(had, wanted)
-    if new:
-        await ask(service, "TagResource", **{arn_name: arn, tags: new})
-    if gone:
-        await ask(service, "UntagResource", **{arn_name: arn, keys: gone})
 
 
 def arn_of(wanted: Wanted, path: str) -> str:
@@ -109,6 +90,10 @@ _API: Final[Mapping[str, str]] = {
     "Policy": "/policy",
     "BinaryMediaTypes": "/binaryMediaTypes",
 }
+#: Of whatever it keeps tags for, named by ARNs.
+TAGS: Final = Tagging(
+    SERVICE, "GetTags", "TagResource", "UntagResource", tags="tags", keys="tagKeys", pair=()
+)
 
 
 class RestApi(ResourceType):
@@ -143,7 +128,7 @@ class RestApi(ResourceType):
             await _put_body(ask, api_id, given)
         operations = patches(before, given, _API)
         made = await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=operations)
-        await set_tags(ask, SERVICE, arn_of(wanted, f"/restapis/{api_id}"), own_tags(wanted))
+        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/restapis/{api_id}"))
         return _made_api(made)
 
     @override

@@ -8,11 +8,11 @@ from typing_extensions import override
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
 from redrive.protocols.aws.cloudformation.types.apigateway import (
     SERVICE,
+    TAGS,
     arn_of,
     found_by_tags,
     own_tags,
     patches,
-    set_tags,
 )
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
@@ -84,7 +84,7 @@ async def _describe_stage(ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -
         await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
     if stage.get("Tags") != before.get("Tags"):
         tags = {tag["Key"]: text_of(tag["Value"]) for tag in stage.get("Tags") or ()}
-        await set_tags(ask, SERVICE, _stage_arn(wanted, named), {**(wanted.tags or {}), **tags})
+        await TAGS.set(ask, {**(wanted.tags or {}), **tags}, resourceArn=_stage_arn(wanted, named))
 
 
 def _stage_arn(wanted: Wanted, named: Mapping[str, str]) -> str:
@@ -118,7 +118,7 @@ class Stage(ResourceType):
         operations = list(_stage_operations(before, given))
         named = {"restApiId": given["RestApiId"], "stageName": wanted.physical_id}
         await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
-        await set_tags(ask, SERVICE, _stage_arn(wanted, named), wanted.all_tags())
+        await TAGS.set(ask, wanted.all_tags(), resourceArn=_stage_arn(wanted, named))
         return Made(wanted.physical_id)
 
     @override
@@ -227,7 +227,7 @@ class ApiKey(ResourceType):
         names = {"Description": "/description", "Enabled": "/enabled", "CustomerId": "/customerId"}
         operations = patches(before, wanted.properties, names)
         await ask(SERVICE, "UpdateApiKey", apiKey=wanted.physical_id, patchOperations=operations)
-        await set_tags(ask, SERVICE, arn_of(wanted, f"/apikeys/{wanted.physical_id}"), own_tags(wanted))
+        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/apikeys/{wanted.physical_id}"))
         return Made(wanted.physical_id, {"APIKeyId": wanted.physical_id})
 
     @override
@@ -268,7 +268,7 @@ class UsagePlan(ResourceType):
             *_plan_operations(before, given),
         ]
         await ask(SERVICE, "UpdateUsagePlan", usagePlanId=wanted.physical_id, patchOperations=operations)
-        await set_tags(ask, SERVICE, arn_of(wanted, f"/usageplans/{wanted.physical_id}"), own_tags(wanted))
+        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/usageplans/{wanted.physical_id}"))
         return Made(wanted.physical_id, {"Id": wanted.physical_id})
 
     @override

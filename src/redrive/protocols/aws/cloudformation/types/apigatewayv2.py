@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from redrive.protocols.aws.cloudformation.template.parameters import text_of
-from redrive.protocols.aws.cloudformation.types.apigateway import arn_of, is_own, own_tags, set_tags
+from redrive.protocols.aws.cloudformation.types.apigateway import arn_of, is_own, own_tags
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -19,8 +19,10 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     without_absence,
 )
 from redrive.protocols.aws.cloudformation.types.stored_text import stored_text
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 
 SERVICE: Final = "apigatewayv2"
+_TAGS: Final = Tagging(SERVICE, "GetTags", "TagResource", "UntagResource", pair=())
 _API: Final = (
     *("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "IpAddressType"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation"),
@@ -78,7 +80,7 @@ class Api(ResourceType):
         await ask(SERVICE, "UpdateApi", ApiId=wanted.physical_id, **settings)
         if "CorsConfiguration" in before and "CorsConfiguration" not in given:
             await ask(SERVICE, "DeleteCorsConfiguration", ApiId=wanted.physical_id)
-        await set_tags(ask, SERVICE, arn_of(wanted, f"/apis/{wanted.physical_id}"), own_tags(wanted))
+        await _TAGS.set(ask, own_tags(wanted), ResourceArn=arn_of(wanted, f"/apis/{wanted.physical_id}"))
         return await self._made(ask, wanted.physical_id)
 
     @override

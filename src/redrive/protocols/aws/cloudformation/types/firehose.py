@@ -12,10 +12,10 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     pick,
-    tag_changes,
     tag_list,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
 
 _SERVICE: Final = "firehose"
@@ -33,6 +33,7 @@ _CLEARED: Final[Mapping[str, Any]] = {
     "CloudWatchLoggingOptions": {"Enabled": False},
     "ProcessingConfiguration": {"Enabled": False},
 }
+_TAGS: Final = Tagging(_SERVICE, "ListTagsForDeliveryStream", "TagDeliveryStream", "UntagDeliveryStream")
 
 
 class DeliveryStream(ResourceType):
@@ -71,7 +72,7 @@ class DeliveryStream(ResourceType):
                 ExtendedS3DestinationUpdate={**_CLEARED, **(settings or {})},
             )
         await _encrypt(ask, name, before.get(_ENCRYPTION), wanted.properties.get(_ENCRYPTION))
-        await _tag(ask, name, wanted.all_tags())
+        await _TAGS.set(ask, wanted.all_tags(), DeliveryStreamName=name)
         return _made(wanted, name)
 
     @override
@@ -99,16 +100,6 @@ async def _encrypt(ask: Ask, name: str, before: Any, after: Any) -> None:
         await ask(_SERVICE, "StopDeliveryStreamEncryption", **named)
     else:
         await ask(_SERVICE, "StartDeliveryStreamEncryption", **named, **{_ENCRYPTION: after})
-
-
-async def _tag(ask: Ask, name: str, wanted: Mapping[str, str]) -> None:
-    named = {"DeliveryStreamName": name}
-    listed = (await ask(_SERVICE, "ListTagsForDeliveryStream", **named))["Tags"]
-    new, gone = tag_changes({tag["Key"]: tag["Value"] for tag in listed}, wanted)
-    if new:
-        await ask(_SERVICE, "TagDeliveryStream", **named, Tags=tag_list(new))
-    if gone:
-        await ask(_SERVICE, "UntagDeliveryStream", **named, TagKeys=gone)
 
 
 def _made(wanted: Wanted, name: str) -> Made:

@@ -16,11 +16,14 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     is_absent,
     pick,
     refuse_existing,
-    tag_changes,
     tag_list,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
+
+_ROLE_TAGS: Final = Tagging("iam", "ListRoleTags", "TagRole", "UntagRole")
+_USER_TAGS: Final = Tagging("iam", "ListUserTags", "TagUser", "UntagUser")
 
 
 class _Holder(ResourceType):
@@ -134,20 +137,9 @@ class Role(_Holder):
             else:
                 await ask("iam", "DeleteRolePermissionsBoundary", RoleName=name)
         await self._update_policies(ask, wanted, before)
-        await _update_tags(ask, "Role", wanted)
+        await _ROLE_TAGS.set(ask, wanted.all_tags(), RoleName=wanted.physical_id)
         found = (await ask("iam", "GetRole", RoleName=name))["Role"]
         return Made(name, {"Arn": found["Arn"], "RoleId": found["RoleId"]})
-
-
-async def _update_tags(ask: Ask, kind: str, wanted: Wanted) -> None:
-    named = {f"{kind}Name": wanted.physical_id}
-    found = await ask("iam", f"List{kind}Tags", **named)
-    had = {tag["Key"]: tag["Value"] for tag in found.get("Tags") or ()}
-    new, gone = tag_changes(had, wanted.all_tags())
-    if new:
-        await ask("iam", f"Tag{kind}", **named, Tags=tag_list(new))
-    if gone:
-        await ask("iam", f"Untag{kind}", **named, TagKeys=gone)
 
 
 class User(_Holder):
@@ -176,7 +168,7 @@ class User(_Holder):
         for group in sorted(old - new):
             await without_absence(ask("iam", "RemoveUserFromGroup", GroupName=group, UserName=name))
         await self._update_policies(ask, wanted, before)
-        await _update_tags(ask, "User", wanted)
+        await _USER_TAGS.set(ask, wanted.all_tags(), UserName=wanted.physical_id)
         found = (await ask("iam", "GetUser", UserName=name))["User"]
         return Made(name, {"Arn": found["Arn"]})
 

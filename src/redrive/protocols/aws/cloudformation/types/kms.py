@@ -14,13 +14,16 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_text,
     changed_properties,
     pick,
-    tag_changes,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
 
 _WINDOW_DAYS: Final = 30
 _MARK: Final = "redrive:stack-resource"  # by which a stack that was cut short finds the key that it made
+_TAGGING: Final = Tagging(
+    "kms", "ListResourceTags", "TagResource", "UntagResource", pair=("TagKey", "TagValue")
+)
 
 
 class Key(ResourceType):
@@ -40,7 +43,7 @@ class Key(ResourceType):
         given = pick(wanted.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
         if "KeyPolicy" in wanted.properties:
             given["Policy"] = as_text(wanted.properties["KeyPolicy"])
-        given["Tags"] = _tag_list(_tags(wanted))
+        given["Tags"] = _TAGGING.written(_tags(wanted))
         made = await ask("kms", "CreateKey", **given)
         return await self._settled(ask, wanted, made["KeyMetadata"]["KeyId"])
 
@@ -69,7 +72,7 @@ class Key(ResourceType):
                 await ask("kms", "DisableKeyRotation", KeyId=key)
         if "Enabled" in changed:
             await ask("kms", "DisableKey" if given.get("Enabled") is False else "EnableKey", KeyId=key)
-        await _set_tags(ask, key, _tags(wanted))
+        await _TAGGING.set(ask, _tags(wanted), KeyId=key)
         return Made(key, {"Arn": wanted.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
@@ -106,19 +109,6 @@ def _tags(wanted: Wanted) -> dict[str, str]:
     """The tags of a key, by one of which its stack finds it again."""
     tags = {**wanted.all_tags(), _MARK: f"{wanted.stack_id}/{wanted.logical_id}"}
     return {key: value[-256:] for key, value in tags.items()}
-
-
-def _tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"TagKey": key, "TagValue": value} for key, value in tags.items()]
-
-
-async def _set_tags(ask: Ask, key: str, wanted: Mapping[str, str]) -> None:
-    listed = (await ask("kms", "ListResourceTags", KeyId=key)).get("Tags") or ()
-    new, gone = tag_changes({tag["TagKey"]: tag["TagValue"] for tag in listed}, wanted)
-    if new:
-        await ask("kms", "TagResource", KeyId=key, Tags=_tag_list(new))
-    if gone:
-        await ask("kms", "UntagResource", KeyId=key, TagKeys=gone)
 
 
 class Alias(ResourceType):

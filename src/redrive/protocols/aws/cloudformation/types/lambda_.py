@@ -18,9 +18,9 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     changed_properties,
     pick,
     refuse_existing,
-    tag_changes,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
 
 _CONFIGURATION: Final = (
@@ -40,6 +40,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "EphemeralStorage": {"Size": 512},
 }
 _RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
+TAGS: Final = Tagging("lambda", "ListTags", "TagResource", "UntagResource", pair=())
 
 
 class Function(ResourceType):
@@ -85,7 +86,7 @@ class Function(ResourceType):
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
         if "ReservedConcurrentExecutions" in changed:
             await _set_concurrency(ask, name, given, clear=True)
-        await set_tags(ask, wanted.arn("lambda", f"function:{name}"), wanted.all_tags())
+        await TAGS.set(ask, wanted.all_tags(), Resource=wanted.arn("lambda", f"function:{name}"))
         return _made(wanted, name)
 
     @override
@@ -129,16 +130,6 @@ async def _set_concurrency(
         )
     elif clear:
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
-
-
-async def set_tags(ask: Ask, arn: str, wanted: Mapping[str, str]) -> None:
-    """Give a function or an event source mapping these tags, and no others."""
-    had = (await ask("lambda", "ListTags", Resource=arn)).get("Tags") or {}
-    new, gone = tag_changes(had, wanted)
-    if new:
-        await ask("lambda", "TagResource", Resource=arn, Tags=new)
-    if gone:
-        await ask("lambda", "UntagResource", Resource=arn, TagKeys=gone)
 
 
 def _made(wanted: Wanted, name: str) -> Made:

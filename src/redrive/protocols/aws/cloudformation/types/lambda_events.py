@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.protocols.aws.cloudformation.types.lambda_ import set_tags
+from redrive.protocols.aws.cloudformation.types.lambda_ import TAGS
 from redrive.protocols.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
@@ -93,7 +93,7 @@ class EventSourceMapping(ResourceType):
         params = _mapping({**given, **cleared(before, given, _DEFAULTS)})
         await ask("lambda", "UpdateEventSourceMapping", UUID=wanted.physical_id, **params)
         made = await self._made(ask, wanted.physical_id)
-        await set_tags(ask, made.attributes["EventSourceMappingArn"], wanted.all_tags())
+        await TAGS.set(ask, wanted.all_tags(), Resource=made.attributes["EventSourceMappingArn"])
         return made
 
     @override

@@ -11,10 +11,14 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     Made,
     ResourceType,
     Wanted,
-    tag_changes,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
+
+_TAGS: Final = Tagging(
+    "logs", "ListTagsForResource", "TagResource", "UntagResource", tags="tags", keys="tagKeys", pair=()
+)
 
 
 class LogGroup(ResourceType):
@@ -41,7 +45,8 @@ class LogGroup(ResourceType):
     @override
     async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
         await self._retain(ask, wanted, clear="RetentionInDays" in before)
-        await _set_tags(ask, wanted.arn("logs", f"log-group:{wanted.physical_id}"), wanted.all_tags())
+        group = wanted.arn("logs", f"log-group:{wanted.physical_id}")
+        await _TAGS.set(ask, wanted.all_tags(), resourceArn=group)
         return self._made(wanted, wanted.physical_id)
 
     @override
@@ -67,15 +72,6 @@ class LogGroup(ResourceType):
 
     def _made(self, wanted: Wanted, name: str) -> Made:
         return Made(name, {"Arn": f"{wanted.arn('logs', f'log-group:{name}')}:*"})
-
-
-async def _set_tags(ask: Ask, arn: str, wanted: Mapping[str, str]) -> None:
-    had = (await ask("logs", "ListTagsForResource", resourceArn=arn)).get("tags") or {}
-    new, gone = tag_changes(had, wanted)
-    if new:
-        await ask("logs", "TagResource", resourceArn=arn, tags=new)
-    if gone:
-        await ask("logs", "UntagResource", resourceArn=arn, tagKeys=gone)
 
 
 class LogStream(ResourceType):

@@ -247,12 +247,6 @@ def lowered_keys(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {lowered(name): value for name, value in properties.items()}
 
 
-def tag_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The tags to be set, and the keys of those to be taken away."""
-    new = {key: value for key, value in after.items() if before.get(key) != value}
-    return new, sorted(before.keys() - after.keys())
-
-
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     """Tags as most services take them."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -16,10 +16,10 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_text,
     changed_properties,
     refuse_existing,
-    tag_changes,
     tag_list,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
     "ArchivePolicy": "{}",
@@ -44,6 +44,7 @@ _ACTIONS: Final = (
     *("GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic"),
     *("Subscribe", "ListSubscriptionsByTopic", "Publish"),
 )
+_TAGS: Final = Tagging("sns", "ListTagsForResource", "TagResource", "UntagResource")
 
 
 class Topic(ResourceType):
@@ -86,7 +87,7 @@ class Topic(ResourceType):
             policy = as_text(wanted.properties.get("DataProtectionPolicy", ""))
             await ask("sns", "PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy=policy)
         await _update_subscriptions(ask, arn, before, wanted.properties)
-        await _update_tags(ask, arn, wanted)
+        await _TAGS.set(ask, wanted.all_tags(), ResourceArn=arn)
         return _made_topic(wanted)
 
     @override
@@ -157,16 +158,6 @@ async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
         if not page.get("NextToken"):
             return ""
         token = {"NextToken": page["NextToken"]}
-
-
-async def _update_tags(ask: Ask, arn: str, wanted: Wanted) -> None:
-    found = await ask("sns", "ListTagsForResource", ResourceArn=arn)
-    had = {tag["Key"]: tag["Value"] for tag in found.get("Tags") or ()}
-    new, gone = tag_changes(had, wanted.all_tags())
-    if new:
-        await ask("sns", "TagResource", ResourceArn=arn, Tags=tag_list(new))
-    if gone:
-        await ask("sns", "UntagResource", ResourceArn=arn, TagKeys=gone)
 
 
 def _topic_arn(wanted: Wanted) -> str:

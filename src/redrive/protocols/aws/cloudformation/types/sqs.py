@@ -15,9 +15,9 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     as_text,
     changed_properties,
     refuse_existing,
-    tag_changes,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 
 _NO_ATTRIBUTES: Final = frozenset({"QueueName", "Tags", "FifoQueue"})
 # What a queue has again when its template says nothing more of it.
@@ -36,6 +36,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "SqsManagedSseEnabled": "true",
     "VisibilityTimeout": "30",
 }
+_TAGS: Final = Tagging("sqs", "ListQueueTags", "TagQueue", "UntagQueue", pair=())
 
 
 class Queue(ResourceType):
@@ -67,12 +68,7 @@ class Queue(ResourceType):
         if changed:
             now = {name: value for name, value in attributes.items() if name in changed}
             await ask("sqs", "SetQueueAttributes", QueueUrl=_url(wanted), Attributes=now)
-        had = await ask("sqs", "ListQueueTags", QueueUrl=_url(wanted))
-        new, gone = tag_changes(had.get("Tags") or {}, wanted.all_tags())
-        if new:
-            await ask("sqs", "TagQueue", QueueUrl=_url(wanted), Tags=new)
-        if gone:
-            await ask("sqs", "UntagQueue", QueueUrl=_url(wanted), TagKeys=gone)
+        await _TAGS.set(ask, wanted.all_tags(), QueueUrl=_url(wanted))
         return _made(wanted)
 
     @override

@@ -12,11 +12,15 @@ from redrive.protocols.aws.cloudformation.types.resource_type import (
     ResourceType,
     Wanted,
     pick,
-    tag_changes,
     tag_list,
     without_absence,
 )
+from redrive.protocols.aws.cloudformation.types.tagging import Tagging
 from redrive.protocols.aws.wire.errors import AwsError
+
+_TAGS: Final = Tagging(
+    "ssm", "ListTagsForResource", "AddTagsToResource", "RemoveTagsFromResource", listed="TagList"
+)
 
 
 class Parameter(ResourceType):
@@ -41,7 +45,7 @@ class Parameter(ResourceType):
             given["Tags"] = tag_list(wanted.all_tags())
         await ask("ssm", "PutParameter", Name=name, Overwrite=overwrites, **given)
         if overwrites:  # which takes no tags
-            await _set_tags(ask, name, wanted.all_tags())
+            await _TAGS.set(ask, wanted.all_tags(), ResourceType="Parameter", ResourceId=name)
         path = name if name.startswith("/") else f"/{name}"
         arn = wanted.arn("ssm", f"parameter{path}")
         return Made(name, {"Arn": arn, **pick(wanted.properties, "Type", "Value")})
@@ -59,16 +63,6 @@ class Parameter(ResourceType):
                 return None
             raise
         return pick(found, "Name", "Type", "Value")
-
-
-async def _set_tags(ask: Ask, name: str, wanted: Mapping[str, str]) -> None:
-    named = {"ResourceType": "Parameter", "ResourceId": name}
-    listed = (await ask("ssm", "ListTagsForResource", **named)).get("TagList") or ()
-    new, gone = tag_changes({tag["Key"]: tag["Value"] for tag in listed}, wanted)
-    if new:
-        await ask("ssm", "AddTagsToResource", **named, Tags=tag_list(new))
-    if gone:
-        await ask("ssm", "RemoveTagsFromResource", **named, TagKeys=gone)
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::SSM::Parameter": Parameter}
