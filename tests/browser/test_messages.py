@@ -79,7 +79,7 @@ def test_a_mended_order_is_there_once_whenever_the_server_is_killed(
             assert _plain(webhook.next().document["Message"]) == mended
         assert sum('"order": 400' in each for each in waiting(server, dead)) == BAD - 1
         screen.open(f"{workbench.partition('/dead-letters')[0]}/messages/{sent.document['MessageId']}")
-        screen.wait_for("Nothing of it stands in any queue or backlog here")
+        screen.wait_for("This message is in no queue here")
         assert [each for each in screen.complaints() if "ERR_" not in each and "htmx:error" not in each] == []
         screen.leave()
 

@@ -70,7 +70,7 @@ async def test_a_function_is_invoked_and_its_answer_and_figures_are_shown() -> N
             in (await visitor.post(path, {"payload": "{}", "kind": "event"})).body.decode()
         )
         page = (await visitor.get(f"{ROOM}/functions")).body.decode()
-        assert "✓</span> well" in page
+        assert "✓</span> OK" in page
         assert 'class="line line-0"' in (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
 
 

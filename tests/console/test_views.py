@@ -30,7 +30,7 @@ async def test_a_page_is_saved_with_what_was_chosen_on_it_found_again_and_remove
         await visitor.post(VIEWS, {"to": other, "name": "Order 7001"})
         assert (await page(visitor, f"{VIEWS}?again")).count("Order 7001</a>") == 1
         await visitor.post(VIEWS, {"do": "remove", "name": "Order 7001"})
-        assert "None are saved here" in await page(visitor, f"{VIEWS}?removed")
+        assert "No views are saved here" in await page(visitor, f"{VIEWS}?removed")
 
 
 async def test_a_page_of_another_account_or_without_a_name_is_not_saved() -> None:

@@ -78,7 +78,7 @@ class Console:
         except StoreUnavailable as error:
             response = await self._told(request, 503, "The store does not answer", str(error))
         except Missing as error:
-            response = await self._told(request, 404, "Not there", str(error))
+            response = await self._told(request, 404, "Not found", str(error))
         except Unusable as error:
             response = await self._told(request, 400, "That cannot be used", str(error))
         except AwsError as error:
@@ -191,7 +191,8 @@ class Console:
         """A page that says what went wrong."""
         scheme = self._scheme(request)
         visit = self._visit(request, Session("", None, writes=False), _place_of(request), scheme)
-        page = Page("told.html", {"title": title, "text": text, "writes": None}, status)
+        values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
+        page = Page("told.html", values, status)
         leads_to = navigation.place_named(visit)  # the store may be away, and who asks may not have signed in
         response, _ = await self._rendered(request, page, visit, leads_to, live_alone=False)
         return response
@@ -233,6 +234,12 @@ def _came_from(visit: Visit) -> str:
     """The query by which a page of no place leads back to the rooms of this one."""
     place = navigation.place_named(visit)
     return "" if place is None else "?" + urlencode({"at": f"{place.account}/{place.region}"}, safe="/")
+
+
+def _room_of(request: Request) -> str:
+    """The room of the navigation that a path leads into, which is the way back from what went wrong there."""
+    parts = request.path.removeprefix(PATH).split("/")[3:]
+    return parts[0] if parts else ""
 
 
 def _save_view(visit: Visit) -> str:

@@ -146,9 +146,14 @@ def _rows(series: Mapping[str, Sequence[Point]]) -> list[tuple[int, list[float |
     return [(moment, [points.get(moment) for points in known]) for moment in moments]
 
 
+def _between(values: Sequence[float]) -> str:
+    least, most = shown(min(values)), shown(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
 def _summary(series: Mapping[str, Sequence[Point]], threshold: float | None) -> str:
     parts = [
-        f"{label}: {shown(min(value for _, value in points))} to {shown(max(value for _, value in points))}"
+        f"{label}: {_between([value for _, value in points])}"
         if points
         else f"{label}: nothing was measured"
         for label, points in series.items()

@@ -56,7 +56,7 @@ def ago(at: int, now: int) -> str:
     """`29 min ago`, `in 9 min`, and the date of what is more than a day away."""
     away = abs(now - at)
     if away >= _DAY_MS:
-        return moment(at)[:16].replace("T", " ")
+        return moment(at)[:16].replace("T", " ") + "Z"
     if away < _SECOND_MS:
         return "now"
     words = span(away - away % _MINUTE_MS if away >= _MINUTES_ALONE_MS else away)
@@ -69,8 +69,8 @@ def moment(at: int) -> str:
 
 
 def clock_time(at: int) -> str:
-    """`05:02:11`, in UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%S")
+    """`05:02:11Z`."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%SZ")
 
 
 def one_line(text: str, most: int = 160) -> str:

@@ -28,7 +28,7 @@ function span(ms) {
 
 function ago(at, now) {
   const away = Math.abs(now - at);
-  if (away >= DAY) return new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  if (away >= DAY) return new Date(at).toISOString().slice(0, 16).replace("T", " ") + "Z";
   if (away < SECOND) return "now";
   const words = span(away >= 10 * MINUTE ? away - away % MINUTE : away);
   return at <= now ? `${words} ago` : `in ${words}`;
@@ -43,7 +43,7 @@ function tellTimes() {
     }
   };
   tell("time[data-ago]", (each) => ago(Date.parse(each.dateTime), now));
-  tell("time[data-as-of]", () => asked.slice(11, 19));
+  tell("time[data-as-of]", () => `${asked.slice(11, 19)}Z`);
   tell("[data-clock-time]", () => `${asked.slice(0, 19).replace("T", " ")}Z`);
 }
 
