@@ -12,6 +12,8 @@ from redrive.model.message import Message
 from redrive.protocols.http import Response
 from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
 
+#: A time of day, and what stands after it: its zone, or more of it.
+_TIME_OF_DAY = re.compile(r">[^<]*?\b\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![:.\dZ])[^<]*")
 _LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
 
 
@@ -40,6 +42,31 @@ async def test_every_page_is_shown_and_forbids_what_is_not_its_own() -> None:
         assert gone.headers["Content-Security-Policy"] == POLICY
         strange = await visitor.get(f"{ROOM}/dead-letters/{world.dead.name.name}?after=x")
         assert strange.status == 400
+
+
+async def test_every_time_of_day_says_its_zone() -> None:
+    async with visiting() as visitor:
+        world, seqs = await filled(visitor)
+        for path in pages_of(world, seqs[0]):
+            page = text(await visitor.get(path))
+            shown = re.sub(r"<(pre|code|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+            assert _TIME_OF_DAY.findall(shown) == [], path
+
+
+@pytest.mark.parametrize(
+    ("path", "back"),
+    [
+        (f"{ROOM}/queues/absent", f"{ROOM}/queues"),
+        (f"{ROOM}/topics/absent", f"{ROOM}/topics"),
+        (f"{ROOM}/dead-letters/orders-dead?q=size:x", f"{ROOM}/dead-letters/orders-dead"),
+    ],
+)
+async def test_error_pages_lead_back_to_where_the_visitor_was(path: str, back: str) -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        told = await visitor.get(path)
+        assert told.status in (400, 404)
+        assert f'class="button" href="{back}"' in text(told)
 
 
 async def test_a_browser_is_led_to_the_console_and_a_program_is_not() -> None:

@@ -153,9 +153,7 @@ def _between(values: Sequence[float]) -> str:
 
 def _summary(series: Mapping[str, Sequence[Point]], threshold: float | None) -> str:
     parts = [
-        f"{label}: {_between([value for _, value in points])}"
-        if points
-        else f"{label}: nothing was measured"
+        f"{label}: {_between([value for _, value in points])}" if points else f"{label}: nothing was measured"
         for label, points in series.items()
     ]
     return "; ".join(parts) + ("" if threshold is None else f"; threshold {shown(threshold)}")
