@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.engine import Engine
+from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.redrive import TASK_MS_MAX, TASKS_KEPT
 from redrive.model.errors import NotFound, Refused, TaskActive
@@ -282,6 +282,23 @@ async def test_the_last_ten_tasks_are_remembered(engine: Engine, clock: VirtualC
 
 
 # ---- when its node dies
+
+
+async def test_a_dead_nodes_task_waits_for_its_lease_and_for_no_round_besides(
+    engine: Engine, nodes: MakeNode, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await mark_deleted(engine, origin, dead, *numbered(6))
+    upkeep = asyncio.create_task(nodes("two").run())
+    await passes(clock, ROUND_MS // 2)
+    began = clock.now()
+    await engine.operations.start_redrive(dead, None, 2)
+    await passes(clock, 1)
+    await engine._redriver.stop()
+    await clock.sleep_until(began + LEASE_MS - 1)
+    assert len(await bodies(engine, origin)) == 2
+    await passes(clock, 11)
+    assert len(await bodies(engine, origin)) == 4
+    upkeep.cancel()
 
 
 async def test_a_dead_nodes_task_goes_on_when_its_lease_has_run_out(

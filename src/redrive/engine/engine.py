@@ -270,7 +270,7 @@ class Engine:
         Sweeping what a million deliveries left takes minutes, in which a dead node's backlogs must be looked into.
         """
         async with asyncio.TaskGroup() as lines:
-            for work in (self._carry_on, self._dispatcher.look_round, self._sweeper.round):
+            for work in (self._carry_on_round, self._dispatcher.look_round, self._sweeper.round):
                 lines.create_task(self._every_round(work))
 
     async def tidy(self) -> None:
@@ -278,9 +278,18 @@ class Engine:
         await self._carry_on()
         await self._sweeper.round()
 
-    async def _carry_on(self) -> None:
-        await self._redriver.take_up()
-        await self._replayer.round()
+    async def _carry_on(self) -> int | None:
+        """Carry on tasks and replays that nobody works at; the moment (ms) when the first lease of the others ends."""
+        leases = (await self._redriver.take_up(), await self._replayer.round())
+        return min((ends for ends in leases if ends is not None), default=None)
+
+    async def _carry_on_round(self) -> None:
+        """Carry on what nobody works at, and again at each lease's end: a dead node's task waits no round besides."""
+        round_ends = self.clock.now() + ROUND_MS
+        lease_ends = await self._carry_on()
+        while lease_ends is not None and lease_ends < round_ends:
+            await self.clock.sleep_until(lease_ends)
+            lease_ends = await self._carry_on()
 
     async def _every_round(self, work: Callable[[], Awaitable[object]]) -> None:
         """Do some upkeep again and again; a store that is away is tried again in the next round."""

@@ -87,11 +87,21 @@ class LeasedTasks(Generic[Leased]):
         """True if this node was the last to hold the task."""
         return task.node == self._runtime.node
 
-    async def take_up(self, tasks: Iterable[Leased], work: Work[Leased]) -> None:
-        """Begin those of some tasks that are active and nobody works at: after a restart, or when their node died."""
+    async def take_up(self, tasks: Iterable[Leased], work: Work[Leased]) -> int | None:
+        """Begin those of some tasks that are active and nobody works at: after a restart, or when their node died.
+
+        Returns:
+            The moment (ms) at which the first lease of the others ends; None where no other node holds any.
+        """
+        leases = []
         for task in tasks:
-            if task.state.active and task.id not in self._working and self._is_free(task):
+            if not task.state.active:
+                continue
+            if not self._is_free(task):
+                leases.append(task.lease_until)
+            elif task.id not in self._working:
                 await self._take_up(task, work)
+        return min(leases, default=None)
 
     async def _take_up(self, task: Leased, work: Work[Leased]) -> None:
         """Of all nodes that find a task left alone at the same time, one gets its lease."""

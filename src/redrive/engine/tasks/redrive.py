@@ -223,10 +223,10 @@ class Redriver:
         tasks = await self._documents.find(TASK, f"{account}/")
         return sum(task.state.active for task in tasks)
 
-    async def take_up(self) -> None:
-        """Carry on the tasks that nobody works at: after a restart, or when their node died."""
+    async def take_up(self) -> int | None:
+        """Carry on the tasks that nobody works at; see `LeasedTasks.take_up`."""
         tasks = [task for task in await self._documents.find(TASK, "") if task.state.at_work]
-        await self._tasks.take_up(tasks, self._carry_on)
+        return await self._tasks.take_up(tasks, self._carry_on)
 
     async def stop(self) -> None:
         """Leave the running tasks to the next start."""

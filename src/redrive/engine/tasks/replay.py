@@ -132,13 +132,13 @@ class Replayer:
 
     # ---- upkeep -----------------------------------------------------------------------------------------
 
-    async def round(self) -> None:
-        """Carry on the replays that nobody works at, and look after those that ended."""
+    async def round(self) -> int | None:
+        """Carry on the replays that nobody works at, and look after those that ended; see `LeasedTasks.take_up`."""
         replays = await self._documents.find(REPLAY, "")
         for replay in replays:
             if not replay.state.active:
                 await self._tend(replay)
-        await self._tasks.take_up(replays, self._carry_on)
+        return await self._tasks.take_up(replays, self._carry_on)
 
     @property
     def is_quiet(self) -> bool:
