@@ -6,6 +6,7 @@ from typing import Protocol
 
 from redrive.protocols.aws.apigateway.velocity import values
 from redrive.protocols.aws.apigateway.velocity.budget import Budget
+from redrive.protocols.aws.apigateway.velocity.methods import called
 from redrive.protocols.aws.apigateway.velocity.values import Value
 
 
@@ -156,7 +157,7 @@ class MethodCall:
     def of(self, scope: Scope, value: Value) -> Value:
         """The answer of a value's method."""
         given = [argument.value(scope) for argument in self.arguments]
-        return None if value is None else values.called(scope.budget, value, self.name, given)
+        return None if value is None else called(scope.budget, value, self.name, given)
 
     def put(self, _: Scope, value: Value, item: Value) -> None:
         """Nothing: a call is no place."""

@@ -1,10 +1,6 @@
 """Values of templates: Java's view of strings, numbers, lists and maps, which are Python's own here."""
 
-import re
-from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
-
-import re2
 
 from redrive.protocols.aws.apigateway.velocity.budget import Budget, TemplateFailed
 
@@ -35,7 +31,7 @@ class HostObject:
 
 
 def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
-    """The text of a value, as Java's `toString` writes it; nothing for null."""
+    """The text of a value, as Java's `toString` writes it; numbers as JSON has them, and nothing for null."""
     if isinstance(value, str):
         return value
     budget.spend()
@@ -151,7 +147,7 @@ def compared(operator: str, left: Value, right: Value) -> bool:
             return bool(left >= right)
 
 
-# ---- members, indexes and methods ------------------------------------------------------------------------------------
+# ---- members and indexes ---------------------------------------------------------------------------------------------
 
 
 def member(value: Value, name: str) -> Value:
@@ -166,225 +162,22 @@ def element(value: Value, index: Value) -> Value:
     if isinstance(value, list) and isinstance(index, int):
         return value[index] if 0 <= index < len(value) else None
     if isinstance(value, dict):
-        return value.get(_key(index))
+        return value.get(key_of(index))
     return value.member(index) if isinstance(value, HostObject) and isinstance(index, str) else None
 
 
 def put(value: Value, index: Value, item: Value) -> None:
     """Put an element in its place, or a value under its key; nothing where there is no such place."""
     if isinstance(value, dict):
-        value[_key(index)] = item
+        value[key_of(index)] = item
     elif isinstance(value, list) and isinstance(index, int) and 0 <= index < len(value):
         value[index] = item
 
 
-def _key(value: Value) -> str:
+def key_of(value: Value) -> str:
     """The key that a value is, which is a text in JSON."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool | int | float):
         return str(value)
     raise TemplateFailed("A list or a map is no key")
-
-
-def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> Value:
-    """The answer of a method; null of one that is not there.
-
-    Raises:
-        TemplateFailed: Its arguments are none of its.
-    """
-    budget.spend()
-    if isinstance(value, HostObject):
-        return value.call(budget, name, arguments)
-    found = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
-    if found is None:
-        return None
-    budget.spend(len(value) // 64 if isinstance(value, str | list | dict) else 0)
-    try:
-        made = found(budget, value, *arguments)
-    except (TypeError, AttributeError, ValueError, IndexError, KeyError) as error:
-        raise TemplateFailed(f"{name}: {error}") from None
-    return budget.text(made) if isinstance(made, str) else made
-
-
-def _kind(value: Value) -> type:
-    if isinstance(value, bool):
-        return bool
-    if isinstance(value, int | float):
-        return int
-    return type(value)
-
-
-Method: TypeAlias = Callable[..., Value]
-_GROUP: Final = re.compile(r"\$(\d)")
-
-
-def _matches(_: Budget, text: str, pattern: str) -> bool:
-    return _compiled(pattern).fullmatch(text) is not None
-
-
-def _compiled(pattern: str) -> Any:
-    try:
-        return re2.compile(pattern)
-    except re2.error:
-        raise TemplateFailed(f"{pattern} is no regular expression") from None
-
-
-def _replaced(budget: Budget, text: str, old: str, new: str, count: int = -1) -> str:
-    budget.spend((len(text) + text.count(old) * len(new)) // 64)
-    return text.replace(old, new, count)
-
-
-def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
-    def expanded(found: Any) -> str:
-        budget.spend()
-        made = _GROUP.sub(lambda group: _group(found, int(group[1])), new)
-        return budget.text(made)
-
-    return str(_compiled(pattern).sub(expanded, text, count=count))
-
-
-def _group(found: Any, number: int) -> str:
-    """The text of a group of a match."""
-    if number > found.re.groups:
-        raise TemplateFailed(f"No group {number}")
-    return found[number] or ""
-
-
-def _split(budget: Budget, text: str, pattern: str) -> list[str]:
-    parts: list[str] = [part or "" for part in _compiled(pattern).split(text)]
-    while len(parts) > 1 and not parts[-1]:  # as Java leaves them out
-        parts.pop()
-    budget.spend(len(parts))
-    return parts
-
-
-def _substring(_: Budget, text: str, begin: int, end: int | None = None) -> str:
-    end = len(text) if end is None else end
-    if not 0 <= begin <= end <= len(text):
-        raise TemplateFailed("substring: the index is out of bounds")
-    return text[begin:end]
-
-
-def _appended(_: Budget, items: list[Value], *given: Value) -> bool:
-    if len(given) == 1:
-        items.append(given[0])
-    else:
-        items.insert(*given)
-    return True
-
-
-def _set(_: Budget, items: list[Value], index: int, item: Value) -> Value:
-    before, items[index] = items[index], item
-    return before
-
-
-def _removed(budget: Budget, items: list[Value], index: Value) -> Value:
-    if isinstance(index, int):
-        return items.pop(index)
-    found = _index_of(budget, items, index)
-    if found >= 0:
-        del items[found]
-    return found >= 0
-
-
-def _extended(budget: Budget, items: list[Value], others: list[Value]) -> bool:
-    budget.spend(len(others))
-    items.extend(others)
-    return True
-
-
-def _put_all(budget: Budget, items: dict[str, Value], others: Mapping[str, Value]) -> None:
-    budget.spend(len(others))
-    items.update(others)
-
-
-def _put(_: Budget, items: dict[str, Value], key: Value, item: Value) -> Value:
-    before = items.get(_key(key))
-    items[_key(key)] = item
-    return before
-
-
-def _copied(budget: Budget, items: Any) -> list[Value]:
-    budget.spend(len(items))
-    return list(items)
-
-
-def _contains(budget: Budget, items: list[Value], item: Value) -> bool:
-    return any(equal(budget, each, item) for each in items)
-
-
-def _index_of(budget: Budget, items: list[Value], item: Value) -> int:
-    return next((at for at, each in enumerate(items) if equal(budget, each, item)), -1)
-
-
-_OF_ALL: Final[Mapping[str, Method]] = {
-    "toString": text_of,
-    "equals": lambda budget, value, other: type(value) is type(other) and equal(budget, value, other),
-}
-_OF_TEXTS: Final[Mapping[str, Method]] = {
-    "length": lambda _, text: len(text),
-    "isEmpty": lambda _, text: not text,
-    "isBlank": lambda _, text: not text.strip(),
-    "contains": lambda _, text, part: part in text,
-    "startsWith": lambda _, text, part: text.startswith(part),
-    "endsWith": lambda _, text, part: text.endswith(part),
-    "indexOf": lambda _, text, part, *begin: text.find(part, *begin),
-    "lastIndexOf": lambda _, text, part: text.rfind(part),
-    "substring": _substring,
-    "charAt": lambda _, text, index: text[index],
-    "toUpperCase": lambda _, text: text.upper(),
-    "toLowerCase": lambda _, text: text.lower(),
-    "trim": lambda _, text: text.strip(),
-    "concat": lambda _, text, other: text + other,
-    "replace": _replaced,
-    "replaceAll": _replaced_all,
-    "replaceFirst": lambda budget, text, pattern, new: _replaced_all(budget, text, pattern, new, 1),
-    "matches": _matches,
-    "split": _split,
-    "equalsIgnoreCase": lambda _, text, other: isinstance(other, str) and text.lower() == other.lower(),
-    "compareTo": lambda _, text, other: (text > other) - (text < other),
-    "hashCode": lambda _, text: len(text),
-}
-_OF_LISTS: Final[Mapping[str, Method]] = {
-    "size": lambda _, items: len(items),
-    "isEmpty": lambda _, items: not items,
-    "get": lambda _, items, index: items[index],
-    "set": _set,
-    "add": _appended,
-    "addAll": _extended,
-    "remove": _removed,
-    "contains": _contains,
-    "indexOf": _index_of,
-}
-_OF_MAPS: Final[Mapping[str, Method]] = {
-    "size": lambda _, items: len(items),
-    "isEmpty": lambda _, items: not items,
-    "get": lambda _, items, key: items.get(_key(key)),
-    "getOrDefault": lambda _, items, key, otherwise: items.get(_key(key), otherwise),
-    "put": _put,
-    "putAll": _put_all,
-    "remove": lambda _, items, key: items.pop(_key(key), None),
-    "containsKey": lambda _, items, key: _key(key) in items,
-    "containsValue": lambda budget, items, item: _contains(budget, list(items.values()), item),
-    "keySet": lambda budget, items: _copied(budget, items.keys()),
-    "values": lambda budget, items: _copied(budget, items.values()),
-    "entrySet": lambda budget, items: [
-        {"key": key, "value": item} for key, item in _copied(budget, items.items())
-    ],
-}
-_OF_ENTRIES: Final = {"getKey": "key", "getValue": "value"}
-_METHODS: Final[Mapping[type, Mapping[str, Method]]] = {
-    str: _OF_TEXTS,
-    list: _OF_LISTS,
-    dict: {
-        **_OF_MAPS,
-        **{name: lambda _, items, at=at: items.get(at) for name, at in _OF_ENTRIES.items()},
-    },
-    int: {
-        "intValue": lambda _, number: int(number),
-        "longValue": lambda _, number: int(number),
-        "doubleValue": lambda _, number: float(number),
-    },
-    bool: {"booleanValue": lambda _, truth: truth},
-}
