@@ -15,6 +15,7 @@ from redrive.cli.main import parser
 from redrive.engine.counters import METRIC_NAMES
 from redrive.protocols.aws.sqs import attributes
 from redrive.protocols.aws.sqs.receiving import ATTRIBUTES
+from redrive.protocols.aws.unoffered import service_text
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.settings import ENVIRONMENT_PREFIX, Settings
 from redrive.telemetry.accumulators import TOPIC_COUNTERS
@@ -134,6 +135,13 @@ def test_no_operation_is_documented_that_is_not_there(service: str) -> None:
     """On a service's page every heading of the third level is an operation."""
     shown = re.findall(r"^### (.+)$", page(service).prose, re.MULTILINE)
     assert not [name for name in shown if (service, name) not in operations()]
+
+
+def test_the_refusal_of_other_services_is_quoted_as_it_is() -> None:
+    offered = {service for service, _ in operations()} - {
+        "lambda"
+    }  # which is offered where the settings say so
+    assert service_text("dynamodb", "ListTables", offered) in page("sts").text
 
 
 def test_every_sqs_attribute_is_there() -> None:
