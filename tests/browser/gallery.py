@@ -16,11 +16,13 @@ from redrive.app import assembled
 from redrive.engine.ports import NewDelivery
 from redrive.model.circuit import USUAL
 from redrive.model.message import Message
+from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
 from redrive.model.rested_outage import FAILURES
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
+from redrive.telemetry.traffic import place_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
@@ -51,6 +53,7 @@ async def make(store: str) -> tuple[str, Subscription]:
         await server.open()
         rests = await _make_topics(server)
         await _make_messages(server)
+        await _make_traffic(server)
         await subscribed(Visitor(server))
         await server.core.engine.resources.topics.create(
             Topic(0, ResourceName("111111111111", "eu-west-1", "elsewhere"), "sns")
@@ -104,6 +107,22 @@ async def _make_messages(server: InProcess) -> None:
     bodies = [f'{{"order": {81_000 + each}, "customer": "c-{each}"}}' for each in range(_MESSAGES)]
     await engine.messages.send(queue, [Message(engine.runtime.message_id(), body) for body in bodies])
     await engine.messages.receive(queue, 3, wait_ms=0)
+
+
+async def _make_traffic(server: InProcess) -> None:
+    """Make a quarter of an hour of traffic."""
+    of_each = {"sent": 72_240, "received": 71_940, "pushed": 18_600, "failed": 14}
+    points = [
+        MetricPoint(
+            place_series(PLACE, counter),
+            DEFAULT_START - minute * _MINUTE,
+            "",
+            Statistics.of(most * (abs(minute - 7) + 1) // 9),
+        )
+        for counter, most in of_each.items()
+        for minute in range(1, 18)
+    ]
+    await server.core.store.add_points(points)
 
 
 def pages(screen: Screen, url: str, cause: str, rests: Subscription) -> Iterator[tuple[str, str]]:
@@ -293,6 +312,8 @@ def main() -> None:
             gallery.take(server.url, service_pages(make_services(server)))
         with serving("sqlite://:memory:") as server:
             gallery.take(server.url, iter(_EMPTY))
+        with serving("sqlite://:memory:", "--auth", "required") as server:
+            gallery.take(server.url, iter([("signed-out", f"{ROOT}/login")]))
 
 
 if __name__ == "__main__":
