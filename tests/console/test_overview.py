@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from redrive.app import assembled
+from redrive.console.rates import MINUTES
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
@@ -73,6 +74,19 @@ async def test_the_rates_are_those_of_the_last_whole_minute_and_the_line_has_fif
         assert summary(page, "Sent") == "Sent in each of the last 15 minutes: 0/s to 100/s"
         await advance(visitor, MINUTE_MS)
         assert "0/s to 0/s" in summary(await overview(visitor), "Sent")
+
+
+async def test_a_polled_page_with_rates_changes_once_a_minute_and_not_at_rest() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await send(visitor, PLACE, 6000)
+        tag, changed = "", []
+        for _ in range(4 * 18):
+            answer = await visitor.get(f"{ROOT}/", **{"hx-request-type": "partial", "hx-ptag": tag})
+            changed.append(answer.status != 304)
+            tag = answer.headers["HX-PTag"]
+            await advance(visitor, MINUTE_MS // 4)
+        # At first, with each place of the busy minute along the line, and when it is past.
+        assert sum(changed) == 1 + MINUTES + 1
 
 
 async def test_rates_are_of_the_places_that_are_shown_alone() -> None:
