@@ -51,7 +51,7 @@ test-deep: $(VENV)/test.stamp postgresql azurite rabbitmq bubblewrap java az chr
 simulate: $(VENV)/test.stamp ## Run one simulated cluster: make simulate seed=7
 	$(BIN)/python -m tests.simulation $(if $(seed),--seed=$(seed)) $(args)
 
-bench: $(VENV)/test.stamp ## Measure; needs wrk
+bench: $(VENV)/test.stamp ## Measure; needs wrk, and Chromium for the stories
 	$(BIN)/python -m benchmarks $(args)
 
 lock: $(VENV)/test.stamp ## Move every dependency to its newest version and write them to constraints.txt

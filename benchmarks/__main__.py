@@ -99,7 +99,9 @@ def _arguments() -> argparse.Namespace:
     wanted.stories = tuple(int(name) for name in wanted.names if name.isdecimal())
     wanted.names = [name for name in wanted.names if not name.isdecimal()]
     if strange := set(wanted.stories) - stories.STORIES.keys():
-        parser.error(f"no story {', '.join(map(str, sorted(strange)))} is measured")
+        parser.error(
+            f"no story {', '.join(map(str, sorted(strange)))} is measured here; 5 is the question search"
+        )
     if unknown := set(wanted.names) - QUESTIONS.keys():
         parser.error(f"no question is called {', '.join(sorted(unknown))}")
     return wanted

@@ -114,7 +114,7 @@ def _resting(server: Server) -> dict[str, Any]:
 
 def _told(screen: Screen, failed_at: float, rest: dict[str, Any]) -> Iterator[Figure]:
     """The row of the endpoint that rests, beside the moment of its failure."""
-    row = screen.text("tr[data-row]")
+    row = " ".join(screen.text("tr[data-row]").split())
     since = datetime.fromisoformat(
         screen.find("tr[data-row] time").get_attribute("datetime") or ""
     ).timestamp()
