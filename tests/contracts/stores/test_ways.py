@@ -150,6 +150,26 @@ async def test_a_pooler_in_session_mode_is_as_good_as_none(
     await second.close()
 
 
+async def test_a_standby_behind_a_pooler_is_found_to_be_promoted(
+    postgres_server: PostgresServer, by_small_pool: Callable[[int], str]
+) -> None:
+    url = by_small_pool(9)
+    name = urlsplit(url).path.removeprefix("/")
+    administrator = await connect(postgres_server.url(name), "test")
+    await administrator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(StoreUnavailable, match="takes no writes"):
+        await opened(url)
+    await administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    await administrator.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await administrator.close()
+    store = await opened(url)
+    await store.check()
+    await store.close()
+
+
 async def test_a_pool_that_is_too_small_is_told_of_and_is_no_lost_database(
     by_small_pool: Callable[[int], str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,8 @@ PATIENCE_SECONDS: Final = 8
 _HEAD_START_SECONDS: Final = 0.3  # of a host before the next: as a rule the first answers in milliseconds
 
 _TARGET: Final = "target_session_attrs"
+_WRITES: Final = "read-write"
+_READ_ONLY: Final = ("in_hot_standby", "default_transaction_read_only")
 TURNED_AWAY: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
@@ -55,20 +57,43 @@ async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
 
 
 async def _connect_alone(url: str, name: str) -> asyncpg.Connection:
-    asked = parse_qs(urlsplit(url).query).get(_TARGET, ["read-write"])[-1]
+    asked = parse_qs(urlsplit(url).query).get(_TARGET, [_WRITES])[-1]
     try:
-        return await asyncpg.connect(
+        connection = await asyncpg.connect(
             url,
             timeout=PATIENCE_SECONDS,
             command_timeout=PATIENCE_SECONDS,
-            target_session_attrs=asked,
+            target_session_attrs="any" if asked == _WRITES else asked,
             server_settings={"application_name": name},
         )
     except asyncpg.TargetServerAttributeNotMatched:
-        host = urlsplit(url).netloc.rpartition("@")[2]
-        raise ConnectionRefusedError(
-            f"{host} takes no writes: a standby, or read-only ({asked} was asked for)"
-        ) from None
+        raise _refusal(url, asked) from None
+    if asked == _WRITES and not await _takes_writes(connection):
+        connection.terminate()
+        raise _refusal(url, asked)
+    return connection
+
+
+def _refusal(url: str, asked: str) -> ConnectionRefusedError:
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    return ConnectionRefusedError(f"{host} takes no writes: a standby, or read-only ({asked} was asked for)")
+
+
+async def _takes_writes(connection: asyncpg.Connection) -> bool:
+    """True if a session may write.
+
+    A pooler goes on saying at each connection's start what the first session said, of a standby that has long been
+    promoted, too: so where the start says no, the session is asked.
+    """
+    told = connection.get_settings()
+    if all(getattr(told, parameter, None) == "off" for parameter in _READ_ONLY):
+        return True
+    try:
+        answer: str = await connection.fetchval("SHOW transaction_read_only")
+    except BaseException:
+        connection.terminate()
+        raise
+    return answer == "off"
 
 
 async def _first_of(attempts: Iterable[_Attempt]) -> asyncpg.Connection:
