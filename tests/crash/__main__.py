@@ -1,4 +1,4 @@
-"""`python -m tests.crash [messages|functions|nodes|pooled|citus|upgrade] --rounds 200`: one line a round."""
+"""`python -m tests.crash [messages|functions|nodes|pooled|citus|join|upgrade] --rounds 200`: one line a round."""
 
 import argparse
 import asyncio
@@ -7,12 +7,13 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.crash.cluster import ClusterBacking
 from tests.crash.functions import FunctionRounds, Round, function_server
+from tests.crash.joining import Joining, line
 from tests.crash.nodes import NodeRound, NodeRounds
 from tests.crash.pair import PairBacking, run_directory
 from tests.crash.pooled import PooledBacking
@@ -29,13 +30,14 @@ _NODES_BEHIND_A_POOLER: Final = 2
 
 def main() -> int:
     """Run the rounds asked for; 1 where a promise was broken."""
+    asked = _asked()
+    _ROUNDS[asked.of](asked, range(asked.seed, asked.seed + asked.rounds))
+    return 0
+
+
+def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument(
-        "of",
-        nargs="?",
-        choices=("messages", "functions", "nodes", "pooled", "citus", "upgrade"),
-        default="messages",
-    )
+    parser.add_argument("of", nargs="?", choices=_ROUNDS, default="messages")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
@@ -44,29 +46,19 @@ def main() -> int:
     parser.add_argument(
         "--cluster",
         default=os.environ.get(CITUS_VARIABLE),
-        help=f"citus: a database on the coordinator; else {CITUS_VARIABLE}",
+        help=f"citus, join: a database on the coordinator; else {CITUS_VARIABLE}",
     )
     parser.add_argument("--kill", help="citus: the shell command that kills the cluster's node {host} {port}")
     parser.add_argument("--start", help="citus: the one that starts it again")
+    parser.add_argument("--newcomer", help="join: a database on a server with Citus that is no node yet")
     asked = parser.parse_args()
-    seeds = range(asked.seed, asked.seed + asked.rounds)
-    if asked.of == "upgrade":
-        if asked.old is None:
-            parser.error("--old TREE: which version is upgraded")
-        asyncio.run(_upgrades(asked.old, seeds, asked.rows))
-        return 0
-    if asked.of == "nodes":
-        _on_a_pair(seeds)
-        return 0
-    if asked.of == "pooled":
-        _behind_a_pooler(seeds)
-        return 0
-    if asked.of == "citus":
-        if not (asked.cluster and asked.kill and asked.start):
-            parser.error("citus needs --cluster, --kill and --start")
-        backing = ClusterBacking(asked.cluster, asked.kill, asked.start)
-        asyncio.run(_nodes(NodeRounds(backing, _NODES_ON_CITUS), seeds))
-        return 0
+    for name in _NEEDS.get(asked.of, ()):
+        if getattr(asked, name) is None:
+            parser.error(f"{asked.of} needs --{' and --'.join(_NEEDS[asked.of])}")
+    return asked
+
+
+def _alone(asked: argparse.Namespace, seeds: Sequence[int]) -> None:
     outcomes: list[AttemptResult | Round] = []
     with _store(asked.store) as (url, postgres), tempfile.TemporaryDirectory() as directory:
         functions = asked.of == "functions"
@@ -87,10 +79,9 @@ def main() -> int:
     calls = sum(result.acknowledged for result in outcomes)
     messages = sum(result.messages for result in outcomes)
     _say(f"{len(outcomes)} rounds, {calls} calls, {messages} messages, median {seconds:.2f} s a round")
-    return 0
 
 
-def _on_a_pair(seeds: Sequence[int]) -> None:
+def _on_a_pair(_: argparse.Namespace, seeds: Sequence[int]) -> None:
     directory = run_directory()
     try:
         asyncio.run(_nodes(NodeRounds(PairBacking(PostgresPair(directory))), seeds))
@@ -98,12 +89,27 @@ def _on_a_pair(seeds: Sequence[int]) -> None:
         end_run(directory)
 
 
-def _behind_a_pooler(seeds: Sequence[int]) -> None:
+def _behind_a_pooler(_: argparse.Namespace, seeds: Sequence[int]) -> None:
     directory = new_run_directory()
     try:
         asyncio.run(_nodes(NodeRounds(PooledBacking(directory), _NODES_BEHIND_A_POOLER), seeds))
     finally:
         end_run(directory)
+
+
+def _on_citus(asked: argparse.Namespace, seeds: Sequence[int]) -> None:
+    backing = ClusterBacking(asked.cluster, asked.kill, asked.start)
+    asyncio.run(_nodes(NodeRounds(backing, _NODES_ON_CITUS), seeds))
+
+
+def _of_joining(asked: argparse.Namespace, seeds: Sequence[int]) -> None:
+    joining = Joining(asked.cluster, asked.newcomer)
+    for seed in seeds:
+        _say(*map(line, asyncio.run(joining.run(seed))))
+
+
+def _of_upgrades(asked: argparse.Namespace, seeds: Sequence[int]) -> None:
+    asyncio.run(_upgrades(asked.old, seeds, asked.rows))
 
 
 async def _nodes(cluster: NodeRounds, seeds: Sequence[int]) -> None:
@@ -174,6 +180,21 @@ def _store(kind: str) -> Iterator[tuple[str, PostgresServer | None]]:
     finally:
         end_run(Path(run_directory))
 
+
+_ROUNDS: Final[dict[str, Callable[[argparse.Namespace, Sequence[int]], None]]] = {
+    "messages": _alone,
+    "functions": _alone,
+    "nodes": _on_a_pair,
+    "pooled": _behind_a_pooler,
+    "citus": _on_citus,
+    "join": _of_joining,
+    "upgrade": _of_upgrades,
+}
+_NEEDS: Final = {
+    "citus": ("cluster", "kill", "start"),
+    "join": ("cluster", "newcomer"),
+    "upgrade": ("old",),
+}
 
 if __name__ == "__main__":
     sys.exit(main())
