@@ -39,6 +39,14 @@ return [...document.querySelectorAll(drawn)].filter(each => {
   return each.matches("polyline") ? style.stroke === ground : style.fill === ground;
 }).map(each => each.outerHTML);
 """
+#: The lines of the header that a telephone's screen can spare (CSS pixels).
+_HEADER_MAX: Final = 150
+_HEADER: Final = "return document.querySelector('header').offsetHeight"
+#: How far the bar of actions stands below the window's lower edge.
+_OUT_OF_SIGHT: Final = """
+const bar = document.querySelector(".actions");
+return bar ? Math.max(0, bar.getBoundingClientRect().bottom - innerHeight) : 0;
+"""
 
 
 def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
@@ -150,3 +158,5 @@ def _suits_everybody(screen: Screen, path: str) -> None:
         assert screen.axe(*_OF_COLOUR) == [], (path, width, "dark")
         across = screen.run("return document.documentElement.scrollWidth")
         assert across <= width, (path, width)
+        assert screen.run(_OUT_OF_SIGHT) < 1, (path, width)
+    assert screen.run(_HEADER) <= _HEADER_MAX, path
