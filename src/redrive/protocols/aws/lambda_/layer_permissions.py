@@ -10,7 +10,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
 from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.lambda_.errors import no_such, outdated, taken
+from redrive.protocols.aws.lambda_.errors import no_such, outdated
 from redrive.protocols.aws.lambda_.layer_records import (
     LAYER_VERSION,
     LayerNamed,
@@ -20,7 +20,7 @@ from redrive.protocols.aws.lambda_.layer_records import (
 )
 from redrive.protocols.aws.lambda_.layers import check_layer
 from redrive.protocols.aws.lambda_.lookup import policy_text
-from redrive.protocols.aws.lambda_.permissions import check_policy, principal_of, without
+from redrive.protocols.aws.lambda_.permissions import check_policy, principal_of, with_added, without
 from redrive.protocols.aws.lambda_.records import Policy
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -36,26 +36,15 @@ class LayerPermissions:
         """https://docs.aws.amazon.com/lambda/latest/api/API_AddLayerVersionPermission.html."""
         named = read_layer(call, params["LayerName"], params["VersionNumber"])
         statement = _statement(named, params)
-
-        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
-            if any(each["Sid"] == statement["Sid"] for each in policy.statements):
-                raise taken(
-                    f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
-                    " or remove the existing statement."
-                )
-            return (*policy.statements, statement)
-
-        policy = await self._change(call, named, params, "AddLayerVersionPermission", changed)
+        action = "AddLayerVersionPermission"
+        policy = await self._change(call, named, params, action, lambda policy: with_added(policy, statement))
         return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
 
     async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_RemoveLayerVersionPermission.html."""
         named = read_layer(call, params["LayerName"], params["VersionNumber"])
-
-        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
-            return without(policy, params["StatementId"])
-
-        await self._change(call, named, params, "RemoveLayerVersionPermission", changed)
+        action, sid = "RemoveLayerVersionPermission", params["StatementId"]
+        await self._change(call, named, params, action, lambda policy: without(policy, sid))
         return {}
 
     async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:

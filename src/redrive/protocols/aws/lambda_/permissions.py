@@ -52,27 +52,14 @@ class Permissions:
             raise invalid("We currently do not support adding policies for $LATEST.")
         await self._lookup.meant(call, named, "AddPermission")
         statement = _statement(named, params)
-
-        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
-            if any(each["Sid"] == statement["Sid"] for each in policy.statements):
-                raise taken(
-                    f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
-                    " or remove the existing statement."
-                )
-            return (*policy.statements, statement)
-
-        await self._change(named, params, changed)
+        await self._change(named, params, lambda policy: with_added(policy, statement))
         return {"Statement": orjson.dumps(statement).decode()}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_RemovePermission.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         await self._check_removal(call, named)
-
-        def changed(policy: Policy) -> tuple[Mapping[str, Any], ...]:
-            return without(policy, params["StatementId"])
-
-        await self._change(named, params, changed)
+        await self._change(named, params, lambda policy: without(policy, params["StatementId"]))
         return {}
 
     async def _check_removal(self, call: Call, named: Named) -> None:
@@ -114,6 +101,20 @@ def _with(function: FunctionRecord, qualifier: str, policy: Policy) -> FunctionR
     if policy.statements:
         policies[qualifier] = policy
     return replace(function, policies=policies)
+
+
+def with_added(policy: Policy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The statements of a policy and one more.
+
+    Raises:
+        AwsError: It has one of that id already.
+    """
+    if any(each["Sid"] == statement["Sid"] for each in policy.statements):
+        raise taken(
+            f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
+            " or remove the existing statement."
+        )
+    return (*policy.statements, statement)
 
 
 def without(policy: Policy, sid: str) -> tuple[Mapping[str, Any], ...]:
