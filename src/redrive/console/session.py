@@ -12,26 +12,17 @@ import jwt
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
+from redrive.access.web_tokens import ALGORITHM, signed_claims
 from redrive.engine.ports import Clock
 
 SESSION: Final = "redrive-console"
 LINK: Final = "redrive-console-link"
 SESSION_SECONDS: Final = 12 * 3600
 LINK_SECONDS: Final = 60
-_ALGORITHM: Final = "HS256"
 _TOKEN_CHARS_MAX: Final = 4096
 _TRIES_MAX: Final = 10
 _TRIES_MS: Final = 60_000
 _ADDRESSES_MAX: Final = 1000
-# Claims are looked at here, by the system's clock.
-_UNCHECKED: Final[jwt.types.Options] = {
-    "verify_exp": False,
-    "verify_nbf": False,
-    "verify_iat": False,
-    "verify_aud": False,
-    "verify_sub": False,
-    "verify_jti": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +104,11 @@ class Sessions:
             return None
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
-            key = await self._keyring.get(key_id) if isinstance(key_id, str) else None
-            if key is None:
-                return None
-            claims = jwt.decode(token, _signing_key(key.secret), algorithms=[_ALGORITHM], options=_UNCHECKED)
         except jwt.InvalidTokenError:
+            return None
+        key = await self._keyring.get(key_id) if isinstance(key_id, str) else None
+        claims = None if key is None else signed_claims(token, _signing_key(key.secret))
+        if claims is None:
             return None
         until = claims.get("exp")
         if claims.get("aud") != audience or not isinstance(until, int):
@@ -128,7 +119,7 @@ class Sessions:
 def token_of(key_id: str, secret: str, audience: str, until: int) -> str:
     """A token of a key, good until then (s since the epoch)."""
     claims = {"aud": audience, "exp": until}
-    return jwt.encode(claims, _signing_key(secret), algorithm=_ALGORITHM, headers={"kid": key_id})
+    return jwt.encode(claims, _signing_key(secret), algorithm=ALGORITHM, headers={"kid": key_id})
 
 
 def _signing_key(secret: str) -> bytes:

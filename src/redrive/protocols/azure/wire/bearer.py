@@ -15,24 +15,15 @@ import jwt
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.refusals import Refusals
+from redrive.access.web_tokens import ALGORITHM, signed_claims
 from redrive.engine.ports import Clock
 from redrive.protocols.azure.wire.errors import unauthorized
 from redrive.protocols.http import Request
 
 LIFETIME_SECONDS: Final = 3600  # of a token; a key that is taken away ends it earlier
-_ALGORITHM: Final = "HS256"
-_HEADER: Final = {"typ": "JWT", "alg": _ALGORITHM}
+_HEADER: Final = {"typ": "JWT", "alg": ALGORITHM}
 _TOKEN_CHARS_MAX: Final = 4096  # issued are 600 at most; to read 64 KiB of anybody's takes 4 ms
 _KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
-# Claims are looked at here, if at all: the end of a token by the Clock.
-_UNCHECKED: Final[jwt.types.Options] = {
-    "verify_exp": False,
-    "verify_nbf": False,
-    "verify_iat": False,
-    "verify_aud": False,
-    "verify_sub": False,
-    "verify_jti": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,7 @@ class Verifying:
             raise unauthorized("Authentication failed. The 'Authorization' header is missing.")
         client = _client_of(token.strip())
         key = None if client is None else await self._key(client)
-        claims = None if key is None else _claims(token.strip(), key.secret)
+        claims = None if key is None else signed_claims(token.strip(), _hmac_key(key.secret))
         if key is None or claims is None:
             self._refuse("BearerTokenInvalid", request, client)
             raise unauthorized("Authentication failed. The access token is invalid.")
@@ -135,7 +126,7 @@ def issue(claims: Mapping[str, Any], secret: str) -> str:
         claims: `appid` is the access key's id, `exp` in seconds since the epoch.
         secret: The access key's.
     """
-    return jwt.encode(dict(claims), _hmac_key(secret), _ALGORITHM, sort_headers=False)
+    return jwt.encode(dict(claims), _hmac_key(secret), ALGORITHM, sort_headers=False)
 
 
 def _client_of(token: str) -> str | None:
@@ -149,14 +140,6 @@ def _client_of(token: str) -> str | None:
     if read["header"] != _HEADER:  # no other algorithm, and no key of the token's own choice
         return None
     return str(read["payload"].get("appid", ""))
-
-
-def _claims(token: str, secret: str) -> Mapping[str, Any] | None:
-    """The claims of a token; None where the secret has not signed it."""
-    try:
-        return jwt.decode(token, _hmac_key(secret), [_ALGORITHM], _UNCHECKED)
-    except jwt.InvalidTokenError:
-        return None
 
 
 def _is_current(claims: Mapping[str, Any], now: int) -> bool:
