@@ -42,7 +42,7 @@ from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.namespaces.service import Namespaces
 from redrive.protocols.azure.storage_keys import StorageKeys
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
-from redrive.protocols.azure.wire.bearer import Authentication, Believing, Verifying
+from redrive.protocols.azure.wire.bearer import Authentication, BearerVerifier, TrustAll
 from redrive.protocols.http import Request, Response
 from redrive.telemetry.telemetry import Telemetry
 from tests.fuzz.watched import Complaints, Watched
@@ -137,7 +137,7 @@ class GridWorld(Watched):
 
     def _gateway(self, runtime: Runtime, endpoints: Mapping[str, Any], *, secured: bool) -> AzureGateway:
         engine, clock = self.engine, self._clock
-        authentication: Authentication = Verifying(self._keyring, clock) if secured else Believing()
+        authentication: Authentication = BearerVerifier(self._keyring, clock) if secured else TrustAll()
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = EventSources(engine, Subscribers(engine))
         storage = StorageOperations(

@@ -144,8 +144,8 @@ def authentications(
     """The authentication of callers of Amazon's services, and of Azure's; whom they refuse is counted."""
     holders = Holders(keyring, sessions.identities, sessions.tokens, sessions.runtime.clock)
     if settings.auth == "off":
-        return TrustAll(settings.region, holders), bearer.Believing()
+        return TrustAll(settings.region, holders), bearer.TrustAll()
     clock = SystemClock()
-    return SigV4Verifier(holders, clock, refusals, settings.region), bearer.Verifying(
+    return SigV4Verifier(holders, clock, refusals, settings.region), bearer.BearerVerifier(
         keyring, clock, refusals
     )

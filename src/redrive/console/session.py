@@ -45,10 +45,10 @@ class Session:
 
 
 class Sessions:
-    """Makes sessions of access keys, and believes those it made."""
+    """Makes sessions of access keys, and recognises those it made."""
 
     def __init__(self, keyring: Keyring, clock: Clock, *, writes: bool) -> None:
-        """Believe these keys.
+        """Trust these keys.
 
         Args:
             keyring: The access keys.
@@ -62,7 +62,7 @@ class Sessions:
 
     async def of(self, cookie: str) -> Session | None:
         """The session of a cookie; None: sign in."""
-        key = await self._believed(cookie, SESSION)
+        key = await self._key_of(cookie, SESSION)
         return None if key is None else Session(key.access_key_id, key.account, self._writes)
 
     async def by_secret(self, key_id: str, secret: str) -> str | None:
@@ -75,7 +75,7 @@ class Sessions:
 
     async def by_link(self, token: str) -> str | None:
         """A new cookie for who has a link of the last minute."""
-        key = await self._believed(token, LINK)
+        key = await self._key_of(token, LINK)
         return None if key is None else self._cookie(key)
 
     def now(self) -> int:
@@ -98,7 +98,7 @@ class Sessions:
     def _cookie(self, key: AccessKey) -> str:
         return token_of(key.access_key_id, key.secret, SESSION, self._clock.now() // 1000 + SESSION_SECONDS)
 
-    async def _believed(self, token: str, audience: str) -> AccessKey | None:
+    async def _key_of(self, token: str, audience: str) -> AccessKey | None:
         """The key that a token was signed with, if it was made for this and has not ended."""
         if not token or len(token) > _TOKEN_CHARS_MAX:
             return None

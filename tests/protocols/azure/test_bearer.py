@@ -15,7 +15,7 @@ from redrive.access.keyring import KIND, Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.refusals import Refusals
 from redrive.engine.ports import Put
-from redrive.protocols.azure.wire.bearer import Believing, Caller, Verifying, issue
+from redrive.protocols.azure.wire.bearer import BearerVerifier, Caller, TrustAll, issue
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
 from redrive.testing import VirtualClock
@@ -43,31 +43,31 @@ def request(authorization: str | None) -> Request:
 
 async def test_a_token_names_the_account_of_its_key(keyring: Keyring, clock: VirtualClock) -> None:
     token = issue(claims(clock), KEY.secret)
-    caller = await Verifying(keyring, clock).caller(request(f"bearer {token}"))
+    caller = await BearerVerifier(keyring, clock).caller(request(f"bearer {token}"))
     assert caller == Caller(KEY.account)
     assert caller.manages(f"00000000-0000-0000-0000-{KEY.account}")
     assert not caller.manages("00000000-0000-0000-0000-000000000000")
 
 
 async def test_the_secret_of_a_key_gets_a_token(keyring: Keyring, clock: VirtualClock) -> None:
-    verifying = Verifying(keyring, clock)
-    assert await verifying.accepts(request(None), KEY.access_key_id, KEY.secret)
-    assert not await verifying.accepts(request(None), KEY.access_key_id, "another")
-    assert not await verifying.accepts(request(None), "nobody", KEY.secret)
+    verifier = BearerVerifier(keyring, clock)
+    assert await verifier.accepts(request(None), KEY.access_key_id, KEY.secret)
+    assert not await verifier.accepts(request(None), KEY.access_key_id, "another")
+    assert not await verifier.accepts(request(None), "nobody", KEY.secret)
 
 
 async def test_refused_callers_are_counted_and_logged(
     keyring: Keyring, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusals = Refusals(clock)
-    verifying = Verifying(keyring, clock, refusals)
+    verifier = BearerVerifier(keyring, clock, refusals)
     foreign = issue(claims(clock), "another secret")
     late = issue({**claims(clock), "exp": 1}, KEY.secret)
     for authorization in (f"Bearer {foreign}", None, f"Bearer {late}", "Bearer x", "Bearer x"):
         with pytest.raises(AzureError):
-            await verifying.caller(request(authorization))
-    assert not await verifying.accepts(request(None), KEY.access_key_id, "another")
-    await verifying.caller(request(f"Bearer {issue(claims(clock), KEY.secret)}"))
+            await verifier.caller(request(authorization))
+    assert not await verifier.accepts(request(None), KEY.access_key_id, "another")
+    await verifier.caller(request(f"Bearer {issue(claims(clock), KEY.secret)}"))
     assert refusals.totals == {
         "BearerTokenMissing": 1,
         "BearerTokenInvalid": 3,
@@ -103,7 +103,7 @@ def hmac_with(secret: bytes, digest: str = "sha256") -> Callable[[bytes], bytes]
 
 async def assert_refused(keyring: Keyring, clock: VirtualClock, authorization: str | None) -> None:
     with pytest.raises(AzureError) as refusal:
-        await Verifying(keyring, clock).caller(request(authorization))
+        await BearerVerifier(keyring, clock).caller(request(authorization))
     assert (refusal.value.status, refusal.value.code) == (401, "AuthenticationFailed"), authorization
 
 
@@ -184,7 +184,7 @@ async def test_the_public_key_of_webhooks_tokens_opens_nothing(keyring: Keyring,
 async def test_a_token_of_earlier_versions_is_accepted(keyring: Keyring, clock: VirtualClock) -> None:
     """They were signed by hand, with the header's members in this order."""
     token = forged(HEADER, claims(clock), hmac_with(KEY.secret.encode()))
-    assert await Verifying(keyring, clock).caller(request(f"Bearer {token}")) == Caller(KEY.account)
+    assert await BearerVerifier(keyring, clock).caller(request(f"Bearer {token}")) == Caller(KEY.account)
     assert issue(claims(clock), KEY.secret).partition(".")[0] == encoded(HEADER)
 
 
@@ -192,9 +192,9 @@ async def test_a_token_ends_with_its_key(keyring: Keyring, clock: VirtualClock) 
     token = issue(claims(clock), KEY.secret)
     await keyring.remove(KEY.access_key_id)
     with pytest.raises(AzureError):
-        await Verifying(keyring, clock).caller(request(f"Bearer {token}"))
+        await BearerVerifier(keyring, clock).caller(request(f"Bearer {token}"))
 
 
 async def test_without_authentication_everybody_manages_everything() -> None:
-    caller = await Believing().caller(request(None))
+    caller = await TrustAll().caller(request(None))
     assert caller.manages("any")

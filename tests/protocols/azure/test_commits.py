@@ -13,7 +13,7 @@ from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.eventgrid.names import topic_name_of
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import QUESTION, Handshakes, Question
-from redrive.protocols.azure.wire.bearer import Believing
+from redrive.protocols.azure.wire.bearer import TrustAll
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
@@ -62,7 +62,7 @@ async def commits(stage: Stage) -> Commits:
 
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock, handshakes: Handshakes) -> AzureGateway:
-    arm = Arm(clock, Believing(), build_operations(stage.engine, handshakes, lambda _: None), None)
+    arm = Arm(clock, TrustAll(), build_operations(stage.engine, handshakes, lambda _: None), None)
     return AzureGateway(stage.engine.runtime, [arm])
 
 

@@ -21,7 +21,7 @@ from redrive.protocols.azure.eventgrid.insights import METRICS, Insights
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.refusals import Unacceptable
-from redrive.protocols.azure.wire.bearer import Believing, Caller
+from redrive.protocols.azure.wire.bearer import Caller, TrustAll
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
@@ -58,7 +58,7 @@ class Measured(Stage):
             self.engine.add_listener(listener, *hears)
         sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
-        credentials = Credentials(Believing(), clock, required=False)
+        credentials = Credentials(TrustAll(), clock, required=False)
         self.publishers = Publishers(self.engine, credentials, self.measures)
 
     @property

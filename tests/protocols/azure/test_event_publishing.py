@@ -14,7 +14,7 @@ from redrive.protocols.azure.eventgrid.failure_log import FailureLog
 from redrive.protocols.azure.eventgrid.measures import Measures
 from redrive.protocols.azure.eventgrid.publishing import Publishers
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
-from redrive.protocols.azure.wire.bearer import Believing
+from redrive.protocols.azure.wire.bearer import TrustAll
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request, Response
 from tests.protocols.azure.stage import EVENT, GROUP, TOPIC, Stage
@@ -52,7 +52,7 @@ class Nowhere:
 
 @pytest.fixture
 def publishers(stage: Stage) -> Publishers:
-    credentials = Credentials(Believing(), stage.clock, required=False)
+    credentials = Credentials(TrustAll(), stage.clock, required=False)
     return Publishers(stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", "")))
 
 

@@ -12,7 +12,7 @@ from redrive.protocols.azure.arm.service import Arm
 from redrive.protocols.azure.entra import Entra
 from redrive.protocols.azure.gateway import AzureGateway
 from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.wire.bearer import Believing
+from redrive.protocols.azure.wire.bearer import TrustAll
 from redrive.protocols.azure.wire.errors import AzureError, Detail
 from redrive.protocols.http import Request, Response
 from redrive.testing import VirtualClock
@@ -26,8 +26,8 @@ def request(path: str, method: str = "GET") -> Request:
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
     handshakes = Handshakes(stage.engine, {}, stage.tokens, stage.clock)
-    arm = Arm(clock, Believing(), build_operations(stage.engine, handshakes, lambda _: None), None)
-    entra = Entra(clock, Believing(), None, stage.tokens)
+    arm = Arm(clock, TrustAll(), build_operations(stage.engine, handshakes, lambda _: None), None)
+    entra = Entra(clock, TrustAll(), None, stage.tokens)
     return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])
 
 

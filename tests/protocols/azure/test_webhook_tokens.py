@@ -12,7 +12,7 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, Audience
 from redrive.protocols.azure.handshake import Handshakes
 from redrive.protocols.azure.webhook_tokens import WebhookTokens
-from redrive.protocols.azure.wire.bearer import Verifying
+from redrive.protocols.azure.wire.bearer import BearerVerifier
 from redrive.protocols.azure.wire.errors import AzureError
 from redrive.protocols.http import Request
 from redrive.stores.sqlite.store import SqliteStore
@@ -116,7 +116,7 @@ async def test_this_server_does_not_believe_them_itself(tokens: WebhookTokens, c
     await store.open()
     headers = {"authorization": f"Bearer {await issued(tokens)}"}
     with pytest.raises(AzureError) as refusal:
-        await Verifying(Keyring(store, clock), clock).caller(Request("GET", "/", "", headers, b""))
+        await BearerVerifier(Keyring(store, clock), clock).caller(Request("GET", "/", "", headers, b""))
     await store.close()
     assert refusal.value.status == 401
 

@@ -48,7 +48,7 @@ class Authentication(Protocol):
         """The caller of this request with `Authorization: Bearer …`.
 
         Raises:
-            AzureError: Nobody who is believed.
+            AzureError: The request has no token that is trusted.
         """
         ...
 
@@ -57,8 +57,8 @@ class Authentication(Protocol):
         ...
 
 
-class Believing:
-    """Everybody is believed, with a token or without: for loopback alone."""
+class TrustAll:
+    """Trusts everybody, with a token or without: for loopback alone."""
 
     async def caller(self, request: Request) -> Caller:  # noqa: ARG002 - as Authentication
         """See `Authentication.caller`; refuses nobody."""
@@ -69,14 +69,14 @@ class Believing:
         return True
 
 
-class Verifying:
-    """A token that was issued to a key of the keyring is believed, and nothing else."""
+class BearerVerifier:
+    """Trusts tokens that were issued to a key of the keyring, and nothing else."""
 
     def __init__(self, keyring: Keyring, clock: Clock, refusals: Refusals | None = None) -> None:
         """Look keys up here.
 
         Args:
-            keyring: Whose keys are believed.
+            keyring: The keys that are trusted.
             clock: The one that clients look at: the system's, also where deliveries live on a simulated one.
             refusals: Where those who are not let in are counted.
         """
