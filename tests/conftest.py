@@ -153,6 +153,12 @@ def postgres_database(database_maker: DatabaseMaker) -> Iterator[str]:
 
 
 @pytest.fixture
+def direct_database(postgres_server: PostgresServer, postgres_database: str) -> str:
+    """The URL of that database without any pooler: for what a pooler answers itself, or keeps."""
+    return postgres_server.url(urlsplit(postgres_database).path.removeprefix("/"))
+
+
+@pytest.fixture
 def schema_database(database_maker: DatabaseMaker) -> Iterator[str]:
     """The URL of a database that only this test has, with the tables of a store and nothing in them."""
     with database_maker.database(database_maker.schema) as url:

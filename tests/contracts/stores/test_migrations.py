@@ -284,14 +284,14 @@ async def test_the_oldest_schema_is_brought_up_to_date_where_its_tables_are_dist
 
 
 async def test_a_role_without_rights_to_the_schema_serves_it_and_does_not_upgrade_it(
-    postgres_database: str,
+    direct_database: str,
 ) -> None:
-    home = homes.in_postgres(postgres_database)
+    home = homes.in_postgres(direct_database)
     owner = await home.open()
     await owner.write([Put("queue", "q", {})])
     for statement in SERVING_ROLE:
         await home.query(statement)
-    name = urlsplit(postgres_database)
+    name = urlsplit(direct_database)
     serving = name._replace(netloc=f"redrive_serving@{name.netloc.rpartition('@')[2]}").geturl()
     try:
         store = await homes.in_postgres(serving).open("two")

@@ -72,8 +72,8 @@ async def test_of_hosts_that_are_all_away_each_is_named() -> None:
         await connect("postgresql://redrive@127.0.0.1:1,[::1]:1/none", "test")
 
 
-async def test_a_host_that_turns_a_role_away_is_quoted(postgres_database: str) -> None:
-    url = of_hosts(postgres_database, "127.0.0.1:1", host(postgres_database))
+async def test_a_host_that_turns_a_role_away_is_quoted(direct_database: str) -> None:
+    url = of_hosts(direct_database, "127.0.0.1:1", host(direct_database))
     with pytest.raises(asyncpg.InvalidCatalogNameError, match="no_such"):
         await connect(urlsplit(url)._replace(path="/no_such").geturl(), "test")
 
@@ -113,13 +113,13 @@ async def test_a_server_that_became_a_standby_is_left(
     await store.close()
 
 
-async def test_a_server_that_takes_no_writes_is_said_to_be_one(postgres_database: str) -> None:
-    name = urlsplit(postgres_database).path.removeprefix("/")
-    connection = await asyncpg.connect(postgres_database)
+async def test_a_server_that_takes_no_writes_is_said_to_be_one(direct_database: str) -> None:
+    name = urlsplit(direct_database).path.removeprefix("/")
+    connection = await asyncpg.connect(direct_database)
     await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     await connection.close()
     with pytest.raises(StoreUnavailable, match="takes no writes"):
-        await opened(postgres_database)
+        await opened(direct_database)
 
 
 # ---- poolers -----------------------------------------------------------------------------------------------------
