@@ -157,7 +157,7 @@ class NodeLoad:
         chance: Decides what is done next.
         standard: A standard queue.
         fifo: A FIFO queue.
-        copies: Two queues that are subscribed to one topic.
+        copies: The queues that are subscribed to one topic.
         moved: Where redrive tasks move dead letters to.
         hook: Subscribed to the topic as well, with a schedule of retries.
         working: The task of all callers.

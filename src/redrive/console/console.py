@@ -140,7 +140,7 @@ class Console:
             if answered.cookie is not None:
                 headers["Set-Cookie"] = safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)
             if route.writes:
-                who, did = visit.session.key_id or "anybody", answered.did or _told(answered.location)
+                who, did = visit.session.key_id or "anybody", answered.did or _sentence(answered.location)
                 logger.info("console.did %s by=%s did=%r", request.path, who, did)
             return _moved(answered.location, headers)
         leads_to = None if live_alone else await navigation.place_of(visit)
@@ -274,7 +274,7 @@ def _misdirected(host: str) -> Response:
     return Response(421, told.encode(), "text/plain; charset=utf-8", _NO_STORE)
 
 
-def _told(location: str) -> str:
+def _sentence(location: str) -> str:
     """The sentence that a link has its page tell."""
     return parse_qs(urlsplit(location).query).get("told", [""])[-1]
 

@@ -1,4 +1,4 @@
-"""Sessions: who visits the console, by a cookie that every node believes and that ends with its access key.
+"""Sessions: who visits the console, by a cookie that every node recognises and that ends with its access key.
 
 The cookie is a JSON web token signed with the key's own secret, as bearer tokens are (decision 0010); its audience tells
 them apart, so that neither passes for the other. The server keeps nothing of a session.

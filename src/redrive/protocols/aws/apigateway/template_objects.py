@@ -18,7 +18,6 @@ from redrive.protocols.aws.apigateway.json_paths import looked_up
 from redrive.protocols.aws.apigateway.velocity.budget import Budget, TemplateFailed
 from redrive.protocols.aws.apigateway.velocity.values import HostObject, text_of
 
-_CHARS_PER_STEP: Final = 64
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
 _PLACES: Final = ("path", "querystring", "header")
 
@@ -58,7 +57,7 @@ class InputObject(HostObject):
 
     def _read(self, budget: Budget) -> Any:
         if not self._is_read:
-            budget.spend(len(self.body) // _CHARS_PER_STEP)
+            budget.text(self.body)
             try:
                 self._document = orjson.loads(self.body)
             except orjson.JSONDecodeError:
@@ -93,8 +92,7 @@ class UtilObject(HostObject):
         method = _UTIL.get(name)
         if method is None or not arguments:
             return None
-        text = text_of(budget, arguments[0])
-        budget.spend(len(text) // _CHARS_PER_STEP)
+        text = budget.text(text_of(budget, arguments[0]))
         made = method(text)
         return budget.text(made) if isinstance(made, str) else made
 

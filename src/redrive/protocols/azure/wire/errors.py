@@ -57,7 +57,7 @@ def invalid(message: str, code: str = "InvalidRequest") -> AzureError:
 
 
 def unauthorized(message: str) -> AzureError:
-    """Nobody who is believed: 401."""
+    """The request has no credentials that are trusted: 401."""
     challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
     return AzureError(HTTPStatus.UNAUTHORIZED, "AuthenticationFailed", message, headers=challenge)
 

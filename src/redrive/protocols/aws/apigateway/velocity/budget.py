@@ -38,7 +38,7 @@ class Budget:
             raise TooCostly("The template takes too many steps")
 
     def text(self, made: str) -> str:
-        """A text that was made, paid for."""
+        """A text that was made or is gone through, paid for."""
         if len(made) >= _CHARS_PER_STEP:
             self.spend(len(made) // _CHARS_PER_STEP)
         return made
