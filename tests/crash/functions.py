@@ -241,9 +241,8 @@ class FunctionRounds:
     def _check_events(self, load: _Load, calls: dict[str, list[int]]) -> None:
         """Each accepted event has one record, and was called as often as that says, but for the crash."""
         records = {}
-        for record in map(
-            orjson.loads, set(self._bodies("records"))
-        ):  # a record may come twice, an event ends once
+        # A record may come twice, an event ends once.
+        for record in map(orjson.loads, set(self._bodies("records"))):
             name = record["requestPayload"]["name"]
             if name in records:
                 raise Violated(f"{name} ended twice: {record}, {records[name]}")

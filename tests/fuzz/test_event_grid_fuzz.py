@@ -37,9 +37,8 @@ def assert_error(one: Asked, response: Response) -> None:
     if one.method == "HEAD":
         return  # the front sends the head alone
     said = orjson.loads(response.body)
-    if one.route == "token" and isinstance(
-        said["error"], str
-    ):  # https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+    # https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+    if one.route == "token" and isinstance(said["error"], str):
         assert isinstance(said["error_description"], str)
         return
     assert isinstance(said["error"]["code"], str), said

@@ -64,9 +64,8 @@ def refused(code: str, message: str | None = None, status: int = 400) -> Iterato
     error, answered = response["Error"], response["ResponseMetadata"]["HTTPStatusCode"]
     assert (error["Code"], answered) == (code, status), error
     shape = SHAPES.get(code, code.removeprefix(_PREFIX))
-    if (
-        "QueryErrorCode" in error and code not in _OF_OTHER_SERVICES
-    ):  # over JSON it stands beside the query code
+    # Over JSON it stands beside the query code.
+    if "QueryErrorCode" in error and code not in _OF_OTHER_SERVICES:
         assert error["QueryErrorCode"] == shape
     found.update(error)
     if message is not None:

@@ -47,9 +47,8 @@ class CustomResource(ResourceType):
         try:
             await self._request(ask, wanted, "Delete", {"PhysicalResourceId": wanted.physical_id})
         except AwsError as error:
-            if (
-                error.code != "ResourceNotFoundException"
-            ):  # a function that is gone makes nothing that could stay
+            # A function that is gone makes nothing that could stay.
+            if error.code != "ResourceNotFoundException":
                 raise
 
     @override
