@@ -15,6 +15,17 @@ from tests.engine.samples import named
 QUEUE = Queue(7, named("orders"))
 
 
+class LeapingClock:
+    """A clock that can be set to another time; what waits for it waits by the loop's."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self.leapt_ms = 0
+
+    def now(self) -> int:
+        return self._clock.now() + self.leapt_ms
+
+
 class CountingStore:
     """A store that has so many messages of a queue, and takes so long to count them all."""
 
@@ -33,7 +44,7 @@ class CountingStore:
         if self.away:
             raise StoreUnavailable("away")
         counts = Counts(self.available, 0, 0)
-        await self._clock.sleep_until(now + self.takes_ms)
+        await self._clock.sleep_until(self._clock.now() + self.takes_ms)
         return counts
 
 
@@ -118,6 +129,60 @@ async def test_a_purge_ends_what_was_known(
     await counts.of(QUEUE)
     store.available = 12
     assert await available(counts, replace(QUEUE, purged_at=clock.now())) == 12
+
+
+async def test_a_count_of_a_queue_that_was_half_emptied_is_forgotten_with_the_purge(
+    counts: QueueCounts, store: CountingStore, clock: VirtualClock
+) -> None:
+    store.available, store.takes_ms = 400_000, 50
+    await counts.of(QUEUE)
+    await clock.sleep_until(clock.now() + 50 * KEPT_PER_MS)
+    await counts.of(QUEUE)  # has it counted again
+    await clock.sleep_until(clock.now() + 10)
+    counts.forget(QUEUE)
+    store.available = 0
+    assert await available(counts) == 0
+    await clock.sleep_until(clock.now() + 100)
+    assert await available(counts) == 0
+
+
+async def test_callers_who_wait_for_a_count_that_is_forgotten_are_answered(
+    counts: QueueCounts, store: CountingStore, clock: VirtualClock
+) -> None:
+    store.available, store.takes_ms = 1_000_000, 50
+    waiting = asyncio.create_task(available(counts))
+    await clock.sleep_until(clock.now() + 10)
+    counts.forget(QUEUE)
+    store.available = 20_000
+    assert await available(counts) == 20_000
+    assert await waiting == 1_000_000
+    assert await available(counts) == 20_000
+
+
+async def test_a_count_during_which_the_clock_is_set_back_is_not_remembered(
+    store: CountingStore, clock: VirtualClock
+) -> None:
+    leaping = LeapingClock(clock)
+    counts = QueueCounts(store, leaping)  # type: ignore[arg-type]  # they have the verbs that are called
+    store.available, store.takes_ms = 1_000_000, 50
+    counting = asyncio.create_task(available(counts))
+    await clock.sleep_until(clock.now() + 10)
+    leaping.leapt_ms = -60_000
+    await counting
+    store.available = 20_000
+    assert await available(counts) == 20_000
+
+
+async def test_a_clock_that_is_set_back_brings_no_old_count(
+    store: CountingStore, clock: VirtualClock
+) -> None:
+    leaping = LeapingClock(clock)
+    counts = QueueCounts(store, leaping)  # type: ignore[arg-type]  # they have the verbs that are called
+    store.available, store.takes_ms = 1_000_000, 50
+    await counts.of(QUEUE)
+    leaping.leapt_ms, store.takes_ms = -3_600_000, 0
+    store.available = 20_000
+    assert await available(counts) == 20_000
 
 
 async def test_calls_that_come_together_have_a_queue_counted_once(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.ports import Swept
+from redrive.engine.ports import Counts, Swept
 from redrive.engine.sweep import QUEUES_PER_TURN, ROWS_PER_SWEEP
 from redrive.model.errors import Refused
 from redrive.model.message import Publication
@@ -97,6 +97,30 @@ async def test_a_purge_takes_what_is_there_claimed_or_not_and_nothing_later(
     assert noted.purged_at == clock.now()
     await send(engine, queue, "c")
     assert await bodies(engine, queue) == ["c"]
+
+
+async def test_no_count_from_amid_a_purge_is_given_after_it(
+    engine: Engine, store: HeldStore, clock: VirtualClock, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [400_000]
+
+    async def slow_count(queue_id: int, now: int, at_most: int | None = None) -> Counts:
+        seen = left[0]
+        if at_most is None:
+            await clock.sleep_until(now + 50)
+        return Counts(seen, 0, 0)
+
+    monkeypatch.setattr(store, "count", slow_count, raising=False)
+    held = store.hold("purge")
+    purging = asyncio.create_task(engine.messages.purge(queue))
+    await held.reached
+    noted = await engine.resources.queues.get(queue.name)
+    assert noted is not None
+    assert (await engine.messages.count(noted)).available == 400_000
+    left[0] = 0
+    held.let_go()
+    await purging
+    assert (await engine.messages.count(noted)).available == 0
 
 
 async def test_a_purge_without_a_minimum_interval_is_never_refused(

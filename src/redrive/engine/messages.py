@@ -111,4 +111,6 @@ class Messages:
             Refused: It was emptied less than `rest_ms` ago.
         """
         await self._queues.note_purge(queue, rest_ms)
-        return await self._sweeper.purge(queue.id)
+        number = await self._sweeper.purge(queue.id)
+        self._counts.forget(queue)  # of a moment at which some of it was removed
+        return number

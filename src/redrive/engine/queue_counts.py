@@ -21,9 +21,10 @@ _Asked = tuple[
 
 
 class _Known(NamedTuple):
-    """A count, and the moment (ms) to which it stands; so long after that it is given to those who have it renewed."""
+    """A count, when it began (ms), and the moment to which it stands; a while longer for those who have it renewed."""
 
     counts: Counts
+    began: int
     until: int
 
 
@@ -46,7 +47,7 @@ class QueueCounts:
         asked = queue.id, queue.purged_at
         now = self._clock.now()
         known = self._known.get(asked)
-        if known is not None and now < known.until + KEPT_MS_MAX:
+        if known is not None and known.began <= now < known.until + KEPT_MS_MAX:
             if now >= known.until:
                 self._count(asked)
             return known.counts
@@ -54,6 +55,12 @@ class QueueCounts:
         if sum(counts) < COUNTED_AT_ONCE:  # a kind that was not counted to its end would be as many alone
             return counts
         return await asyncio.shield(self._count(asked))
+
+    def forget(self, queue: Queue) -> None:
+        """Remember no count of a queue that was begun before now, as after a purge."""
+        for remembered in (self._known, self._counting):
+            for asked in [asked for asked in remembered if asked[0] == queue.id]:
+                del remembered[asked]
 
     def _count(self, asked: _Asked) -> "asyncio.Task[Counts]":
         """Have a queue counted, once for all who ask meanwhile."""
@@ -64,7 +71,8 @@ class QueueCounts:
         return task
 
     def _ended(self, asked: _Asked, task: "asyncio.Task[Counts]") -> None:
-        del self._counting[asked]
+        if self._counting.get(asked) is task:
+            del self._counting[asked]
         if not task.cancelled():
             task.exception()  # whoever waits is told; nobody may, and then the next who asks has it counted again
 
@@ -72,9 +80,13 @@ class QueueCounts:
         began = self._clock.now()
         counts = await self._store.count(asked[0], began)
         now = self._clock.now()
+        if self._counting.get(asked) is not asyncio.current_task():
+            return counts  # it was forgotten meanwhile
         kept_ms = min(KEPT_MS_MAX, (now - began) * KEPT_PER_MS)
-        self._known = {key: known for key, known in self._known.items() if now < known.until + KEPT_MS_MAX}
+        self._known = {
+            key: known for key, known in self._known.items() if known.began <= now < known.until + KEPT_MS_MAX
+        }
         self._known.pop(asked, None)
-        if kept_ms:
-            self._known[asked] = _Known(counts, now + kept_ms)
+        if kept_ms > 0:  # else counting took no time, or the clock was set back meanwhile
+            self._known[asked] = _Known(counts, began, now + kept_ms)
         return counts
