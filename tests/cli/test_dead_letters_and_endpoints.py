@@ -364,6 +364,18 @@ def test_a_redrive_may_be_waited_for(sns: Sns, redrive: Command) -> None:
     assert (task["state"], task["moved"], task["to"]) == ("completed", 3, other.name)
 
 
+def test_letters_of_no_known_origin_are_named_in_the_plan_and_counted_as_left(
+    sns: Sns, redrive: Command
+) -> None:
+    _, dead = sns.sqs.with_dead_letters(1)
+    dead.send("sent here by hand")
+    assert "1 of them stay unless --to names a queue" in redrive("dlq", "plan", dead.name)
+    said = redrive("dlq", "redrive", dead.name, "--wait").splitlines()
+    assert said[1] == "completed: 0 of 1 moved, 1 left"
+    assert "0 of 1 moved, 1 left  back" in redrive("dlq", "tasks", dead.name)
+    assert dead.bodies() == ["sent here by hand"]
+
+
 def test_a_task_that_is_cancelled_moves_no_more(sns: Sns, redrive: Command, server: Server) -> None:
     _, dead = sns.sqs.with_dead_letters(1)
     other = sns.sqs.queue()

@@ -121,6 +121,20 @@ async def test_a_redrive_is_planned_started_and_watched() -> None:
         assert "cancelled" in text(await visitor.get(task))
 
 
+async def test_a_redrive_of_all_says_how_many_it_left() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world, _ = await filled(visitor)
+        by_hand = Message(world.engine.runtime.message_id(), "sent here by hand")
+        await world.engine.messages.send(world.dead, [by_hand])
+        number = (await world.engine.operations.plan_redrive(world.dead)).number
+        form = {"what": "all", "cause": "all", "number": number, "last_seq": 10**6, "pace": "fast"}
+        started = await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)
+        await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
+        page = text(await visitor.get(started.headers["Location"]))
+        assert "completed" in page
+        assert "1 was left: its origin is not known or gone" in page
+
+
 async def test_picked_messages_go_back_aside_and_home_again() -> None:
     async with visiting() as visitor:
         _, seqs = await filled(visitor)

@@ -122,7 +122,7 @@ async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
             if task["state"] not in ("waiting", "running", "cancelling"):
                 break
             await clock.sleep_until(clock.now() + _LOOK_AGAIN_MS)
-    print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_why(task)}")
+    print(f"{task['state']}: {task['moved']} of {task['to_move']} moved{_left(task)}{_why(task)}")
     return 0 if task["state"] == "completed" else 1
 
 
@@ -177,7 +177,7 @@ def _tasks(client: Client, parsed: argparse.Namespace) -> int:
         rate = "  carefully" if task["pace"] == "careful" else rate
         print(
             f"{task['task']}  {moment(task['started_at'])}  {task['state']:10}"
-            f" {task['moved']:>8} of {task['to_move']} moved  {target}{rate}{_why(task)}"
+            f" {task['moved']:>8} of {task['to_move']} moved{_left(task)}  {target}{rate}{_why(task)}"
         )
     return 0
 
@@ -188,6 +188,12 @@ def _change(client: Client, parsed: argparse.Namespace) -> int:
     does = {"cancel": "stops", "pause": "pauses", "resume": "goes on"}[parsed.verb]
     print(f"task {task['task']} {does}; {task['moved']} of {task['to_move']} moved so far")
     return 0
+
+
+def _left(task: Entry) -> str:
+    """The number that a task which ended well did not move: in flight by then, expired, or of no origin that stands."""
+    left = task["to_move"] - task["moved"]
+    return f", {left} left" if task["state"] == "completed" and left > 0 else ""
 
 
 def _why(task: Entry) -> str:
