@@ -12,9 +12,10 @@ from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.homes import Home
 
-# A pooler keeps the sessions that a store has left, and a database's setting is for new ones.
+# A pooler keeps the sessions that a store has left, and a database's setting is for new ones. It must have heard of their
+# end (30 s at most) before it gives one to the next client.
 END_OTHERS = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
 

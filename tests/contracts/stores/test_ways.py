@@ -161,7 +161,7 @@ async def test_a_standby_behind_a_pooler_is_found_to_be_promoted(
         await opened(url)
     await administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     await administrator.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     await administrator.close()
