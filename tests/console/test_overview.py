@@ -7,6 +7,7 @@ from pathlib import Path
 from redrive.app import assembled
 from redrive.console.rates import MINUTES
 from redrive.engine.operations import PLACES_MAX
+from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -157,3 +158,21 @@ async def test_overview_tells_its_node_and_its_store(tmp_path: Path) -> None:
 def node_line(page: str) -> str:
     (told,) = re.findall(r"Node <span class=\"mono\">.*</p>", page)
     return str(told)
+
+
+async def test_a_queue_from_which_nobody_receives_is_told_of_after_ten_minutes() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        engine = world.engine
+        for queue in (world.orders, world.dead):
+            await engine.messages.send(queue, [Message(engine.runtime.message_id(), "7001")])
+        told = "nobody has received from it for 10 minutes"
+        await advance(visitor, 9 * MINUTE_MS)
+        assert told not in await overview(visitor)
+        await advance(visitor, 2 * MINUTE_MS)
+        page = await overview(visitor)
+        assert page.count(told) == 1  # a dead-letter queue waits for a person, and is told of as such
+        assert 'aria-label="Look at the queue orders"' in page
+        await engine.messages.receive(world.orders, 1, lease_ms=0, wait_ms=0)
+        await advance(visitor, MINUTE_MS)
+        assert told not in await overview(visitor)

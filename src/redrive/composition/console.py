@@ -55,6 +55,7 @@ def extension(core: Core, services: Mapping[str, Facade], store_bytes: Callable[
         hands=hands,
         nodes=nodes,
         store_bytes=store_bytes,
+        queue_levels=lambda: core.telemetry.queue_levels,
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
     console = Console(core.engine, sessions, installation, options)

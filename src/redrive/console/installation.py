@@ -1,6 +1,6 @@
 """The installation around the engine, as pages reach it: services, telemetry, access keys, and the settings in effect."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
@@ -10,6 +10,7 @@ from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.telemetry.levels import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class Installation:
         containers: The blob containers in this server's own store.
         nodes: This node and the others, with the settings in effect as they may be shown.
         store_bytes: The size of the store's file now; None: it has none of its own here.
+        queue_levels: How full queues were when this node looked at them last.
         commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
     """
 
@@ -38,4 +40,5 @@ class Installation:
     hands: ClockHands | None
     nodes: Nodes
     store_bytes: Callable[[], int | None]
+    queue_levels: Callable[[], Sequence[Level]]
     commit_seconds: Callable[[], float | None]

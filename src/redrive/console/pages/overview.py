@@ -1,5 +1,6 @@
 """Overview: is anything wrong, and where to look."""
 
+from collections.abc import Collection, Sequence
 from math import inf
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -7,8 +8,9 @@ from urllib.parse import urlencode
 from redrive.access.keys import is_account
 from redrive.console.navigation import read_place
 from redrive.console.rates import MINUTES, rates
+from redrive.console.unattended import WAITED_MINUTES, unattended
 from redrive.console.visit import Page, Redirect, Unusable, Visit
-from redrive.engine.operations import PLACES_MAX
+from redrive.engine.operations import PLACES_MAX, DeadLetterQueue
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask
 
@@ -20,7 +22,12 @@ async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await places_seen(visit)
     shown = seen.places
-    needs = [*await _dead(visit, shown), *await _resting(visit, shown)]
+    dead = await visit.engine.operations.dead_letter_queues_of(shown, COUNTED_MAX)
+    needs = [
+        *_dead(visit, dead),
+        *await _resting(visit, shown),
+        *await _unattended(visit, shown, {each.queue.name for each in dead}),
+    ]
     tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
     tasks = [task for task in tasks if visit.session.sees(task["account"])]
     values = {
@@ -118,10 +125,9 @@ def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
     }
 
 
-async def _dead(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
+def _dead(visit: Visit, queues: Sequence[DeadLetterQueue]) -> list[dict[str, Any]]:
     """The dead-letter queues that are not empty, the fullest first."""
-    found = await visit.engine.operations.dead_letter_queues_of(places, COUNTED_MAX)
-    found = sorted((queue for queue in found if queue.letters), key=lambda queue: -queue.letters)
+    found = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
     return [
         {
             "kind": "dead",
@@ -156,6 +162,26 @@ async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, A
             }
         )
     return found
+
+
+async def _unattended(
+    visit: Visit, places: list[ResourceName], dead_letter_queues: Collection[ResourceName]
+) -> list[dict[str, Any]]:
+    """The queues from which nobody receives, the longest waiting first."""
+    levels, telemetry = visit.installation.queue_levels(), visit.installation.telemetry
+    found = await unattended(levels, telemetry, places, dead_letter_queues, visit.now)
+    return [
+        {
+            "kind": "unattended",
+            "number": level.counts.available,
+            "age_ms": level.age_seconds * 1000,
+            "minutes": WAITED_MINUTES,
+            "name": level.name.name,
+            "link": visit.link_in(level.name, "queues", level.name.name),
+            "place": f"{level.name.account} · {level.name.region}",
+        }
+        for level in found
+    ]
 
 
 def _task(visit: Visit, task: MoveTask) -> dict[str, Any]:
