@@ -45,4 +45,4 @@ def _told(number: int, story: Story, stage: Stage) -> Iterator[Figure]:
     try:
         yield from story(stage)
     except TimeoutException:
-        yield Figure(f"{number}: broke off", 1, "", stage.screen.text(), exactly(0))
+        yield Figure(f"{number}: broke off", 1, "", stage.screen.url, exactly(0))
