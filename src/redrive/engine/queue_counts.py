@@ -15,9 +15,8 @@ KEPT_MS_MAX: Final = 10_000
 # A count stands for so many times as long as it took: at most a hundredth of a thread goes into counting one queue.
 KEPT_PER_MS: Final = 100
 
-_Asked = tuple[
-    int, int
-]  # a queue's number, and when it was emptied last: what was counted before does not stand
+# A queue's number, and when it was emptied last: what was counted before does not stand.
+_Asked = tuple[int, int]
 
 
 class _Known(NamedTuple):
