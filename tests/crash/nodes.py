@@ -97,6 +97,20 @@ class NodeRounds:
                 node.kill()
         await self._backing.close()
 
+    async def once(self, seed: int) -> tuple[list[NodeRound], NodeLoad]:
+        """One round, for which everything is started and after which everything is ended: it, and its load.
+
+        Raises:
+            Violated: A promise was broken.
+        """
+        rounds: list[NodeRound] = []
+        try:
+            await self.open()
+            load = await self.run([seed], rounds.append)
+        finally:
+            await self.close()
+        return rounds, load
+
     async def run(self, seeds: Sequence[int], told: Callable[[NodeRound], None]) -> NodeLoad:
         """Rounds under one load, at whose end everything is accounted for.
 

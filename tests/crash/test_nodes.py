@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.nodes import NodeRound, NodeRounds
+from tests.crash.nodes import NodeRounds
 from tests.crash.pair import PairBacking, run_directory
 from tests.services.postgres import end_run
 from tests.services.postgres_pair import PostgresPair
@@ -17,12 +17,6 @@ def pair() -> Iterator[PostgresPair]:
 
 async def test_a_promoted_standby_has_everything_that_was_acknowledged(pair: PostgresPair) -> None:
     """`python -m tests.crash nodes` loses nodes and lines besides, in as many rounds as one likes."""
-    cluster = NodeRounds(PairBacking(pair), nodes=2, only=["primary"])
-    rounds: list[NodeRound] = []
-    try:
-        await cluster.open()
-        load = await cluster.run([1], rounds.append)
-    finally:
-        await cluster.close()
+    rounds, load = await NodeRounds(PairBacking(pair), nodes=2, only=["primary"]).once(1)
     assert [done.lost for done in rounds] == ["primary"]
     assert load.published

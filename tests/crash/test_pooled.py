@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.nodes import NodeRound, NodeRounds
+from tests.crash.nodes import NodeRounds
 from tests.crash.pooled import PooledBacking
 from tests.services.postgres import end_run, new_run_directory
 
@@ -17,12 +17,6 @@ def run() -> Iterator[Path]:
 
 async def test_nodes_outlive_their_pooler(run: Path) -> None:
     """`python -m tests.crash pooled` loses nodes and the database besides, in as many rounds as one likes."""
-    cluster = NodeRounds(PooledBacking(run), nodes=2, only=["pooler"])
-    rounds: list[NodeRound] = []
-    try:
-        await cluster.open()
-        load = await cluster.run([1], rounds.append)
-    finally:
-        await cluster.close()
+    rounds, load = await NodeRounds(PooledBacking(run), nodes=2, only=["pooler"]).once(1)
     assert [done.lost for done in rounds] == ["pooler"]
     assert load.published
