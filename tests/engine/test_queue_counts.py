@@ -54,8 +54,13 @@ async def store(clock: VirtualClock) -> CountingStore:
 
 
 @pytest.fixture
-async def counts(store: CountingStore, clock: VirtualClock) -> QueueCounts:
-    return QueueCounts(store, clock)  # type: ignore[arg-type]  # it has the verb that is called
+async def leaping(clock: VirtualClock) -> LeapingClock:
+    return LeapingClock(clock)
+
+
+@pytest.fixture
+async def counts(store: CountingStore, leaping: LeapingClock) -> QueueCounts:
+    return QueueCounts(store, leaping)  # type: ignore[arg-type]  # they have the verbs that are called
 
 
 async def available(counts: QueueCounts, queue: Queue = QUEUE) -> int:
@@ -160,10 +165,8 @@ async def test_callers_who_wait_for_a_count_that_is_forgotten_are_answered(
 
 
 async def test_a_count_during_which_the_clock_is_set_back_is_not_remembered(
-    store: CountingStore, clock: VirtualClock
+    counts: QueueCounts, store: CountingStore, leaping: LeapingClock, clock: VirtualClock
 ) -> None:
-    leaping = LeapingClock(clock)
-    counts = QueueCounts(store, leaping)  # type: ignore[arg-type]  # they have the verbs that are called
     store.available, store.takes_ms = 1_000_000, 50
     counting = asyncio.create_task(available(counts))
     await clock.sleep_until(clock.now() + 10)
@@ -174,10 +177,8 @@ async def test_a_count_during_which_the_clock_is_set_back_is_not_remembered(
 
 
 async def test_a_clock_that_is_set_back_brings_no_old_count(
-    store: CountingStore, clock: VirtualClock
+    counts: QueueCounts, store: CountingStore, leaping: LeapingClock
 ) -> None:
-    leaping = LeapingClock(clock)
-    counts = QueueCounts(store, leaping)  # type: ignore[arg-type]  # they have the verbs that are called
     store.available, store.takes_ms = 1_000_000, 50
     await counts.of(QUEUE)
     leaping.leapt_ms, store.takes_ms = -3_600_000, 0
