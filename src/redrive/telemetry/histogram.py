@@ -45,12 +45,9 @@ class Histogram:
 
     def median_bound(self) -> float | None:
         """The least bound that half of the values are no greater than; None: there are no values."""
-        half, total = sum(self._counts) / 2, 0
-        for bound, count in zip((*self._bounds, float("inf")), self._counts, strict=True):
-            total += count
-            if half and total >= half:
-                return bound
-        return None
+        buckets, _ = self.read()
+        number = buckets[-1][1]
+        return next((bound for bound, count in buckets if number and 2 * count >= number), None)
 
     def read(self) -> Reading:
         """The counts so far."""
