@@ -83,7 +83,8 @@ class Redriver:
         self._documents = resources.documents
         self._queues = resources.queues
         self._targets = RedriveTargets(resources)
-        self.plan = RedrivePlanner(store, runtime.clock, self._targets).plan
+        self._planner = RedrivePlanner(store, runtime.clock, self._targets)
+        self.plan = self._planner.plan
         self._canary = Canary(store, runtime.clock)
         self._notifier = notifier
         self._measure = counters
@@ -108,7 +109,7 @@ class Redriver:
             TaskActive: A task for this source is running, or paused.
         """
         now = self._runtime.clock.now()
-        plan = await self.plan(source, wish.choice)
+        plan = await self._planner.count(source, wish.choice)
         task = MoveTask(
             id=self._runtime.message_id().hex(),
             source=source.name,

@@ -39,11 +39,18 @@ class RedrivePlanner:
 
     async def plan(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
         """The messages that a task would move if it were started now, which does nothing."""
+        plan = await self.count(source, choice)
+        if choice is not None:
+            return plan
+        staying = plan.number + plan.in_flight - await self._number_with_origin(source)
+        return plan._replace(without_origin=max(0, staying))
+
+    async def count(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
+        """The same for a task that is started, without a look at where each came from."""
         last_seq = await self._store.last_seq()
         counts = await self._store.count(source.id, self._clock.now(), COUNTED_MAX)
         if choice is None:
-            staying = counts.available + counts.claimed - await self._number_with_origin(source)
-            return RedrivePlan(counts.available, counts.claimed, last_seq, max(0, staying))
+            return RedrivePlan(counts.available, counts.claimed, last_seq)
         cause = FailureKey(choice.origin, choice.failure)
         groups = await self._store.failures(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
         number = sum(group.number for group in groups)
