@@ -18,9 +18,8 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.patterns import Lookup, Shape, compile_patterns
 
 Test = Callable[[str, Lookup], bool]
-Builder = Callable[
-    [Sequence[str], bool], Test
-]  # from the policy's values, and whether they may hold variables
+# From the policy's values, and whether they may hold variables.
+Builder = Callable[[Sequence[str], bool], Test]
 
 _Value = TypeVar("_Value")
 _Ordered = TypeVar("_Ordered", Decimal, float)

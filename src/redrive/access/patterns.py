@@ -15,9 +15,8 @@ from typing import Final
 from redrive.access.errors import PolicyInvalid
 
 Values = str | tuple[str, ...]
-Lookup = Callable[
-    [str], Values | None
-]  # from a condition key's name in lower case to what the request has there
+# From a condition key's name in lower case to what the request has there.
+Lookup = Callable[[str], Values | None]
 
 _ARN_COLONS: Final = 5  # arn:partition:service:region:account:resource
 _VARIABLE: Final = r"\$\{(?P<variable>[^{}]*)\}"

@@ -22,9 +22,8 @@ _TAG_CHARS: Final = 32  # of hexadecimal: 128 bits
 
 _HYPHEN: Final = "."  # in the place of a hyphen that would come first
 _IN_URLS: Final = bytes.maketrans(b"+/", b"-_")
-_FROM_URLS: Final = bytes.maketrans(
-    b"-_+/", b"+/**"
-)  # a star is no letter of base64, so that no other spelling is read
+# A star is no letter of base64, so that no other spelling is read.
+_FROM_URLS: Final = bytes.maketrans(b"-_+/", b"+/**")
 
 
 class InstallationSecret:

@@ -22,9 +22,8 @@ from redrive.model.errors import Conflict
 _KIND: Final = "sns_signing_pair"  # stores have it under this name from when notifications alone were signed
 _KEY: Final = "signer"
 _KEY_BITS: Final = 2048
-_VALID: Final = timedelta(
-    days=3650
-)  # nothing renews it, and subscribers that look at it look at the key alone
+# Nothing renews it, and subscribers that look at it look at the key alone.
+_VALID: Final = timedelta(days=3650)
 _BACKDATED: Final = timedelta(days=1)  # the clocks of a team's machines differ
 
 

@@ -46,11 +46,8 @@ class TrafficByPlace:
         if not any(traffic):
             return
         name = tallies.name
-        place = (
-            name.account,
-            name.region.partition(":")[0],
-            minute,
-        )  # a private topic's region has more behind a colon
+        # A private topic's region has more behind a colon.
+        place = (name.account, name.region.partition(":")[0], minute)
         known = self._counted.get(place)
         self._counted[place] = (
             traffic if known is None else Traffic(*map(sum, zip(known, traffic, strict=True)))

@@ -136,9 +136,8 @@ class DeadLetterSources:
         before = self._directory.changes
         of_each = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
         # In the order of keys, which the next ones are looked for by: `rg-a/` comes before `rg/`.
-        places = sorted({place for found in of_each for place in found}, key=lambda place: place.key)[
-            :PLACES_MAX
-        ]
+        different = {place for found in of_each for place in found}
+        places = sorted(different, key=lambda place: place.key)[:PLACES_MAX]
         if self._directory.changes == before:
             if len(self._places) >= ACCOUNTS_MAX:
                 self._places.clear()

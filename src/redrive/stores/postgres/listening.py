@@ -32,14 +32,8 @@ _NOTIFY: Final = "SELECT pg_notify($1, news) FROM unnest($2::text[]) AS news"
 # Between two sendings: costs a long poll on another node 5 ms, and a busy node 200 statements a second.
 GAP_MS: Final = 5
 PING_MS: Final = 10_000  # a connection that says nothing may be dead without anybody having been told
-BACKOFF_MS: Final = (
-    100,
-    200,
-    500,
-    1000,
-    2000,
-    5000,
-)  # before each attempt to connect again; the last for all others
+# Before each attempt to connect again; the last for all others.
+BACKOFF_MS: Final = (100, 200, 500, 1000, 2000, 5000)
 
 _NOTICE_BYTES_MAX: Final = 7999  # PostgreSQL's own limit
 _QUEUES_PER_NOTICE: Final = 300  # a queue's number has at most 20 bytes

@@ -24,12 +24,8 @@ from redrive.protocols.azure.arm.subscribers import Subscribers
 from redrive.protocols.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.protocols.azure.handshake import QUESTION, Handshakes
 
-KINDS: Final[Sequence[DocumentKind[Any]]] = (
-    GROUP,
-    STORAGE_ACCOUNT,
-    SYSTEM_TOPIC,
-    QUESTION,
-)  # of documents that a reset removes
+# Of documents that a reset removes.
+KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPIC, QUESTION)
 
 
 def build_operations(

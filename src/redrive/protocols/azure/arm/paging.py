@@ -13,9 +13,8 @@ from redrive.protocols.azure.wire.errors import AzureError, invalid
 from redrive.protocols.http import Response
 
 T = TypeVar("T")
-Fetch = Callable[
-    [str, int], Awaitable[Sequence[T]]
-]  # values behind a key, so many at most, in the keys' order
+# Values behind a key, so many at most, in the keys' order.
+Fetch = Callable[[str, int], Awaitable[Sequence[T]]]
 
 TOP_DEFAULT: Final = 20
 TOP_MAX: Final = 100
