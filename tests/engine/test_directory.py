@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.configuration.directory import Directory, DocumentKind, Draft
 from redrive.engine.ports import Creation, NewDelivery, Removal, Remove
-from redrive.model.errors import Conflict, NotFound, StoreUnavailable
+from redrive.model.errors import AlreadyExists, Conflict, NotFound, StoreUnavailable
 from tests.engine.held_store import HeldStore
 
 QUEUE_RECORD: DocumentKind[int] = DocumentKind(
@@ -289,7 +289,7 @@ async def test_a_draft_that_creates_an_unread_document_conflicts_if_it_exists(mi
     assert (tries, await mine.get(QUEUE_RECORD, "a")) == (1, 1)
 
 
-async def test_a_decision_to_change_nothing_asks_the_store_for_nothing(
+async def test_a_decision_to_change_nothing_asks_the_store_whether_what_it_remembered_stands(
     mine: Directory, store: HeldStore
 ) -> None:
     await mine.create(QUEUE_RECORD, "a", 1)
@@ -300,6 +300,59 @@ async def test_a_decision_to_change_nothing_asks_the_store_for_nothing(
 
     before = len(store.calls)
     assert await mine.transact(decide) == 1
+    assert store.calls[before:] == ["get", "get_each"]
+
+
+async def test_a_decision_to_change_nothing_reads_once_what_is_not_remembered(
+    mine: Directory, other: Directory, store: HeldStore
+) -> None:
+    await other.create(QUEUE_RECORD, "a", 1)
+    before = len(store.calls)
+    assert await mine.transact(lambda draft: draft.get(QUEUE_RECORD, "a")) == 1
+    assert store.calls[before:] == ["get"]
+
+
+async def test_a_change_not_heard_of_is_seen_by_a_decision_to_change_nothing(
+    mine: Directory, other: Directory
+) -> None:
+    await mine.create(QUEUE_RECORD, "a", 1)
+    await other.update(QUEUE_RECORD, "a", lambda _: 2)
+    assert (await mine.get(QUEUE_RECORD, "a"), mine.known(QUEUE_RECORD, "a")) == (1, 1)
+    assert await mine.update(QUEUE_RECORD, "a", lambda number: number) == 2
+    await other.remove(QUEUE_RECORD, "a")
+    with pytest.raises(NotFound):
+        await mine.update(QUEUE_RECORD, "a", lambda number: number)
+
+
+async def test_a_refusal_for_what_another_node_has_removed_is_made_again(
+    mine: Directory, other: Directory
+) -> None:
+    async def made_once(draft: Draft) -> None:
+        if await draft.get(QUEUE_RECORD, "a") is not None:
+            raise AlreadyExists("a")
+        draft.put(QUEUE_RECORD, "a", 2)
+
+    await mine.create(QUEUE_RECORD, "a", 1)
+    with pytest.raises(AlreadyExists):
+        await mine.transact(made_once)
+    await other.remove(QUEUE_RECORD, "a")
+    await mine.transact(made_once)
+    assert await other.get(QUEUE_RECORD, "a") == 2
+
+
+async def test_a_store_that_is_away_is_not_asked_again_for_a_decision(
+    mine: Directory, store: HeldStore
+) -> None:
+    await mine.create(QUEUE_RECORD, "a", 1)
+
+    async def decide(draft: Draft) -> int | None:
+        await draft.get(QUEUE_RECORD, "a")
+        return await draft.get(QUEUE_RECORD, "b")
+
+    store.away = True
+    before = len(store.calls)
+    with pytest.raises(StoreUnavailable):
+        await mine.transact(decide)
     assert store.calls[before:] == ["get"]
 
 

@@ -33,6 +33,18 @@ async def test_a_name_is_taken_once(engine: Engine, nodes: Callable[[str], Engin
     assert await documents(engine, QUEUE_RECORD.name) == 1
 
 
+async def test_a_name_is_free_again_on_a_node_that_has_not_heard_of_the_deletion(
+    engine: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    deaf, queue = nodes("two"), await make_queue(engine, "q")
+    assert await deaf.resources.queues.get(queue.name) == queue
+    await engine.resources.queues.delete(queue)
+    assert deaf.resources.queues.known(queue.name) == queue
+    assert await deaf.resources.queues.get_stored(queue.name) is None
+    again = await make_queue(deaf, "q")
+    assert await engine.resources.queues.get(queue.name) == again
+
+
 async def test_queues_are_found_by_the_beginning_of_their_name(engine: Engine) -> None:
     for text in ("b", "a2", "a1"):
         await make_queue(engine, text)

@@ -291,6 +291,16 @@ async def test_a_topic_whose_deletion_was_cut_short_can_be_deleted_again(
     assert await documents(engine, TOPIC.name) == await documents(engine, SUBSCRIPTION.name) == 0
 
 
+async def test_a_topic_can_be_made_on_a_node_that_has_not_heard_of_its_deletion(
+    engine: Engine, two: Engine, topic: Topic
+) -> None:
+    assert await two.resources.topics.get(topic.name) == topic
+    await engine.resources.topics.delete(topic)
+    again = await two.resources.topics.create(Topic(0, topic.name, "plain"))
+    assert again.id != topic.id
+    assert await two.resources.topics.get_stored(topic.name) == again
+
+
 async def test_a_topic_made_anew_under_the_name_has_no_subscribers(
     engine: Engine, store: HeldStore, two: Engine, topic: Topic
 ) -> None:

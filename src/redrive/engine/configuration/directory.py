@@ -4,8 +4,10 @@ Every node remembers what it has read. A change made here replaces the memory at
 node is heard of through the store and makes this one forget, so the next reader asks the store. What is not there
 is never remembered: a queue made on one node can be used on another at once.
 
-What is remembered may be out of date for a moment. So whoever decides by it changes documents in a draft: that is
-written only if all that was read for it still stands, and made again where it does not.
+What is remembered may be out of date for a moment: for seconds, while the connection that hears of changes is broken.
+So whoever decides by it changes documents in a draft: that is written only if all that was read for it still stands,
+and made again where it does not. A decision that writes nothing, such as "it is there already", is checked likewise:
+else a queue that another node has deleted would be created with success and not be there.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,7 +26,7 @@ from redrive.engine.ports import (
     Store,
     Unremembered,
 )
-from redrive.model.errors import Conflict, NotFound
+from redrive.model.errors import Conflict, NotFound, StoreUnavailable
 from redrive.model.log import LogEvent
 
 T = TypeVar("T")
@@ -168,12 +170,22 @@ class Directory:
 
         Raises:
             Conflict: A value that `decide` wrote without having read it is there.
+            Exception: As `decide` raised it, of what stands in the store.
         """
         while True:
             draft = Draft(self)
-            answer = await decide(draft)
+            try:
+                answer = await decide(draft)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                if await self._still_stand(draft.remembered):
+                    raise
+                continue
             if draft.changes_nothing:
-                return answer
+                if await self._still_stand(draft.remembered):
+                    return answer
+                continue
             try:
                 await self._write(draft.changes(), draft.values, draft.new_deliveries, draft.log_events)
             except Conflict as conflict:
@@ -182,6 +194,15 @@ class Directory:
             else:
                 draft.tell()
                 return answer
+
+    async def _still_stand(self, versions: Mapping[Key, int]) -> bool:
+        """Ask the store whether documents are at these versions; what is not is remembered no more."""
+        stored = await self._store.get_each(list(versions)) if versions else ()
+        current = {(resource.kind, resource.key): resource.version for resource in stored}
+        outdated = [key for key, version in versions.items() if current.get(key) != version]
+        for key in outdated:
+            self._drop(*key)
+        return not outdated
 
     async def create(self, kind: DocumentKind[T], key: str, value: T) -> None:
         """Write a new document.

@@ -14,6 +14,10 @@ Key = tuple[str, str]  # a kind's name, and the key of a document
 class Reader(Protocol):
     """The source that a draft reads from: the directory."""
 
+    def known(self, kind: DocumentKind[T], key: str) -> T | None:
+        """The value if this node remembers it."""
+        ...
+
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None where there is none."""
         ...
@@ -34,6 +38,7 @@ class Draft:
         self._versions: dict[Key, int] = {}
         self._read: dict[Key, Any] = {}
         self._required: set[Key] = set()
+        self._remembered: set[Key] = set()
         self._changes: dict[Key, Put | Remove] = {}
         self._absent: list[RequireNone] = []
         self.values: dict[Key, Any] = {}
@@ -48,6 +53,8 @@ class Draft:
             changed: T | None = self.values.get(at)
             return changed
         if at not in self._versions:  # the node may remember an older one than `find` has shown
+            if self._reader.known(kind, key) is not None:
+                self._remembered.add(at)
             found = await self._reader.versioned(kind, key)
             self._versions[at], self._read[at] = found
         self._required.add(at)
@@ -125,6 +132,11 @@ class Draft:
     def changes_nothing(self) -> bool:
         """True if there is nothing to be written."""
         return not (self._changes or self.new_deliveries or self.log_events)
+
+    @property
+    def remembered(self) -> dict[Key, int]:
+        """The versions of what was read from this node's memory: another node may have changed it unheard."""
+        return {at: self._versions[at] for at in sorted(self._remembered)}
 
     def changes(self) -> list[Change]:
         """All that the store is asked for; it refuses what is at another version than it was first read at."""

@@ -43,6 +43,10 @@ class Topics:
         """The topic of that name."""
         return await self._directory.get(TOPIC, name.key)
 
+    async def get_stored(self, name: ResourceName) -> Topic | None:
+        """As `get`, of the store: whoever answers "it is there already" does not trust this node's memory."""
+        return await self._directory.transact(lambda draft: self.get_in(draft, name))
+
     async def of_archive(self, number: int) -> Topic | None:
         """The ordered topic of that number, under which its archive is."""
         key = await self._directory.get(OF_ARCHIVE, number_key(number))

@@ -46,7 +46,7 @@ class TopicOperations:
         except AttributeRefused as refusal:
             raise refused_at_creation(refusal) from None
         wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
-        existing = await self._engine.resources.topics.get(name)
+        existing = await self._engine.resources.topics.get_stored(name)
         if existing is None:
             await limits.check_topics(self._engine.resources.topics, wanted)
             try:

@@ -43,7 +43,7 @@ class QueueOperations:
         wanted = attributes.new_queue(name, given, tags)
         _check_tags(wanted.tags)
         await self._check_dead_letter_target(wanted, given)
-        existing = await self._engine.resources.queues.get(name)
+        existing = await self._engine.resources.queues.get_stored(name)
         if existing is None:
             await self._check_not_just_deleted(name, call.now)
             try:

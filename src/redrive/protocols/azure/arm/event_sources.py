@@ -89,7 +89,7 @@ class EventSources:
     async def ensured(self, wanted: Topic) -> Topic:
         """The topic, made if it does not exist."""
         while True:
-            topic = await self._topics.get(wanted.name)
+            topic = await self._topics.get_stored(wanted.name)
             if topic is not None:
                 return topic
             with contextlib.suppress(AlreadyExists):
