@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any
 
 import pytest
@@ -21,13 +22,13 @@ LETTER: DocumentKind[str] = DocumentKind(
 async def mine(store: HeldStore) -> Directory:
     """The directory of a node whose calls can be held up."""
     await store.open()
-    return Directory(store)
+    return Directory(store, count(1000, 1000).__next__)
 
 
 @pytest.fixture
 def other(mine: Directory, store: HeldStore) -> Directory:
     """The directory of another node."""
-    return Directory(store.real)
+    return Directory(store.real, count(500, 1000).__next__)
 
 
 async def read(node: Directory) -> int | None:
@@ -324,6 +325,16 @@ async def test_a_change_not_heard_of_is_seen_by_a_decision_to_change_nothing(
         await mine.update(QUEUE_RECORD, "a", lambda number: number)
 
 
+async def test_a_document_made_again_is_not_taken_for_the_one_before(
+    mine: Directory, other: Directory
+) -> None:
+    await mine.create(LETTER, "a", "before")
+    await other.remove(LETTER, "a")
+    await other.create(LETTER, "a", "after")
+    assert mine.known(LETTER, "a") == "before"
+    assert await mine.update(LETTER, "a", lambda letter: f"{letter}, changed") == "after, changed"
+
+
 async def test_a_refusal_for_what_another_node_has_removed_is_made_again(
     mine: Directory, other: Directory
 ) -> None:
@@ -381,7 +392,7 @@ async def test_two_nodes_decide_about_two_values_and_their_sum_stays(
         draft.put(QUEUE_RECORD, "b", b + 1)
 
     await asyncio.gather(*(node.transact(decide) for node in (mine, other, mine, other)))
-    assert await Directory(store.real).entries(QUEUE_RECORD) == [("a", 6), ("b", 4)]
+    assert await Directory(store.real, int).entries(QUEUE_RECORD) == [("a", 6), ("b", 4)]
 
 
 async def test_a_kind_is_cleared_whole(mine: Directory, other: Directory) -> None:

@@ -90,7 +90,7 @@ class Engine:
         self._listeners = heard = Listeners(listeners)
         self._counters = NodeCounters()
         self._faults = FaultInjection()
-        self._directory = Directory(store)
+        self._directory = Directory(store, runtime.first_version)
         self._notifier = QueueNotifier(clock)
         self._queues = Queues(store, self._directory, clock)
         self._subscriptions = Subscriptions(store, self._directory, self._queues, clock)

@@ -80,7 +80,7 @@ class Model:
                 return None
             after.pop(at, None) if isinstance(change, Remove) else None
             if isinstance(change, Put):
-                stored += 1
+                stored = stored + 1 if stored else change.first
                 after[at] = Resource(*at, stored, change.document)
             answers.append(0 if isinstance(change, RequireNone) else stored)
         for kind, prefix in (change for change in changes if isinstance(change, RequireNone)):

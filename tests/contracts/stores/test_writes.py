@@ -55,6 +55,16 @@ async def test_each_change_is_answered_with_its_version(written: Store) -> None:
     }
 
 
+async def test_a_new_document_begins_at_the_version_that_is_given(written: Store) -> None:
+    first = 1 << 52
+    changes = [Put("topic", "u", {"n": 5}, first=first), Put("topic", "t", {"n": 6}, 2, first=first)]
+    assert await written.write(changes) == [first, 3]
+    assert await written.write([Put("topic", "u", {"n": 7}, first)]) == [first + 1]
+    with pytest.raises(Conflict):
+        await written.write([Put("topic", "u", {"n": 8}, first)])
+    assert (await documents(written))["topic", "u"] == (first + 1, 7)
+
+
 async def test_a_write_of_nothing_is_answered(written: Store) -> None:
     before = await documents(written)
     assert await written.write([]) == []

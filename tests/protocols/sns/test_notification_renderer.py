@@ -49,7 +49,7 @@ _ASKED = Confirmation(
 )
 
 
-_TEXTS = TextMessages(Directory(SqliteStore(None)))
+_TEXTS = TextMessages(Directory(SqliteStore(None), int))
 
 
 @pytest.fixture(scope="module")

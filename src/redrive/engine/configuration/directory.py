@@ -38,9 +38,10 @@ _CLEARED_AT_ONCE = 100  # documents removed in one transaction when a whole kind
 class Directory:
     """Typed, cached access to a store's documents."""
 
-    def __init__(self, store: Store) -> None:
-        """Read from and write to this store."""
+    def __init__(self, store: Store, first_version: Callable[[], int]) -> None:
+        """Read from and write to this store; new documents begin at these versions (`Runtime.first_version`)."""
         self._store = store
+        self.first_version = first_version
         self._known: dict[Key, tuple[int, Any]] = {}
         self._changes = 0
         self._followers: list[Callable[[str, str], None]] = []
@@ -151,7 +152,8 @@ class Directory:
         values: dict[Key, Any] = {}
         for change in changes:
             if isinstance(change, Creation):
-                asked.append(Put(change.kind.name, change.key, change.kind.write(change.value)))
+                document = change.kind.write(change.value)
+                asked.append(Put(change.kind.name, change.key, document, first=self.first_version()))
                 values[change.kind.name, change.key] = change.value
             else:
                 asked.append(Remove(change.kind.name, change.key))

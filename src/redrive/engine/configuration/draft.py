@@ -18,6 +18,10 @@ class Reader(Protocol):
         """The value if this node remembers it."""
         ...
 
+    def first_version(self) -> int:
+        """The version that a new document begins at."""
+        ...
+
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None where there is none."""
         ...
@@ -87,7 +91,9 @@ class Draft:
     def put(self, kind: DocumentKind[T], key: str, value: T) -> None:
         """Write a value over the one that was read, or where there is none."""
         at = kind.name, key
-        self._changes[at] = Put(kind.name, key, kind.write(value), self._versions.get(at, 0))
+        version = self._versions.get(at, 0)
+        first = 1 if version else self._reader.first_version()
+        self._changes[at] = Put(kind.name, key, kind.write(value), version, first)
         self.values[at] = value
 
     def change(self, kind: DocumentKind[T], key: str, value: T, change: Callable[[T], T]) -> T:

@@ -24,12 +24,16 @@ class Resource(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Write a document over its stored version, or where there is none yet (0)."""
+    """Write a document over its stored version, or where there is none yet (0).
+
+    Each write adds one to the version. A new document begins at `first`.
+    """
 
     kind: str
     key: str
     document: Mapping[str, Any]
     version: int = 0
+    first: int = 1
 
 
 class Remove(NamedTuple):

@@ -49,6 +49,14 @@ class Runtime:
         """A fresh claim token, 63 random bits."""
         return self.chance.getrandbits(63)
 
+    def first_version(self) -> int:
+        """The version that a new document begins at, of 52 random bits.
+
+        A document that was removed and made again under its name is never taken for the one before, which another node
+        may still remember.
+        """
+        return 1 + self.chance.getrandbits(52)
+
 
 # An id is made for every message, and a publication to four queues takes six: one by one they were a twentieth of its
 # time, so they are made 256 at a time.

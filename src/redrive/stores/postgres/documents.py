@@ -30,7 +30,7 @@ _GET_EACH: Final = (
 )
 _MAKE: Final = (
     "INSERT INTO resources (kind, key, version, document)"
-    " SELECT kind, key, 1, document FROM unnest($1::text[], $2::text[], $3::json[]) AS new (kind, key, document)"
+    " SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::json[])"
     " ON CONFLICT (kind, key) DO NOTHING RETURNING kind, key"
 )
 _CHANGE: Final = (
@@ -142,9 +142,8 @@ async def _lock(connection: Connection, changes: Sequence[Put | Remove | Require
 async def _make(connection: Connection, puts: Sequence[Put]) -> None:
     if not puts:
         return
-    made = set(
-        map(tuple, await connection.fetch(_MAKE, *_columns([(*_key(put), _text(put)) for put in puts])))
-    )
+    rows = [(*_key(put), put.first, _text(put)) for put in puts]
+    made = set(map(tuple, await connection.fetch(_MAKE, *_columns(rows))))
     for put in puts:
         if _key(put) not in made:  # another transaction made it since we looked
             raise _conflict(put.kind, put.key)
@@ -166,7 +165,7 @@ def _answer(change: Change, stored: Versions) -> int:
         case RequireNone():
             return 0
         case Put():
-            return change.version + 1
+            return change.version + 1 if change.version else change.first
         case Remove() | Require():
             return stored[_key(change)]
 

@@ -106,9 +106,10 @@ def _refuse_others(cursor: apsw.Cursor, wanted: RequireNone, changes: Sequence[C
 
 def _apply(cursor: apsw.Cursor, change: Change, version: int) -> int:
     match change:
-        case Put(kind, key, document):
-            cursor.execute(_PUT, (kind, key, version + 1, orjson.dumps(document)))
-            return version + 1
+        case Put(kind, key, document, first=first):
+            written = version + 1 if version else first
+            cursor.execute(_PUT, (kind, key, written, orjson.dumps(document)))
+            return written
         case Remove(kind, key) if version:
             cursor.execute(_REMOVE, (kind, key))
         case Remove() | Require() | RequireNone():
