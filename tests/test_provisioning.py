@@ -184,7 +184,7 @@ KEY = '[[keys]]\nid = "test"\nsecret = "test"\n'
 BEYOND = ("--host", "0.0.0.0", "--auth", "required")
 
 
-def test_a_declared_key_is_believed(house: House) -> None:
+def test_a_declared_key_is_accepted(house: House) -> None:
     server = house.started(KEY, "--auth", "required")
     url = house.client(server, "sqs").create_queue(QueueName="orders")["QueueUrl"]
     assert url.endswith("/000000000000/orders")

@@ -283,7 +283,7 @@ async def test_a_form_of_another_site_is_refused(headers: dict[str, str]) -> Non
         assert refused.status == 403
 
 
-async def test_a_form_without_a_word_of_its_origin_is_refused_and_by_its_origin_believed() -> None:
+async def test_a_form_without_a_word_of_its_origin_is_refused_and_by_its_origin_accepted() -> None:
     async with visiting() as visitor:
         await filled(visitor)
         plain = {"content-type": "application/x-www-form-urlencoded"}

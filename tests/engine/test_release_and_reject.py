@@ -72,7 +72,7 @@ async def test_a_delivery_released_without_a_delay_wakes_a_waiting_receiver_at_o
 
 
 @pytest.mark.parametrize(("strict_lease", "done"), [(False, True), (True, False)])
-async def test_a_claim_that_ran_out_is_believed_unless_it_had_to_hold(
+async def test_a_claim_that_ran_out_is_honoured_unless_it_had_to_hold(
     engine: Engine, queue: Queue, clock: VirtualClock, strict_lease: bool, done: bool
 ) -> None:
     await send(engine, queue, "a")

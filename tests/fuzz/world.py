@@ -30,11 +30,11 @@ class World(Watched):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
-        believing = TrustAll("us-east-1")
+        trust_all = TrustAll("us-east-1")
         self._gateway = Gateway(
-            runtime, believing, {"sqs": Sqs(self.engine, InstallationSecret(b"s" * 32), {})}, None
+            runtime, trust_all, {"sqs": Sqs(self.engine, InstallationSecret(b"s" * 32), {})}, None
         )
-        self._peek = Peek(self.engine, believing, {})
+        self._peek = Peek(self.engine, trust_all, {})
 
     async def open(self) -> None:
         """Make queues with messages waiting, in flight, delayed and dead, and a task that moves them."""

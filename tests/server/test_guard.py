@@ -1,4 +1,4 @@
-"""A server that believes everybody: programs pass, and what a web page causes does not."""
+"""A server that trusts every caller: programs pass, and what a web page causes does not."""
 
 from typing import Final
 

@@ -71,7 +71,7 @@ def test_targets_in_every_form(target: str, path: str, query: str, host: str) ->
     assert (request.path, request.query, request.host) == (path, query, host)
 
 
-def test_a_chunked_body_is_joined_and_its_trailer_is_not_believed() -> None:
+def test_a_chunked_body_is_joined_and_its_trailer_is_not_honoured() -> None:
     raw = message("POST", "/", _CHUNKED) + chunked(b"one ", b"two ", b"three", trailer=b"Host: evil\r\n")
     first, second = _read(raw + get("/next"))
     assert first.body == b"one two three"

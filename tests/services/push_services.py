@@ -266,7 +266,7 @@ class Web(Service):
         super().__init__()
         self.logins: list[dict[str, str]] = []
         self.login_script: Callable[[], Saying] | None = None
-        self.believed: set[str] = set()
+        self.accepted: set[str] = set()
         self.over = threading.Event()
         service = self
 
@@ -298,7 +298,7 @@ class Web(Service):
     def answer(self, path: str, headers: dict[str, str], text: str) -> Saying | None:
         if path in ("/google", "/amazon"):
             return self._login(path, {name: values[0] for name, values in parse_qs(text).items()})
-        if headers.get("authorization", "").removeprefix("Bearer ") not in self.believed:
+        if headers.get("authorization", "").removeprefix("Bearer ") not in self.accepted:
             error = {"code": 401, "message": "Request had invalid credentials.", "status": "UNAUTHENTICATED"}
             return Saying(401, {"error": error, "reason": "InvalidAccessToken"})
         if path.startswith("/messaging/registrations/"):
@@ -320,7 +320,7 @@ class Web(Service):
             return Saying(401, {"error": "invalid_client"})
         self.logins.append(form)
         token = f"{'t' * 1500}{len(self.logins)}"  # Google's are long
-        self.believed.add(token)
+        self.accepted.add(token)
         return Saying(200, {"access_token": token, "expires_in": 3599, "token_type": "Bearer"})
 
     def _check_assertion(self, form: dict[str, str]) -> None:

@@ -278,7 +278,7 @@ class Books:
         arrived = [entry for queue in after for entry in self._unknown(queue, after)]
         wanted = 0
         for one, answer in zip(settlements, answers, strict=True):
-            entry = self._believed(queue_id, one.seq, one.token, now, answer)
+            entry = self._accepted(queue_id, one.seq, one.token, now, answer)
             if entry is not None and queue_id in self.backlogs:
                 wanted += self._end_attempt(entry, one, now, arrived)
             elif entry is not None:
@@ -306,14 +306,14 @@ class Books:
         self, queue_id: int, claims: Sequence[tuple[int, int, int]], now: int, answers: Sequence[Settled]
     ) -> None:
         for (seq, token, until), answer in zip(claims, answers, strict=True):
-            entry = self._believed(queue_id, seq, token, now, answer)
+            entry = self._accepted(queue_id, seq, token, now, answer)
             if entry is not None:
                 entry.available_at = until if until > now else min(entry.enqueued_at, until)
                 entry.retimed = True
                 self.trace.mark("given back" if until <= now else "extended")
 
-    def _believed(self, queue_id: int, seq: int, token: int, now: int, answer: Settled) -> Entry | None:
-        """The delivery whose holder was believed, or None where it was right to be refused."""
+    def _accepted(self, queue_id: int, seq: int, token: int, now: int, answer: Settled) -> Entry | None:
+        """The delivery whose token was accepted, or None where it was right to be refused."""
         entry, ordered = self.standing.get(seq), self.queues[queue_id].ordered
         holds = entry is not None and entry.token == token and not (ordered and entry.available_at <= now)
         if not answer.done:

@@ -41,7 +41,7 @@ from tests.simulation.world import InMemory
 
 
 class Credulous(InMemory):
-    """Believes every token: settles by the delivery's place alone, as several queues do."""
+    """Accepts every token: settles by the delivery's place alone, as several queues do."""
 
     async def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, **how: bool

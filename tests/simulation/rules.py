@@ -8,8 +8,8 @@ class Rule(enum.StrEnum):
 
     LOST = "nothing accepted is lost"
     BACK = "what was deleted does not come back"
-    STALE = "no settlement by a stale token is believed"
-    HOLDS = "while a claim holds its token is believed"
+    STALE = "no settlement by a stale token is accepted"
+    HOLDS = "while a claim holds its token is accepted"
     EARLY = "nothing is handed out before its time"
     COUNTED = "each claim counts as one attempt"
     EXHAUSTED = "attempts never exceed the maximum"

@@ -10,7 +10,7 @@ KIND = "access_key"
 #: Keys of users: the account's own are kept apart, since a reset leaves them.
 USER_KIND = "iam_access_key"
 
-# A key is believed for so long without asking the store again: one look-up in five seconds costs a busy caller
+# A key is accepted for so long without asking the store again: one look-up in five seconds costs a busy caller
 # nothing, and a key that was taken away (by another process, which nobody is told of) is refused soon enough.
 REMEMBERED_MS = 5_000
 
@@ -24,7 +24,7 @@ class Keyring:
         Args:
             store: Where keys are kept.
             clock: Says how long ago the store was asked.
-            unkept: Keys that are believed besides, for as long as this process runs.
+            unkept: Keys that are accepted besides, for as long as this process runs.
         """
         self._unkept = {key.access_key_id: key for key in unkept}
         self._store = store

@@ -32,7 +32,7 @@ class AccessKey(Document):
         secret: Forty base-64 characters; signatures are checked with it, so it is kept whole, and never shown.
         account: Twelve digits.
         created_at: ms.
-        active: Whether requests signed with it are believed.
+        active: Whether requests signed with it are accepted.
         user: The name of the user whose it is; empty: the account's own, which may do all that the account may.
     """
 

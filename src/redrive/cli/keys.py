@@ -1,4 +1,4 @@
-"""`redrive keys`: make, list and remove the access keys that `--auth required` believes."""
+"""`redrive keys`: make, list and remove the access keys that `--auth required` accepts."""
 
 import argparse
 import asyncio

@@ -32,7 +32,7 @@ def ask(url: str, arn: str) -> Subscribed:
     """Ask a server for a subscription.
 
     Where the environment has no key, the call is signed for the subscription's account, which a server without
-    authentication believes.
+    authentication accepts.
 
     Raises:
         CommandFailed: Not an ARN, or the server refused, or did not answer as SNS does.

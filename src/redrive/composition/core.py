@@ -125,7 +125,7 @@ def web_endpoint(settings: Settings, runtime: Runtime) -> HttpEndpoint:
 
 
 def make_keyring(settings: Settings, store: NodeStore) -> Keyring:
-    """The access keys of a store, and the key `test` where the settings believe it."""
+    """The access keys of a store, and the key `test` where the settings accept it."""
     test = chosen_access_key(ANY_ACCOUNT, "test", "test", SystemClock().now())
     return Keyring(store, SystemClock(), unkept=[test] if settings.insecure_test_keys else ())
 

@@ -1,4 +1,4 @@
-"""Safety: which forms are believed to come from the console's own pages, and what every answer forbids a browser."""
+"""Safety: which forms are accepted as the console's own pages', and what every answer forbids a browser."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -14,7 +14,7 @@ class RequestRecord:
     Attributes:
         service: `sqs`, `eventgrid` …
         operation: In the service's own words, or method and path; as the caller gave it.
-        account: Whose caller it is, once that is believed.
+        account: The caller's, once it is authenticated.
         error: The code of the refusal.
         request_id: The request's, as the answer has it.
     """

@@ -1,4 +1,4 @@
-"""The guard before a server that believes everybody: what a web page has the developer's browser send is refused.
+"""The guard before a server that trusts every caller: what a web page has the developer's browser send is refused.
 
 No client of a service sends an `Origin`; browsers send it with all that can change something across sites, and
 `Sec-Fetch-Site` with everything they send to this machine (https://fetch.spec.whatwg.org,
@@ -94,7 +94,7 @@ def _is_harmless(request: Request) -> bool:
 
 
 def _is_link(query: str) -> bool:
-    """True if a query asks for nothing else than what a message's link does, and has no signature to be believed by."""
+    """True if a query asks for nothing else than what a message's link does, and has no signature to be verified."""
     try:
         fields = parse_qsl(query, max_num_fields=_LINK_FIELDS_MAX)
     except ValueError:

@@ -1,7 +1,7 @@
 """Hosts: the names that this server answers to where nobody has to prove who they are.
 
 A web page can have a name of its own lead to 127.0.0.1 after it was loaded (DNS rebinding), and then reads what it asks
-for. So a server that believes everybody answers to names alone that no page on the internet can have.
+for. So a server that trusts every caller answers to names alone that no page on the internet can have.
 """
 
 from collections.abc import Iterable

@@ -60,8 +60,8 @@ class OwnedRoutes:
         subscription = asked.get("subscription", "").lower()
         if not subscription:
             return ResourceName(account, caller.region, "")
-        believed = isinstance(self._authentication, TrustAll)
-        if not believed and not subscription.endswith(f"-{account}"):
+        trusts_all = isinstance(self._authentication, TrustAll)
+        if not trusts_all and not subscription.endswith(f"-{account}"):
             raise Unusable(f"the subscription {subscription} is not one of account {account}")
         return ResourceName(subscription, asked.get("group", "").lower(), "")
 

@@ -177,7 +177,7 @@ class RequestReader:
             raise RefusedRequestError(414, "The request target is too long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A whole header; or a trailer, which comes too late to be believed."""
+        """A whole header; or a trailer, which comes too late to be honoured."""
         self._lines.append((name, value))
 
     def on_headers_complete(self) -> None:

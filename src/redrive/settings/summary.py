@@ -18,7 +18,7 @@ def summary(settings: Settings, addresses: Sequence[str], account: str) -> Mappi
     Args:
         settings: The server's.
         addresses: Those listened on, `host:port`.
-        account: Of callers that show no credential, where such are believed.
+        account: Of callers that show no credential, where such are answered.
     """
     parts = dict(_parts(settings))
     return {

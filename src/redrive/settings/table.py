@@ -174,7 +174,7 @@ class Settings:
         mask=_hide,
     )
     insecure_test_keys: bool = _switch(
-        "INSECURE, for development: believe the access key test with the secret test, and short secrets"
+        "INSECURE, for development: accept the access key test with the secret test, and short secrets"
     )
     resources: str = _setting(
         "",
@@ -290,7 +290,7 @@ class Settings:
             )
         if self.auth == "off" and not is_loopback(self.host):
             raise SettingsInvalid(
-                f"listening on {self.host} needs --auth required: without it anybody who reaches the port is believed"
+                f"listening on {self.host} needs --auth required: without it anybody who reaches the port is trusted"
             )
 
     @property

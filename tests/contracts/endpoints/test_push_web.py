@@ -86,12 +86,12 @@ class TestGoogle:
         endpoint = PushEndpoint(lambda: now[0], random.Random(7), web.urls)
         await asyncio.gather(*(endpoint.push(google_push()) for _ in range(20)))
         assert len(web.logins) == 1
-        now[0] -= 3_600_000  # an assertion of the past hour is believed still
+        now[0] -= 3_600_000  # an assertion of the past hour is accepted still
         assert (await endpoint.push(google_push())).delivered
         assert len(web.logins) == 1
         now[0] = real_now() + 3_299_000 + 1
         web.login_script = lambda: Saying(200, {"access_token": "later", "expires_in": 3599})
-        web.believed.add("later")
+        web.accepted.add("later")
         assert (await endpoint.push(google_push())).delivered
         await endpoint.close()
         pushed = [web.next() for _ in range(22)]
@@ -100,11 +100,11 @@ class TestGoogle:
     async def test_a_token_that_was_taken_back_is_asked_for_again(self, web: Web) -> None:
         async with pushing(web) as endpoint:
             assert (await endpoint.push(google_push())).delivered
-            web.believed.clear()
+            web.accepted.clear()
             assert (await endpoint.push(google_push())).delivered
             assert len(web.logins) == 2
-            web.login_script = lambda: Saying(200, {"access_token": "never believed", "expires_in": 3599})
-            web.believed.clear()
+            web.login_script = lambda: Saying(200, {"access_token": "never accepted", "expires_in": 3599})
+            web.accepted.clear()
             assert verdict(await endpoint.push(google_push())) == DENIED
 
     @pytest.mark.parametrize(

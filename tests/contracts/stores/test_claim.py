@@ -202,7 +202,7 @@ async def test_claims_made_together_hold_each_as_long_as_it_asked(plain: Bench) 
     assert [peeked[answer.seq] for answer in answers] == answers
 
 
-async def test_a_look_at_claims_is_not_believed_once_its_transaction_was_undone(tmp_path: Path) -> None:
+async def test_a_look_at_claims_is_not_trusted_once_its_transaction_was_undone(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "redrive.db")
     await store.open()
     queue = Bench(store, await store.new_id())

@@ -161,7 +161,7 @@ OF_CAUSES: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
 )
 
 
-# What PostgreSQL believes of a table that was empty when it last looked, and that it was about to grow since.
+# PostgreSQL's statistics of a table that was empty when it last looked, and that it was about to grow since.
 MISLEAD = (
     "UPDATE pg_class SET reltuples = 0, relpages = 1000 WHERE relname IN ('deliveries', 'deduplication')"
 )

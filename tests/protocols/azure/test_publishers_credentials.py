@@ -33,7 +33,7 @@ END = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 
 
 class Bearers:
-    """Believes `Bearer 000000000000`."""
+    """Accepts `Bearer 000000000000`."""
 
     async def caller(self, request: Request) -> Caller:
         token = request.headers["authorization"].partition(" ")[2]

@@ -111,7 +111,7 @@ async def test_a_webhook_without_an_audience_gets_no_token(tokens: WebhookTokens
     assert await tokens.authorization(None) == {}
 
 
-async def test_this_server_does_not_believe_them_itself(tokens: WebhookTokens, clock: VirtualClock) -> None:
+async def test_this_server_does_not_accept_them_itself(tokens: WebhookTokens, clock: VirtualClock) -> None:
     store = SqliteStore(None)
     await store.open()
     headers = {"authorization": f"Bearer {await issued(tokens)}"}

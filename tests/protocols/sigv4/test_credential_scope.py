@@ -1,4 +1,4 @@
-"""Reading a credential without believing it, for routing and for servers that verify nothing."""
+"""Reading a credential without verifying it, for routing and for servers that verify nothing."""
 
 from dataclasses import replace
 from urllib.parse import quote
@@ -67,7 +67,7 @@ def test_any_credential_text_is_read_without_an_error(query: str, authorization:
 _OTHER = "AKIASOMEBODYELSE2345/20150830/us-east-1/sqs/aws4_request"
 
 
-def test_of_two_credentials_in_a_header_verifying_and_believing_take_the_same() -> None:
+def test_of_two_credentials_in_a_header_verifying_and_trusting_take_the_same() -> None:
     request = sign()
     signed = request.headers["authorization"]
     doubled = with_headers(request, authorization=f"{signed}, Credential={_OTHER}")
@@ -75,7 +75,7 @@ def test_of_two_credentials_in_a_header_verifying_and_believing_take_the_same() 
     assert check(doubled).access_key_id == KEY_ID
 
 
-def test_of_two_credentials_in_a_query_verifying_and_believing_take_the_same() -> None:
+def test_of_two_credentials_in_a_query_verifying_and_trusting_take_the_same() -> None:
     request = sign("GET", expires_seconds=60)
     doubled = replace(request, query=f"X-Amz-Credential={quote(_OTHER, safe='')}&{request.query}")
     scope = credential_scope(doubled)

@@ -21,7 +21,7 @@ class AwsCredentials:
     Keys that expire are renewed while they still hold. All of this asks files and hosts, and so has threads.
 
     Args:
-        now: Milliseconds, for how long it is believed that there are none.
+        now: Milliseconds, for how long their absence is remembered.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -46,12 +46,12 @@ class AwsCredentials:
 
     async def _look(self) -> Credentials | None:
         async with self._looking:
-            if self._found is None and not self._believed_absent():
+            if self._found is None and not self._known_absent():
                 self._found = await asyncio.to_thread(_look)
                 self._looked_at = self._now()
             return self._found
 
-    def _believed_absent(self) -> bool:
+    def _known_absent(self) -> bool:
         return self._looked_at is not None and self._now() - self._looked_at < _ABSENT_MS
 
 

@@ -86,7 +86,7 @@ class Apns:
         headers = self._headers(place, push_request)
         answer = await self._posted(place, push_request, headers)
         if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
-            self._disbelieve(place, headers)
+            self._discard(place, headers)
             answer = await self._posted(place, push_request, self._headers(place, push_request))
         return _verdict(answer)
 
@@ -127,8 +127,8 @@ class Apns:
         self._tokens[place] = (token, now)
         return token
 
-    def _disbelieve(self, place: _Place, headers: Mapping[str, str]) -> None:
-        """The token in these headers is believed no more; another push may have made the next one already."""
+    def _discard(self, place: _Place, headers: Mapping[str, str]) -> None:
+        """Forgets the token in these headers; another push may have made the next one already."""
         token, _ = self._tokens.get(place, ("", 0))
         if headers.get("authorization") == _bearer(token):
             del self._tokens[place]

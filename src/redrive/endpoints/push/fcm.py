@@ -19,7 +19,7 @@ from redrive.engine.ports import PushRequest
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _SCOPE: Final = "https://www.googleapis.com/auth/firebase.messaging"
-_ASSERTION_SECONDS: Final = 3600  # the longest that Google believes one
+_ASSERTION_SECONDS: Final = 3600  # the longest that Google accepts
 _ACCOUNTS_MAX: Final = 1000
 _ANSWER_BYTES_MAX: Final = 16_384  # an error says in what field, several times over
 _JSON: Final = "application/json; charset=UTF-8"

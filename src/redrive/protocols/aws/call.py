@@ -32,7 +32,7 @@ class Call:
 
     Attributes:
         request: As it came in.
-        principal: The signer, or whoever is believed to be.
+        principal: The signer; without authentication, the caller that the request names.
         region: The scope of the signature.
         now: When it came in (ms).
         id: The request id of its answer.

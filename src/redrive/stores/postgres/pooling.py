@@ -1,6 +1,6 @@
 """The pooler between a node and its database, if there is one.
 
-A node needs sessions of its own: for LISTEN, without which it would believe in documents that others have changed, and
+A node needs sessions of its own: for LISTEN, without which it would trust documents that others have changed, and
 for its planner's settings. A pooler in transaction mode gives each transaction another session of the database; one in
 statement mode knows no transactions at all. One in session mode gives sessions as long as its pool lasts, and lets
 whoever asks for more wait.

@@ -1,7 +1,7 @@
 """Access paths of statements, written so that the planner cannot choose another.
 
 A queue is empty one minute and a million rows long the next. The planner's picture of it is minutes old, and where it
-believes a queue to be empty it takes any index, and reads all of the queue each time. So statements leave no choice:
+takes a queue to be empty it takes any index, and reads all of the queue each time. So statements leave no choice:
 
 * Rows are looked up one by one, in LATERAL subqueries that cannot be merged into the statement around them, each by
   the whole key of one index.
@@ -39,7 +39,7 @@ def key_of(row: str, wanted: str = "own.seq", column: str = "seq", *, tie: str =
     """WHERE: `row` is in queue $1 and its `column` is `wanted`, which is an expression of another table's.
 
     With its value, $1 is all that `coalesce` comes to: a constant, by which Citus knows the shard. Without it, the
-    planner has to fetch `tie` before it can look. An array, since an equality would make it believe in a merge of two
+    planner has to fetch `tie` before it can look. An array, since an equality would make it expect a merge of two
     sorted tables, and read all of this one where it takes that to be small.
 
     Args:

@@ -1,4 +1,4 @@
-"""Signing in over TLS: azure-identity gets a token for an access key, and the resource manager believes it."""
+"""Signing in over TLS: azure-identity gets a token for an access key, and the resource manager accepts it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 
 @pytest.fixture(scope="module")
 def server(key: tuple[Path, str, str]) -> Iterator[Server]:
-    """A server that believes nobody without a token, with a certificate of its own making."""
+    """A server that answers nobody without a token, with a certificate of its own making."""
     file, _, _ = key
     server = new_server(f"sqlite:///{file}", "--auth", "required", "--tls", "auto", directory=file.parent)
     server.start()

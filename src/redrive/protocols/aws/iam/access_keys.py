@@ -1,4 +1,4 @@
-"""Access keys of users, two each at most; the server believes them as it believes accounts' own."""
+"""Access keys of users, two each at most; the server accepts them as it accepts accounts' own."""
 
 from collections.abc import Callable
 from dataclasses import replace

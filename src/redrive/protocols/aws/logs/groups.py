@@ -153,7 +153,7 @@ class Groups:
 
 
 def _check_plain(params: Structure) -> None:
-    """Refuse what Redrive's groups cannot be; silence would let the caller believe that they were."""
+    """Refuse what Redrive's groups cannot be; silence would let the caller assume that they were."""
     for parameter in ("kmsKeyId", "deletionProtectionEnabled"):
         if params.get(parameter):
             raise invalid(f"{parameter} is not available.")

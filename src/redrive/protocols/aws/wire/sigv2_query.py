@@ -1,7 +1,7 @@
 """Presigned URLs of S3 in the form before Signature Version 4, which boto3 still makes in S3's older regions.
 
 Source: "Signing and Authenticating REST Requests" (Signature Version 2) of the S3 API reference, and botocore's
-`HmacV1QueryAuth`. No other service and no header is believed by it.
+`HmacV1QueryAuth`. It is accepted for no other service, and in no header.
 """
 
 import base64

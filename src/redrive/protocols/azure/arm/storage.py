@@ -1,6 +1,6 @@
 """Storage accounts, their keys and their containers, as far as dead letters are written to them.
 
-An account that the settings name is somewhere else, and whatever is asked of it there is believed to be there. Any other
+An account that the settings name is somewhere else, and whatever is asked of it there is taken to be there. Any other
 is the server's own: it needs no making, and its containers are those of the blob store.
 """
 
