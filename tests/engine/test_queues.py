@@ -45,6 +45,17 @@ async def test_a_name_is_free_again_on_a_node_that_has_not_heard_of_the_deletion
     assert await engine.resources.queues.get(queue.name) == again
 
 
+async def test_a_queue_made_again_is_not_deleted_in_the_place_of_the_one_before(
+    engine: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    deaf, before = nodes("two"), await make_queue(engine, "q")
+    assert await deaf.resources.queues.get(before.name) == before
+    await engine.resources.queues.delete(before)
+    again = await make_queue(engine, "q")
+    assert not await deaf.resources.queues.delete(before)
+    assert await deaf.resources.queues.get(before.name) == again
+
+
 async def test_queues_are_found_by_the_beginning_of_their_name(engine: Engine) -> None:
     for text in ("b", "a2", "a1"):
         await make_queue(engine, text)

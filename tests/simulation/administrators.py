@@ -218,7 +218,7 @@ async def _changed_queue(engine: Engine, name: ResourceName, delay_ms: int) -> b
 
 
 async def _deleted_queue(engine: Engine, name: ResourceName) -> None:
-    queue = await engine.resources.queues.get(name)
+    queue = await engine.resources.queues.get_stored(name)
     if queue is not None:
         await engine.resources.queues.delete(queue)
 
@@ -229,7 +229,7 @@ async def _made_topic(engine: Engine, wanted: Topic) -> None:
 
 
 async def _deleted_topic(engine: Engine, name: ResourceName) -> None:
-    topic = await engine.resources.topics.get(name)
+    topic = await engine.resources.topics.get_stored(name)
     if topic is not None:
         await engine.resources.topics.delete(topic)
 
@@ -253,9 +253,14 @@ async def _changed_subscription(engine: Engine, wanted: Subscription) -> str:
 
 
 async def _unsubscribed(engine: Engine, wanted: Subscription) -> None:
-    found = await engine.resources.subscriptions.get(wanted.topic, wanted.id)
-    if found is not None:
-        await engine.resources.subscriptions.delete(found)
+    subscriptions = engine.resources.subscriptions
+
+    async def write(draft: Draft) -> None:
+        found = await subscriptions.get_in(draft, wanted.topic, wanted.id)
+        if found is not None:
+            await subscriptions.delete_in(draft, found)
+
+    await engine.resources.write(write)
 
 
 async def _made_all(engine: Engine, wanted: Subscription) -> None:

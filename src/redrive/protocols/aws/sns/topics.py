@@ -59,7 +59,7 @@ class TopicOperations:
 
     async def delete_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteTopic.html."""
-        topic = await self._engine.resources.topics.get(names.topic_in(call, params["TopicArn"]))
+        topic = await self._engine.resources.topics.get_stored(names.topic_in(call, params["TopicArn"]))
         if topic is None:
             return {}
         check(call, topic, "DeleteTopic")

@@ -87,7 +87,11 @@ class QueueOperations:
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
-        await self._engine.resources.queues.delete(queue)
+        if not await self._engine.resources.queues.delete(
+            queue
+        ):  # another node has deleted it, or made it again
+            queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
+            await self._engine.resources.queues.delete(queue)
         return {}
 
     async def get_queue_url(self, call: Call, params: Structure) -> Structure:
