@@ -6,7 +6,8 @@ from pathlib import Path
 
 from redrive.app import assembled
 from redrive.console.rates import MINUTES
-from redrive.engine.operations import PLACES_MAX
+from redrive.engine.operations import LEASE_MS, PLACES_MAX, RedriveWish
+from redrive.model.careful import CarefulPace
 from redrive.model.message import Message
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
@@ -176,3 +177,43 @@ async def test_a_queue_from_which_nobody_receives_is_told_of_after_ten_minutes()
         await engine.messages.receive(world.orders, 1, lease_ms=0, wait_ms=0)
         await advance(visitor, MINUTE_MS)
         assert told not in await overview(visitor)
+
+
+async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_queue_begins() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        operations, queues = world.engine.operations, world.engine.resources.queues
+        await world.die("order 1", "order 2", "order 3")
+        elsewhere = await queues.create(Queue(0, PLACE._replace(name="elsewhere")))
+        task = await operations.start_redrive(world.dead, elsewhere, 1)
+        await queues.delete(elsewhere)
+        await advance(visitor, 10_000)
+        page = await overview(visitor)
+        told = "orders-dead</span> failed: the queue that it sent to is gone;"
+        assert told in page
+        link = f"{ROOM}/dead-letters/orders-dead/tasks/{task.id}"
+        assert f'href="{link}" aria-label="Look at the redrive of orders-dead"' in page
+        assert "It failed: the queue that it sent to is gone." in (await visitor.get(link)).body.decode()
+        await advance(visitor, 24 * 60 * MINUTE_MS + LEASE_MS)
+        assert told not in await overview(visitor)
+        again = await operations.start_redrive(world.dead, world.dead, 1)
+        await operations.cancel_redrive(world.dead.name, again.id)
+        await advance(visitor, 10_000)
+        assert "Redrive of" not in await overview(visitor)
+
+
+async def test_a_redrive_that_stopped_itself_is_named_until_somebody_decides() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        operations = world.engine.operations
+        await world.die(*(f"order {number}" for number in range(20)))
+        task = await operations.start_redrive(world.dead, None, None, RedriveWish(careful=CarefulPace()))
+        await advance(visitor, 1_000)
+        await world.fail()
+        await advance(visitor, 48 * 60 * MINUTE_MS)
+        page = await overview(visitor)
+        assert "stopped itself: 10 of 10 failed their first attempt: server_error 503; 10 of 20 moved" in page
+        assert page.index("stopped itself") < page.index("nobody has received from it")
+        await operations.cancel_redrive(world.dead.name, task.id)
+        await advance(visitor, 1_000)
+        assert "Redrive of" not in await overview(visitor)

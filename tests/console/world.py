@@ -113,6 +113,17 @@ class World:
         await engine._store.settle(self.orders.id, ends, engine.clock.now(), ordered=False)
         return [letter.delivery.seq for letter in await engine.operations.dead_letters(self.dead, 0, 1000)]
 
+    async def fail(self) -> None:
+        """Let an attempt at each message that waits in the queue of orders fail; it is tried again in an hour."""
+        engine, now = self.engine, self.engine.clock.now()
+        claimed = await engine.messages.receive(self.orders, 100, wait_ms=0)
+        note = BUSY._replace(at=now)
+        ends = [
+            Settlement(each.seq, each.token or 0, Outcome.RETRY, available_at=now + 3_600_000, note=note)
+            for each in claimed
+        ]
+        await engine._store.settle(self.orders.id, ends, now, ordered=False)
+
 
 async def make_world(visitor: Visitor, name: str = "orders") -> World:
     """Make the things that pages show."""

@@ -242,6 +242,33 @@ async def test_a_queue_that_goes_while_its_task_runs_fails_it(
         assert (task.state, task.failure, task.moved) == (TaskState.FAILED, failure, 1)
 
 
+async def test_a_task_that_failed_is_current_for_a_while_until_another_begins_or_its_source_goes(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    async def current(failed_since: int = 0) -> list[TaskState]:
+        return [task.state for task in await engine.operations.current_redrive_tasks(failed_since)]
+
+    async def fail() -> None:
+        elsewhere = await make_queue(engine, "elsewhere")
+        await mark_deleted(engine, origin, dead, *numbered(3))
+        await engine.operations.start_redrive(dead, elsewhere, 1)
+        assert await current() == [TaskState.RUNNING]
+        await passes(clock, 500)
+        await engine.resources.queues.delete(elsewhere)
+        await passes(clock, 5 * SECOND)
+
+    assert await current() == []
+    await fail()
+    assert await current(clock.now()) == [TaskState.FAILED]
+    assert await current(clock.now() + LEASE_MS) == []
+    await engine.operations.start_redrive(dead, None, None)
+    await passes(clock, 1)
+    assert await current() == []
+    await fail()
+    await engine.resources.queues.delete(dead)
+    assert await current() == []
+
+
 async def test_dead_letters_of_a_queue_deleted_during_their_redrive_stay(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:

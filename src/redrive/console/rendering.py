@@ -53,7 +53,17 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("number", "counted", "size", "span", "ago", "moment", "clock_time", "one_line"):
+    for name in (
+        "number",
+        "counted",
+        "size",
+        "span",
+        "ago",
+        "moment",
+        "clock_time",
+        "one_line",
+        "why_failed",
+    ):
         environment.filters[name] = getattr(words, name)
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = time_chart.shown

@@ -9,6 +9,10 @@ _MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _KIB: Final = 1024
 _WHOLE_FROM: Final = 100  # from there on a tenth of one says nothing
+_FAILURES: Final = {
+    "source": "the queue that it emptied is gone",
+    "destination": "the queue that it sent to is gone",
+}
 
 
 def number(value: int | None) -> str:
@@ -81,3 +85,8 @@ def one_line(text: str, most: int = 160) -> str:
 def shown(text: str) -> str:
     """A text that can be encoded: of a lone surrogate its number is written."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def why_failed(failure: str | None) -> str:
+    """The reason that a redrive task failed for: the engine names what it did not find by one word."""
+    return _FAILURES.get(failure or "", failure or "for no known reason")

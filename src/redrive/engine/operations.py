@@ -62,7 +62,7 @@ class Operations:
         peek_page: The same of any queue, without origins and attempts (`DeadLetters.peek`).
         letters_of: Deliveries with their origins and attempts (`DeadLetters.of`).
         origin: The place that dead letters of a number came from (`DeadLetters.origin`).
-        active_redrive_tasks: The tasks of all accounts that have not ended (`Redriver.active`).
+        current_redrive_tasks: The tasks of all accounts that have not ended, or failed lately (`Redriver.current`).
         causes: Why its messages died, with numbers (`DeadLetters.causes`).
         groups, ends, causes_of: The same in steps, for who looks at messages besides (`DeadLetters`).
         sources: Who sends to one (`DeadLetters.sources`).
@@ -115,7 +115,7 @@ class Operations:
         self.letters_of = dead_letters.of
         self.peek_page = dead_letters.peek
         self.origin = dead_letters.origin
-        self.active_redrive_tasks = redriver.active
+        self.current_redrive_tasks = redriver.current
         self.causes = dead_letters.causes
         self.groups = dead_letters.groups
         self.ends = dead_letters.ends

@@ -1,38 +1,24 @@
 """Overview: is anything wrong, and where to look."""
 
-from collections.abc import Collection, Sequence
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
 from redrive.console.navigation import read_place
+from redrive.console.needs import needs
 from redrive.console.rates import MINUTES, rates
-from redrive.console.unattended import WAITED_MINUTES, unattended
 from redrive.console.visit import Page, Redirect, Unusable, Visit
-from redrive.engine.operations import PLACES_MAX, DeadLetterQueue
+from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
-from redrive.model.task import MoveTask
-
-NEEDS_MAX: Final = 50
-COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
 
 
 async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await places_seen(visit)
     shown = seen.places
-    dead = await visit.engine.operations.dead_letter_queues_of(shown, COUNTED_MAX)
-    needs = [
-        *_dead(visit, dead),
-        *await _resting(visit, shown),
-        *await _unattended(visit, shown, {each.queue.name for each in dead}),
-    ]
-    tasks = [_task(visit, task) for task in await visit.engine.operations.active_redrive_tasks()]
-    tasks = [task for task in tasks if visit.session.sees(task["account"])]
     values = {
-        "needs": needs,
-        "tasks": tasks,
+        "needs": await needs(visit, shown),
         "rates": await rates(visit.installation.telemetry, shown, visit.now),
         "minutes": MINUTES,
         **await _node(visit),
@@ -122,72 +108,4 @@ def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
         "queues": visit.link_in(place, "queues"),
         "dead": visit.link_in(place, "dead-letters"),
         "event_grid": "" if is_account(place.account) else visit.link_in(place, "event-grid"),
-    }
-
-
-def _dead(visit: Visit, queues: Sequence[DeadLetterQueue]) -> list[dict[str, Any]]:
-    """The dead-letter queues that are not empty, the fullest first."""
-    found = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
-    return [
-        {
-            "kind": "dead",
-            "number": queue.letters,
-            "at_most": queue.at_most,
-            "name": queue.queue.name.name,
-            "link": visit.link_in(queue.queue.name, "dead-letters", queue.queue.name.name),
-            "place": f"{queue.queue.name.account} · {queue.queue.name.region}",
-        }
-        for queue in found[:NEEDS_MAX]
-    ]
-
-
-async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
-    """The places where endpoints rest."""
-    circuits = await visit.engine.operations.open_circuits()
-    found = []
-    for place in places:
-        prefix = f"{place.account}/{place.region}/"
-        resting = [state for key, state in circuits.items() if key.startswith(prefix)]
-        if not resting:
-            continue
-        first = min(resting, key=lambda state: state.until)
-        found.append(
-            {
-                "kind": "rest",
-                "number": len(resting),
-                "until": first.until,
-                "reason": f"{first.reason} {first.status or ''}".strip(),
-                "link": visit.link_in(place, "endpoints"),
-                "place": f"{place.account} · {place.region}",
-            }
-        )
-    return found
-
-
-async def _unattended(
-    visit: Visit, places: list[ResourceName], dead_letter_queues: Collection[ResourceName]
-) -> list[dict[str, Any]]:
-    """The queues from which nobody receives, the longest waiting first."""
-    levels, telemetry = visit.installation.queue_levels(), visit.installation.telemetry
-    found = await unattended(levels, telemetry, places, dead_letter_queues, visit.now)
-    return [
-        {
-            "kind": "unattended",
-            "number": level.counts.available,
-            "age_ms": level.age_seconds * 1000,
-            "minutes": WAITED_MINUTES,
-            "name": level.name.name,
-            "link": visit.link_in(level.name, "queues", level.name.name),
-            "place": f"{level.name.account} · {level.name.region}",
-        }
-        for level in found
-    ]
-
-
-def _task(visit: Visit, task: MoveTask) -> dict[str, Any]:
-    place = task.source._replace(name="")
-    return {
-        "account": place.account,
-        "task": task,
-        "link": visit.link_in(place, "dead-letters", task.source.name, "tasks", task.id),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
+from redrive.engine.kinds import QUEUE
 from redrive.engine.ports import DocumentKind, FailureKey, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
@@ -215,9 +216,17 @@ class Redriver:
         """The tasks of a source, latest first."""
         return (await self._documents.find(TASK, f"{source.key}/"))[::-1]
 
-    async def active(self) -> list[MoveTask]:
-        """The tasks that have not ended, of all accounts."""
-        return [task for task in await self._documents.find(TASK, "") if task.state.active]
+    async def current(self, failed_since: int) -> list[MoveTask]:
+        """The tasks of all accounts that have not ended, and those that failed since then (ms): one read, or two.
+
+        One that failed is left out once another of its source was started, and where its source is gone. The moment of a
+        failure is not written down; each step renews the lease, which tells it to half a minute (`LEASE_MS`).
+        """
+        last = {task.source.key: task for task in await self._documents.find(TASK, "")}  # by their starts
+        failed = (task for task in last.values() if task.state is TaskState.FAILED)
+        lately = [(QUEUE, task.source.key) for task in failed if task.lease_until >= failed_since]
+        standing = await self._documents.get_each(lately)
+        return [task for key, task in last.items() if task.state.active or (QUEUE.name, key) in standing]
 
     async def active_tasks(self, account: str) -> int:
         """The number of running tasks of an account."""
