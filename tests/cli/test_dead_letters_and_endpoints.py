@@ -369,11 +369,17 @@ def test_letters_of_no_known_origin_are_named_in_the_plan_and_counted_as_left(
 ) -> None:
     _, dead = sns.sqs.with_dead_letters(1)
     dead.send("sent here by hand")
-    assert "1 of them stay unless --to names a queue" in redrive("dlq", "plan", dead.name)
+    told = "{} of them {} unless --to names a queue: nobody knows where {} came from, or that is gone"
+    assert told.format(1, "stays", "it") in redrive("dlq", "plan", dead.name)
     said = redrive("dlq", "redrive", dead.name, "--wait").splitlines()
     assert said[1] == "completed: 0 of 1 moved, 1 left"
     assert "0 of 1 moved, 1 left  back" in redrive("dlq", "tasks", dead.name)
-    assert dead.bodies() == ["sent here by hand"]
+    dead.send("so was this")
+    assert told.format(2, "stay", "they") in redrive("dlq", "plan", dead.name)
+    assert dead.bodies(1) == ["sent here by hand"]
+    assert "1 of the queue stays: somebody is receiving it" in redrive("dlq", "plan", dead.name).splitlines()
+    assert dead.bodies(1) == ["so was this"]
+    assert "2 of the queue stay: somebody is receiving them" in redrive("dlq", "plan", dead.name).splitlines()
 
 
 def test_a_task_that_is_cancelled_moves_no_more(sns: Sns, redrive: Command, server: Server) -> None:

@@ -86,11 +86,13 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
         f"{answer['to_move']} {many(answer['to_move'], 'letter')} would move, as of letter {answer['last_id']}"
     )
     if answer["in_flight"]:
-        print(f"{answer['in_flight']} of the queue stay: somebody is receiving them")
+        stay, them = ("stays", "it") if answer["in_flight"] == 1 else ("stay", "them")
+        print(f"{answer['in_flight']} of the queue {stay}: somebody is receiving {them}")
     if answer["without_origin"]:
+        stay, they = ("stays", "it") if answer["without_origin"] == 1 else ("stay", "they")
         print(
-            f"{answer['without_origin']} of them stay unless --to names a queue: nobody knows where they came from, or"
-            " that is gone"
+            f"{answer['without_origin']} of them {stay} unless --to names a queue: nobody knows where {they} came"
+            " from, or that is gone"
         )
     return 0
 
