@@ -3,7 +3,8 @@
 import re
 
 from redrive.console.views import VIEWS_MAX
-from tests.console.world import ROOM, ROOT, Visitor, make_world, visiting
+from tests.console.services import make_services, service_pages
+from tests.console.world import ROOM, ROOT, Visitor, make_world, pages_of, visiting
 
 VIEWS = f"{ROOM}/views"
 SEARCH = "/000000000000/us-east-1/dead-letters/orders-dead?cause=all&q=body.order%3A7001"
@@ -55,3 +56,22 @@ async def test_a_read_only_console_shows_views_and_saves_none() -> None:
         await make_world(visitor)
         assert "Save this view…</a>" not in await page(visitor, f"{ROOT}{SEARCH}")
         assert 'method="post"' not in await page(visitor, f"{VIEWS}?to={SEARCH}")
+
+
+async def test_lists_and_searches_can_be_saved_and_no_form_plan_or_deletion() -> None:
+    async with visiting(functions="on", clock="simulated") as visitor:
+        world = await make_world(visitor)
+        seqs = await world.die("order 1")
+        services = await make_services(visitor)
+        paths = [*pages_of(world, seqs[0]), *service_pages(services), VIEWS]
+        savable = {path for path in paths if "Save this view…</a>" in await page(visitor, path)}
+        places = {path.partition("?")[0].removeprefix(ROOM) for path in savable}
+        lists = "dead-letters queues messages endpoints topics event-grid tail metrics schedules functions logs alarms"
+        assert places == {
+            *(f"/{name}" for name in (*lists.split(), "stacks", "kms")),
+            "/dead-letters/orders-dead",
+            "/queues/orders/messages",
+            "/topics/Rentals",
+            "/logs/group",
+            "/logs/streams",
+        }

@@ -144,7 +144,8 @@ class Console:
                 logger.info("console.did %s by=%s did=%r", request.path, who, did)
             return _moved(answered.location, headers)
         leads_to = None if live_alone else await navigation.place_of(visit)
-        response, tag = await self._rendered(request, answered, visit, leads_to, live_alone=live_alone)
+        kept = _save_view(visit) if route.savable else ""
+        response, tag = await self._rendered(request, answered, visit, leads_to, kept, live_alone=live_alone)
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
@@ -154,9 +155,17 @@ class Console:
         return response
 
     async def _rendered(
-        self, request: Request, page: Page, visit: Visit, leads_to: ResourceName | None, *, live_alone: bool
+        self,
+        request: Request,
+        page: Page,
+        visit: Visit,
+        leads_to: ResourceName | None,
+        save_view: str = "",
+        *,
+        live_alone: bool,
     ) -> tuple[Response, str]:
-        values = {**self._shell(visit, page, live_alone=live_alone), "nav_place": leads_to, **page.values}
+        shell = self._shell(visit, page, live_alone=live_alone)
+        values = {**shell, "nav_place": leads_to, "save_view": save_view, **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = hashlib.sha256(body).hexdigest()[:16]
         headers = {**_NO_STORE, "HX-PTag": tag, "X-Redrive-Now": str(visit.now)}
@@ -182,7 +191,6 @@ class Console:
             "rooms": navigation.ROOMS,
             "came_from": _came_from(visit),
             "signed_in": visit.session.account != "",
-            "save_view": _save_view(visit),
             "account": visit.args.get("account", ""),
             "region": visit.args.get("region", ""),
         }
@@ -243,8 +251,8 @@ def _room_of(request: Request) -> str:
 
 
 def _save_view(visit: Visit) -> str:
-    """The link to save a page by; empty where it cannot be: it has no place, or is the answer to a form."""
-    if "account" not in visit.args or visit.form or not visit.session.writes:
+    """The link to save a page by; empty for a visitor who may only look."""
+    if not visit.session.writes:
         return ""
     path, _, query = visit.here.removeprefix(visit.base).partition("?")
     kept = urlencode(

@@ -51,6 +51,7 @@ class Route:
         page: Answers it.
         writes: Whether it changes something: refused to who may only look.
         open: Whether anybody may see it.
+        savable: Whether it is a list or a search, which can be saved as a view with what was chosen on it.
         special: Answers it instead, with the sessions and the visitor's address.
     """
 
@@ -59,11 +60,16 @@ class Route:
     page: PageFunction
     writes: bool = False
     open: bool = False
+    savable: bool = False
     special: SignIn | None = None
 
 
 def _get(pattern: str, page: PageFunction) -> Route:
     return Route("GET", pattern, page)
+
+
+def _list(pattern: str, page: PageFunction) -> Route:
+    return Route("GET", pattern, page, savable=True)
 
 
 def _post(pattern: str, page: PageFunction) -> Route:
@@ -92,10 +98,10 @@ ROUTES: Final = (
     _get("/settings/keys/{key}", settings.key_form),
     _post("/settings/keys/{key}", settings.change_key),
     _get("/schedules", schedules.lab),
-    _get(f"{_P}/schedules", schedules.lab),
+    _list(f"{_P}/schedules", schedules.lab),
     _post(f"{_P}/schedules", schedules.save),
-    _get(_DEAD, dead_letters.listed),
-    _get(f"{_DEAD}/{{queue}}", dead_letters.workbench),
+    _list(_DEAD, dead_letters.listed),
+    _list(f"{_DEAD}/{{queue}}", dead_letters.workbench),
     _get(f"{_DEAD}/{{queue}}/download", downloads.download),
     _get(f"{_DEAD}/{{queue}}/search", dead_letters.search_slice),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
@@ -107,41 +113,41 @@ ROUTES: Final = (
     _get(f"{_DEAD}/{{queue}}/{{seq}}", letters.letter),
     _get(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.edit),
     _post(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.replace_body),
-    _get(f"{_P}/queues", queues.listed),
+    _list(f"{_P}/queues", queues.listed),
     _get(_QUEUE, queues.one),
-    _get(f"{_QUEUE}/messages", messages.listed),
+    _list(f"{_QUEUE}/messages", messages.listed),
     _get(f"{_QUEUE}/messages/{{seq}}", messages.one),
     _get(f"{_QUEUE}/send", queues.send_form),
     _post(f"{_QUEUE}/send", queues.send),
-    _get(f"{_P}/messages", messages.search),
+    _list(f"{_P}/messages", messages.search),
     _get(f"{_P}/messages/{{message}}", messages.life),
-    _get(f"{_P}/endpoints", endpoints.listed),
+    _list(f"{_P}/endpoints", endpoints.listed),
     _post(f"{_P}/endpoints", endpoints.change),
-    _get(f"{_P}/event-grid", event_grid.listed),
+    _list(f"{_P}/event-grid", event_grid.listed),
     _get(f"{_P}/event-grid/{{topic}}/{{subscription}}", event_grid.one),
-    _get(f"{_P}/tail", tail.page),
-    _get(f"{_P}/metrics", metrics.page),
-    _get(f"{_P}/topics", topics.listed),
-    _get(_TOPIC, topics.one),
+    _list(f"{_P}/tail", tail.page),
+    _list(f"{_P}/metrics", metrics.page),
+    _list(f"{_P}/topics", topics.listed),
+    _list(_TOPIC, topics.one),
     _get(f"{_TOPIC}/publish", topics.publish_form),
     _post(f"{_TOPIC}/publish", topics.publish),
     _get(f"{_TOPIC}/{{subscription}}", topics.subscription),
-    _get(f"{_P}/functions", functions.listed),
+    _list(f"{_P}/functions", functions.listed),
     _get(_FUNCTION, functions.one),
     _post(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
     _get(f"{_FUNCTION}/invoke", invoking.form),
     _post(f"{_FUNCTION}/invoke", invoking.invoke),
-    _get(f"{_P}/logs", logs.listed),
-    _get(f"{_P}/logs/group", logs.events),
-    _get(f"{_P}/logs/streams", logs.streams),
-    _get(f"{_P}/alarms", alarms.listed),
+    _list(f"{_P}/logs", logs.listed),
+    _list(f"{_P}/logs/group", logs.events),
+    _list(f"{_P}/logs/streams", logs.streams),
+    _list(f"{_P}/alarms", alarms.listed),
     _get(f"{_P}/alarms/alarm", alarms.one),
     _post(f"{_P}/alarms/alarm", alarms.change),
     _get(f"{_P}/alarms/state", alarms.state_form),
     _post(f"{_P}/alarms/state", alarms.set_state),
     _get(f"{_P}/alarms/new", new_alarms.form),
     _post(f"{_P}/alarms/new", new_alarms.make),
-    _get(f"{_P}/stacks", stacks.listed),
+    _list(f"{_P}/stacks", stacks.listed),
     _get(_STACK, stacks.one),
     _get(f"{_STACK}/template", stacks.template),
     _post(f"{_STACK}/drift", stacks.detect_drift),
@@ -149,7 +155,7 @@ ROUTES: Final = (
     _post(f"{_STACK}/delete", stacks.delete),
     _get(f"{_P}/views", views.listed),
     _post(f"{_P}/views", views.change),
-    _get(f"{_P}/kms", kms.listed),
+    _list(f"{_P}/kms", kms.listed),
     _get(_KEY, kms.one),
     _post(_KEY, kms.change),
     _get(f"{_KEY}/delete", kms.delete_form),
