@@ -43,7 +43,8 @@ def open_store(
         return SqliteStore(_file_of(url), alone=alone, seal=seal, meter=meter)
     from redrive.stores.postgres.store import PostgresStore  # noqa: PLC0415 - asyncpg is needed by this store alone
 
-    return PostgresStore(url, runtime.clock, runtime.node, seal=seal, meter=meter)
+    # The database and the way to it live in real time: on a clock that stands still, nobody would listen again.
+    return PostgresStore(url, SystemClock(), runtime.node, seal=seal, meter=meter)
 
 
 async def distribute_store(settings: Settings) -> dict[str, Any]:

@@ -1,16 +1,20 @@
 """A database that goes away, falls silent or comes back, and what nodes tell each other meanwhile."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import asyncpg
 import pytest
 
-from redrive.engine.ports import Put, Remove, Store
+from redrive.composition.store import open_store
+from redrive.engine.ports import Put, Remove, Runtime, Store
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Conflict, StoreUnavailable
 from redrive.runtime.clock import SystemClock
-from redrive.stores.postgres import connecting
+from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import Settings
+from redrive.stores.postgres import connecting, listening
 from redrive.stores.postgres.store import PostgresStore
 from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home
@@ -293,6 +297,53 @@ async def test_after_a_lost_connection_listeners_hear_that_anything_may_have_cha
         wire.cut()
         assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
     await works_again(Bench(store, await store.new_id()))
+    await store.close()
+
+
+async def test_a_node_that_cannot_listen_again_is_told_again_and_again_that_anything_may_have_changed(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database answers calls, and has no session to spare for one that listens."""
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise asyncpg.TooManyConnectionsError("sorry, too many clients already")
+
+    monkeypatch.setattr(listening, "DOUBT_MS", 5)
+    store = PostgresStore(wire.url, SystemClock(), "one")
+    ears = Ears(store)
+    await store.open()
+    monkeypatch.setattr(listening, "connect", refuse)
+    wire.cut()
+    for _ in range(4):
+        assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
+    await works_again(Bench(store, await store.new_id()))
+    await store.close()
+
+
+async def test_a_listener_whose_database_says_nothing_is_found_out(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection stands, and nothing comes through it: neither news nor the end."""
+    monkeypatch.setattr(listening, "PING_MS", 50)
+    monkeypatch.setattr(connecting, "PATIENCE_SECONDS", 0.5)
+    store = PostgresStore(wire.url, SystemClock(), "one")
+    ears = Ears(store)
+    await store.open()
+    wire.silence()
+    assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
+    wire.cut()
+    await store.close()
+
+
+async def test_a_node_listens_again_though_its_own_clock_stands_still(wire: Wire) -> None:
+    runtime = Runtime(SimulatedClock(), random.Random(7), "one")
+    store = open_store(Settings(store=wire.url, clock="simulated"), runtime)
+    ears = Ears(store)
+    await store.open()
+    for _ in range(3):  # before and after it has listened again
+        wire.cut()
+        assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
+        assert (await ears.arrived(), await ears.changed()) == (0, ("", ""))
     await store.close()
 
 

@@ -5,8 +5,10 @@ because transactions with a NOTIFY in them wait for each other's commits, over a
 in between leaves the others to look for themselves when their waits end. Documents are remembered without end, so
 their news must not get lost: it goes with the transaction that changes them, of which there are few.
 
-The same connection listens. When it was lost nobody knows what was missed, and the node is told that anything may have
-happened.
+The same connection listens. When it is lost nobody knows what is missed, and the node is told that anything may have
+happened: at once, every few seconds until it hears again (the database may have no session to spare for that, and answer
+calls all the while), and then once more. A connection that is dead without a word is found out by asking it something,
+for whose answer it has `PATIENCE_SECONDS`. So a node knows what another wrote at most 20 s before.
 """
 
 import asyncio
@@ -32,6 +34,7 @@ _NOTIFY: Final = "SELECT pg_notify($1, news) FROM unnest($2::text[]) AS news"
 # Between two sendings: costs a long poll on another node 5 ms, and a busy node 200 statements a second.
 GAP_MS: Final = 5
 PING_MS: Final = 10_000  # a connection that says nothing may be dead without anybody having been told
+DOUBT_MS: Final = 5_000  # between two times that a node which hears nothing forgets what it remembers
 # Before each attempt to connect again; the last for all others.
 BACKOFF_MS: Final = (100, 200, 500, 1000, 2000, 5000)
 
@@ -119,8 +122,7 @@ class Notices:
             connection.terminate()
             connection = await self._connect_again()
             logger.warning("store.hears_again: what was missed is looked for")
-            self._hear_arrived(0)
-            self._hear_changed("", "")
+            self._hear_anything()
 
     async def _tell_from(self, connection: asyncpg.Connection) -> None:
         """Send news as it comes, until the connection is lost."""
@@ -149,6 +151,19 @@ class Notices:
             connection.terminate()
 
     async def _connect_again(self) -> asyncpg.Connection:
+        doubting = asyncio.create_task(self._doubt(), name="redrive-doubt")
+        try:
+            return await self._try_to_connect()
+        finally:
+            doubting.cancel()
+
+    async def _doubt(self) -> None:
+        """Say again and again that anything may have happened: nobody else tells this node, for however long."""
+        while True:
+            self._hear_anything()
+            await self._clock.sleep_until(self._clock.now() + DOUBT_MS)
+
+    async def _try_to_connect(self) -> asyncpg.Connection:
         tries = 0
         while True:
             await self._clock.sleep_until(self._clock.now() + BACKOFF_MS[min(tries, len(BACKOFF_MS) - 1)])
@@ -159,6 +174,10 @@ class Notices:
                 logger.info("store.still_deaf tries=%d error=%s", tries, describe(error))
 
     # ---- hearing -----------------------------------------------------------------------------------------
+
+    def _hear_anything(self) -> None:
+        self._hear_arrived(0)
+        self._hear_changed("", "")
 
     def _heard(self, _connection: Any, pid: int, _channel: str, payload: str) -> None:
         news = orjson.loads(payload)
