@@ -6,7 +6,8 @@ For the eye: whoever has changed how pages look goes through these. Their data i
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -14,14 +15,18 @@ from urllib.parse import quote
 from redrive.app import Server as InProcess
 from redrive.app import assembled
 from redrive.engine.ports import NewDelivery
+from redrive.engine.tasks.redrive import TASK
 from redrive.model.circuit import USUAL
 from redrive.model.message import Message
 from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.rested_outage import FAILURES
+from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
+from redrive.telemetry.arrivals import arrivals_at
 from redrive.telemetry.traffic import place_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
@@ -54,6 +59,7 @@ async def make(store: str) -> tuple[str, Subscription]:
         rests = await _make_topics(server)
         await _make_messages(server)
         await _make_traffic(server)
+        await _make_redrives(server)
         await subscribed(Visitor(server))
         await server.core.engine.resources.topics.create(
             Topic(0, ResourceName("111111111111", "eu-west-1", "elsewhere"), "sns")
@@ -122,7 +128,30 @@ async def _make_traffic(server: InProcess) -> None:
         for counter, most in of_each.items()
         for minute in range(1, 18)
     ]
-    await server.core.store.add_points(points)
+    dead = arrivals_at(PLACE._replace(name="rentals-dead"))
+    came = MetricPoint(dead, DEFAULT_START, "", Statistics.of(39_998))
+    await server.core.store.add_points([*points, came])
+
+
+async def _make_redrives(server: InProcess) -> None:
+    """Make a redrive that failed, and one that stopped itself."""
+    engine, queues = server.core.engine, server.core.engine.resources.queues
+    for name in ("returns", "invoices"):
+        dead = await queues.create(Queue(0, PLACE._replace(name=f"{name}-dead")))
+        await queues.create(Queue(0, PLACE._replace(name=name), dead_letter=DeadLetterTarget(dead.name, 4)))
+        bodies = (f'{{"order": {each}}}' for each in range(40))
+        await engine.messages.send(dead, [Message(engine.runtime.message_id(), body) for body in bodies])
+        task = await engine.operations.start_redrive(dead, None, None)
+        ended = replace(task, moved=12, state=TaskState.FAILED, failure="destination")
+        if name == "invoices":
+            why = "10 of 10 failed their first attempt: server_error 503"
+            ended = replace(task, moved=12, state=TaskState.PAUSED, stopped_why=why)
+        await engine._redriver.stop()
+        await engine.resources.documents.update(TASK, task.key, _let(ended))
+
+
+def _let(task: MoveTask) -> Callable[[MoveTask], MoveTask]:
+    return lambda _: task
 
 
 def pages(screen: Screen, url: str, cause: str, rests: Subscription) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.facts import Attempted
-from redrive.model.delivery import Outcome
+from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.telemetry import metrics as metrics_module
+from redrive.telemetry.arrivals import arrivals_at, arrivals_in
 from redrive.telemetry.metrics import Metrics
 from tests.telemetry.facts import (
     ACCEPTED,
@@ -118,7 +119,32 @@ def test_dead_letters_are_kept_or_lost(metrics: Metrics) -> None:
     metrics.dead_lettered(dead_lettered(T0, ACCEPTED))
     metrics.dead_lettered(dead_lettered(T0, ACCEPTED))
     metrics.dead_lettered(dead_lettered(T0, FAILED))
-    assert counted(metrics.take()) == {"dead_letters_kept": (2, 2), "dead_letters_lost": (1, 1)}
+    assert counted(metrics.take()) == {
+        "dead_letters_kept": (2, 2),
+        "dead_letters_lost": (1, 1),
+        "dead_letters_taken 000000000000 us-east-1": (1, 2),
+    }
+
+
+def test_arrivals_of_dead_letters_are_counted_for_their_queue_and_its_place(metrics: Metrics) -> None:
+    elsewhere = DEAD_LETTERS._replace(name="other")
+    metrics.dead_lettered(dead_lettered(T0))
+    metrics.dead_lettered(dead_lettered(T0, FAILED))  # not taken
+    metrics.buried(queue("q", dead_letter=DEAD_LETTERS), 10, DeadLetterReason.EXHAUSTED, T0 + 1)
+    metrics.buried(queue("r", dead_letter=elsewhere), 3, DeadLetterReason.REJECTED, T0 + 2)
+    metrics.buried(queue("r", dead_letter=elsewhere), 4, DeadLetterReason.REJECTED, T0 + MINUTE_MS)
+    taken = {
+        (point.series, point.at): point.statistics.total
+        for point in metrics.take()
+        if point.series.name == "dead_letters_taken"
+    }
+    assert taken == {
+        (arrivals_at(DEAD_LETTERS), T0): 11,
+        (arrivals_at(elsewhere), T0): 3,
+        (arrivals_in(DEAD_LETTERS), T0): 14,
+        (arrivals_at(elsewhere), T0 + MINUTE_MS): 4,
+        (arrivals_in(DEAD_LETTERS), T0 + MINUTE_MS): 4,
+    }
 
 
 def test_each_minute_is_counted_by_itself(metrics: Metrics) -> None:

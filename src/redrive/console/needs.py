@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from redrive.console.arrivals import Burst, bursts
 from redrive.console.unattended import WAITED_MINUTES, unattended
 from redrive.console.visit import Visit
 from redrive.console.words import why_failed
@@ -13,6 +14,7 @@ from redrive.model.task import MoveTask, TaskState
 
 NEEDS_MAX: Final = 50  # of each kind
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
+BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
 FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
@@ -25,7 +27,7 @@ async def needs(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]
     tasks = await operations.current_redrive_tasks(visit.now - FAILED_NAMED_MS)
     seen = [_task(visit, task) for task in tasks if visit.session.sees(task.source.account)]
     return [
-        *_dead(visit, dead),
+        *await _dead(visit, dead),
         *[task for task in seen if task["why"]][:NEEDS_MAX],
         *await _resting(visit, places),
         *await _unattended(visit, places, {each.queue.name for each in dead}),
@@ -33,20 +35,25 @@ async def needs(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]
     ]
 
 
-def _dead(visit: Visit, queues: Sequence[DeadLetterQueue]) -> list[dict[str, Any]]:
+async def _dead(visit: Visit, queues: Sequence[DeadLetterQueue]) -> list[dict[str, Any]]:
     """The dead-letter queues that are not empty, the fullest first."""
     found = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
-    return [
-        {
-            "kind": "dead",
-            "number": queue.letters,
-            "at_most": queue.at_most,
-            "name": queue.queue.name.name,
-            "link": visit.link_in(queue.queue.name, "dead-letters", queue.queue.name.name),
-            "place": f"{queue.queue.name.account} · {queue.queue.name.region}",
-        }
-        for queue in found[:NEEDS_MAX]
-    ]
+    fullest = [each.queue for each in found[:BURSTS_MAX]]
+    latest = await bursts(visit.installation.telemetry, fullest, visit.now)
+    return [_dead_letters(visit, each, latest.get(each.queue.id)) for each in found[:NEEDS_MAX]]
+
+
+def _dead_letters(visit: Visit, dead: DeadLetterQueue, burst: Burst | None) -> dict[str, Any]:
+    name = dead.queue.name
+    return {
+        "kind": "dead",
+        "number": dead.letters,
+        "at_most": dead.at_most,
+        "burst": burst,
+        "name": name.name,
+        "link": visit.link_in(name, "dead-letters", name.name),
+        "place": f"{name.account} · {name.region}",
+    }
 
 
 async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:

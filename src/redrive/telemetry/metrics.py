@@ -7,6 +7,8 @@ A queue's metrics (namespace `:queue`, dimension `queue`):
     messages_deleted                   a sample for each call, of its messages
     messages_available, messages_claimed, messages_delayed, oldest_age_seconds     see `gauges`
 
+What a dead-letter queue took, and all of a place together: see `arrivals`.
+
 A topic's (namespace `:topic`, dimension `topic` and the labels named):
 
     messages_published, bytes_published    a sample for each call; for each message
@@ -27,7 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing_extensions import override
 
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
-from redrive.model.delivery import Outcome
+from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.names import ResourceName
@@ -41,6 +43,7 @@ from redrive.telemetry.accumulators import (
     QueueAccumulators,
     TopicAccumulators,
 )
+from redrive.telemetry.arrivals import Arrivals
 from redrive.telemetry.totals import Totals
 from redrive.telemetry.traffic import TrafficByPlace
 
@@ -71,6 +74,7 @@ class Metrics(Listener):
         self.archives: dict[ResourceName, int] = {}
         self._totals = Totals()
         self._traffic = TrafficByPlace()
+        self._arrivals = Arrivals()
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
@@ -135,6 +139,13 @@ class Metrics(Listener):
         self._topic(fact.topic, fact.at).of(counter).add(1)
         if fact.subscription.dead_letter is not None:
             self.activity[fact.subscription.dead_letter] = fact.at
+            if fact.attempt.delivered:
+                self._arrived(fact.subscription.dead_letter, 1, fact.at)
+
+    @override
+    def buried(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        if queue.dead_letter is not None:
+            self._arrived(queue.dead_letter.queue, messages, now)
 
     @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
@@ -185,6 +196,12 @@ class Metrics(Listener):
         self.archives[topic.name] = now
         return self._topic(topic, now)
 
+    def _arrived(self, dead_letter_queue: ResourceName, letters: int, now: int) -> None:
+        self._turn(now)
+        if not self._arrivals:
+            self._news()
+        self._arrivals.add(dead_letter_queue, letters)
+
     def _turn(self, now: int) -> None:
         """Begin the minute of now, if it has not begun."""
         if now >= self._until:
@@ -205,6 +222,8 @@ class Metrics(Listener):
             self._traffic.add(tallies, self._minute)
         for of_topic in self._topics.values():
             self._traffic.add(of_topic, self._minute)
+        for series, statistics in self._arrivals.take():
+            self._wait((series, self._minute)).add_statistics(statistics)
         self._queues.clear()
         self._topics.clear()
 

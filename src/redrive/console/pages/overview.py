@@ -5,23 +5,28 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
+from redrive.console.arrivals import REMEMBERED_MS, last_arrival
 from redrive.console.navigation import read_place
 from redrive.console.needs import needs
+from redrive.console.nodes import Node
 from redrive.console.rates import MINUTES, rates
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
 
 
 async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await places_seen(visit)
     shown = seen.places
+    found, node = await needs(visit, shown), await _node(visit)
     values = {
-        "needs": await needs(visit, shown),
+        "needs": found,
+        **({} if found else await _last_dead_letter(visit, shown, node["node"])),
         "rates": await rates(visit.installation.telemetry, shown, visit.now),
         "minutes": MINUTES,
-        **await _node(visit),
+        **node,
         "links": [_links(visit, place) for place in shown],
         "of": visit.asked("of"),
         "first": visit.link_anywhere("") if visit.asked("of") or visit.asked("after") else "",
@@ -80,6 +85,20 @@ async def places_seen(visit: Visit) -> Seen:
 def _behind(visit: Visit, place: ResourceName) -> str:
     """The link to the places behind the last that was looked at; the one with an empty name is Overview itself."""
     return visit.link_anywhere("", of=visit.asked("of"), after=f"{place.account}/{place.region}")
+
+
+async def _last_dead_letter(visit: Visit, places: list[ResourceName], node: Node) -> dict[str, Any]:
+    """The moment at which the last dead letter came, for a page on which nothing else stands; as far as is known.
+
+    None is known to have come in 14 days, or since a younger node began to count. Nodes begin by the system's clock;
+    by a simulated one, what was counted may be of any age.
+    """
+    installation = visit.installation
+    young = installation.hands is None and visit.now - node.started_at < REMEMBERED_MS
+    return {
+        "last_dead": await last_arrival(installation.telemetry, places, visit.now),
+        "counted_days": 0 if young else REMEMBERED_MS // DAY_MS,
+    }
 
 
 async def _node(visit: Visit) -> dict[str, Any]:

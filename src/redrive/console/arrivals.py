@@ -1,0 +1,84 @@
+"""Arrivals of dead letters as Overview tells of them: since when the latest burst, and when the last of all."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from redrive.engine.ports import TelemetryStore
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
+from redrive.telemetry.arrivals import arrivals_at, arrivals_in
+
+#: A burst is over once nothing has come for so long.
+GAP_MS: Final = 15 * MINUTE_MS
+#: Less than a day, so that a time of day says when a burst began.
+BURST_MS_MAX: Final = 23 * 60 * MINUTE_MS
+#: As long as SQS keeps a message; later nothing is left of what came.
+REMEMBERED_MS: Final = 14 * DAY_MS
+
+
+class Burst(NamedTuple):
+    """Dead letters that came soon after one another.
+
+    Attributes:
+        since: The minute in which the first came (ms).
+        letters: How many came since, those included that were sent back meanwhile.
+    """
+
+    since: int
+    letters: int
+
+
+def latest_burst(minutes: Sequence[Bucket]) -> Burst | None:
+    """The latest burst among minutes in their order; None: nothing came."""
+    since, letters = 0, 0.0
+    for minute in reversed(minutes):
+        if since and since - minute.at > GAP_MS:
+            break
+        since, letters = minute.at, letters + minute.statistics.total
+    return Burst(since, int(letters)) if letters else None
+
+
+async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -> Mapping[int, Burst]:
+    """The latest burst of each dead-letter queue of the last 23 hours, by the queue's number: one read.
+
+    Nodes write down what they counted every 5 s, and lose that much if they are killed: the numbers may be too small,
+    and are never too great.
+
+    Args:
+        telemetry: Where all nodes write down what came.
+        queues: Of each up to 1,380 rows are read, as many as there were minutes in which something came.
+        now: The time (ms).
+    """
+    if not queues:
+        return {}
+    minute = now // MINUTE_MS * MINUTE_MS
+    wanted = PointQuery(
+        [arrivals_at(queue.name) for queue in queues], minute - BURST_MS_MAX, minute + MINUTE_MS, MINUTE_MS
+    )
+    found = await telemetry.find_points_each(wanted)
+    latest = {
+        # Not what came to another queue of the name, which was deleted.
+        queue.id: latest_burst(
+            [
+                each
+                for each in found.get(arrivals_at(queue.name).id, ())
+                if each.at + MINUTE_MS > queue.created_at
+            ]
+        )
+        for queue in queues
+    }
+    return {queue_id: burst for queue_id, burst in latest.items() if burst is not None}
+
+
+async def last_arrival(telemetry: TelemetryStore, places: Sequence[ResourceName], now: int) -> int | None:
+    """The minute (ms) in which the last dead letter came in these places, of the last 14 days: one read.
+
+    None: none came as far as is known, which is since the nodes began to count at their starts.
+    """
+    minute = now // MINUTE_MS * MINUTE_MS
+    wanted = PointQuery(
+        [arrivals_in(place) for place in places], minute - REMEMBERED_MS, minute + MINUTE_MS, MINUTE_MS
+    )
+    found = await telemetry.find_points(wanted) if places else []
+    return found[-1].at if found else None
