@@ -4,6 +4,11 @@ import re
 
 import pytest
 
+from redrive.console.pages import event_grid, topics
+from redrive.console.schedule_chart import Chart, drawn
+from redrive.endpoints.containers import BlobContainers
+from redrive.model.retry import RetrySchedule
+from tests.console.test_event_grid import PAGE, subscribed
 from tests.console.world import BUSY, ROOM, Visitor, make_world, pages_of, visiting
 
 PARTIAL = {"hx-request-type": "partial"}
@@ -48,6 +53,33 @@ async def test_the_workbench_of_a_queue_that_was_empty_says_what_came() -> None:
         asks = await _asks(visitor, f"{ROOM}/dead-letters/orders-dead")
         await world.die(*(f"order {number}" for number in range(10)))
         assert "10 newer than those below" in await _live(visitor, asks)
+
+
+async def test_a_subscription_that_asks_again_draws_no_schedule_and_looks_for_no_blobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with visiting() as visitor:
+        await make_world(visitor)
+        await subscribed(visitor)
+        paths = [f"{ROOM}/topics/Rentals/6f1c", PAGE]
+        asked: list[str] = []
+
+        def draw(schedule: RetrySchedule) -> tuple[Chart | None, str]:
+            asked.append("schedule")
+            return drawn(schedule)
+
+        async def look(*_: object) -> None:
+            asked.append("blobs")
+
+        monkeypatch.setattr(topics, "drawn", draw)
+        monkeypatch.setattr(event_grid, "drawn", draw)
+        monkeypatch.setattr(BlobContainers, "newest", look)
+        for path in paths:
+            assert "served" in await _live(visitor, path)
+        assert asked == []
+        for path in paths:
+            assert "<h2>Retries</h2>" in (await visitor.get(path)).body.decode()
+        assert sorted(asked) == ["blobs", "schedule", "schedule"]
 
 
 async def _asks(visitor: Visitor, path: str) -> str:

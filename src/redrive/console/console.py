@@ -121,7 +121,7 @@ class Console:
         return await self._page(request, route, visit, scheme)
 
     async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
-        live_alone = request.headers.get("hx-request-type") == "partial"
+        live_alone = visit.live_alone
         key = (request.path, request.query, visit.session.key_id, str(live_alone))
         if request.method != "POST":
             known = self._memo.get(key)
@@ -220,6 +220,7 @@ class Console:
             now=self._engine.clock.now(),
             host=self._options.public_url.rstrip("/") or f"{scheme}://{request.host}",
             installation=self._installation,
+            live_alone=request.headers.get("hx-request-type") == "partial",
         )
 
     async def _session(self, request: Request, scheme: str) -> Session | None:

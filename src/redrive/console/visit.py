@@ -43,6 +43,7 @@ class Visit:
         now: The server's time (ms).
         host: What links for clients begin with: `http://127.0.0.1:4566`.
         installation: What is shown beside the engine's things.
+        live_alone: Whether a page's live part asks for itself again, so that nothing beside it is shown.
     """
 
     engine: Engine
@@ -56,6 +57,7 @@ class Visit:
     now: int
     host: str
     installation: Installation
+    live_alone: bool = False
 
     async def call(self, service: str, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call an Amazon service of this server for the visitor's account, by the service's own rules.

@@ -80,18 +80,27 @@ async def listed(visit: Visit) -> Page:
 async def one(visit: Visit) -> Page:
     """An event subscription: its destination, its schedule, its dead letters."""
     topic, subscription = await _found(visit)
-    settings = delivery_settings(subscription)
     condition = await visit.engine.operations.condition(subscription)
     owed = await _owed(visit, [subscription])
-    schedule = await visit.engine.operations.schedule_of(subscription)
     values = {
         **_named(visit, subscription),
         "topic": topic,
-        "settings": settings,
         "condition": condition,
         "owed": owed[subscription.key],
         "owed_first": await owed_first(visit, subscription),
         "at_most": COUNTED_MAX,
+        "endpoints": visit.link("endpoints"),
+        **({} if visit.live_alone else await _beside(visit, subscription)),
+    }
+    return Page("event_subscription.html", values, live_seconds=2)
+
+
+async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+    """The part of an event subscription's page that is not asked for again."""
+    settings = delivery_settings(subscription)
+    schedule = await visit.engine.operations.schedule_of(subscription)
+    return {
+        "settings": settings,
         "filter": _json(subscription.filter_text),
         "destination": _json(orjson.dumps(_without_secrets(settings.destination)).decode()),
         "headers": [
@@ -101,10 +110,8 @@ async def one(visit: Visit) -> Page:
         **(_drawn(visit, schedule) if isinstance(schedule, RetrySchedule) else {"chart": None}),
         **await _dead_letters(visit, subscription, settings),
         "command": _command(settings),
-        "endpoints": visit.link("endpoints"),
         "back": visit.link("event-grid"),
     }
-    return Page("event_subscription.html", values, live_seconds=2)
 
 
 async def _owed(visit: Visit, subscriptions: Sequence[Subscription]) -> Mapping[str, int]:

@@ -134,13 +134,21 @@ async def subscription(visit: Visit) -> Page:
         "owed": owed,
         "owed_first": await owed_first(visit, found),
         "at_most": COUNTED_MAX,
-        **await _drawn(visit, found),
-        "lab": await lab_link(visit, topic, found),
-        "dead_link": "" if found.dead_letter is None else visit.link("dead-letters", found.dead_letter.name),
         "lift": visit.link("endpoints"),
-        "back": visit.link("topics", topic.name.name),
+        **({} if visit.live_alone else await _beside(visit, topic, found)),
     }
     return Page("subscription.html", values, live_seconds=2)
+
+
+async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dict[str, Any]:
+    """The part of a subscription's page that is not asked for again."""
+    dead = subscription.dead_letter
+    return {
+        **await _drawn(visit, subscription),
+        "lab": await lab_link(visit, topic, subscription),
+        "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
+        "back": visit.link("topics", topic.name.name),
+    }
 
 
 async def _curve(visit: Visit, subscription: Subscription) -> picture.Curve | None:
