@@ -20,13 +20,13 @@ from redrive.model.circuit import USUAL
 from redrive.model.message import Message
 from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
-from redrive.model.queue import DeadLetterTarget, Queue
+from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue
 from redrive.model.rested_outage import FAILURES
 from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
-from redrive.telemetry.arrivals import arrivals_at
+from redrive.telemetry.arrivals import arrivals_at, arrivals_in
 from redrive.telemetry.traffic import place_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
@@ -130,7 +130,9 @@ async def _make_traffic(server: InProcess) -> None:
     ]
     dead = arrivals_at(PLACE._replace(name="rentals-dead"))
     came = MetricPoint(dead, DEFAULT_START, "", Statistics.of(39_998))
-    await server.core.store.add_points([*points, came])
+    quiet = arrivals_in(ResourceName("111111111111", "eu-west-1", ""))
+    long_ago = MetricPoint(quiet, DEFAULT_START - 3 * DAY_MS, "", Statistics.of(2))
+    await server.core.store.add_points([*points, came, long_ago])
 
 
 async def _make_redrives(server: InProcess) -> None:
@@ -165,6 +167,7 @@ def pages(screen: Screen, url: str, cause: str, rests: Subscription) -> Iterator
 
 _AT_FIRST: Final = (
     ("overview", f"{ROOT}/"),
+    ("overview-quiet", f"{ROOT}/?place=111111111111/eu-west-1"),
     ("keys", f"{ROOT}/keys"),
     ("login", f"{ROOT}/login"),
     ("not-there", f"{ROOT}/nowhere"),

@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from redrive.model.message import Message
+from redrive.model.metric import MINUTE_MS
+from redrive.model.queue import Queue
 from tests.console.store_calls import counting
-from tests.console.world import make_world, pages_of, visiting
+from tests.console.world import PLACE, ROOT, make_world, pages_of, visiting
 
 CALLS_MAX: Final = 6
 ROWS_MAX: Final = 130  # two ends of each cause, and a page with its notes
@@ -26,3 +29,28 @@ async def test_a_page_asks_the_store_a_few_times_whatever_stands_there() -> None
                 assert store.calls.total() <= CALLS_MAX, (path, store.calls)
                 most = ROWS_MAX + (DIED if "q=" in path else 0)  # a search looks at a slice
                 assert store.rows <= most, (path, store.rows)
+
+
+async def test_overview_asks_the_store_as_rarely_when_a_redrive_failed_and_when_nothing_stands_there() -> (
+    None
+):
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        queues, time = world.engine.resources.queues, visitor.server.time
+        assert time is not None
+        with counting() as store:
+            await visitor.get(f"{ROOT}/?first")
+            store.clear()
+            assert b"No dead letter in" in (await visitor.get(f"{ROOT}/")).body
+            assert store.calls.total() <= CALLS_MAX, store.calls
+            await world.die("order 1", "order 2")
+            await world.engine.messages.send(world.orders, [Message(bytes(16), "order 3")])
+            elsewhere = await queues.create(Queue(0, PLACE._replace(name="elsewhere")))
+            await world.engine.operations.start_redrive(world.dead, elsewhere, 1)
+            await queues.delete(elsewhere)
+            await time.advance(15 * MINUTE_MS)
+            await visitor.get(f"{ROOT}/?second")
+            store.clear()
+            page = (await visitor.get(f"{ROOT}/?third")).body
+            assert all(told in page for told in (b"dead-lettered", b"failed:", b"nobody has received"))
+            assert store.calls.total() <= CALLS_MAX, store.calls

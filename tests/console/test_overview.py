@@ -191,6 +191,7 @@ async def test_a_redrive_that_failed_is_named_for_a_day_or_until_another_of_its_
         page = await overview(visitor)
         told = "orders-dead</span> failed: the queue that it sent to is gone;"
         assert told in page
+        assert "Redrive of" not in await overview(visitor, f"?place={OTHER.account}/{OTHER.region}")
         link = f"{ROOM}/dead-letters/orders-dead/tasks/{task.id}"
         assert f'href="{link}" aria-label="Look at the redrive of orders-dead"' in page
         assert "It failed: the queue that it sent to is gone." in (await visitor.get(link)).body.decode()

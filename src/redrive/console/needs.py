@@ -21,17 +21,17 @@ FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
 
 
 async def needs(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
-    """The needs of these accounts and regions, and the redrive tasks of those that the visitor sees, as rows."""
+    """The needs of these accounts and regions, and the redrive tasks under way there, as rows."""
     operations = visit.engine.operations
     dead = await operations.dead_letter_queues_of(places, COUNTED_MAX)
     tasks = await operations.current_redrive_tasks(visit.now - FAILED_NAMED_MS)
-    seen = [_task(visit, task) for task in tasks if visit.session.sees(task.source.account)]
+    rows = [_task(visit, task) for task in tasks if task.source._replace(name="") in places]
     return [
         *await _dead(visit, dead),
-        *[task for task in seen if task["why"]][:NEEDS_MAX],
+        *[task for task in rows if task["why"]][:NEEDS_MAX],
         *await _resting(visit, places),
         *await _unattended(visit, places, {each.queue.name for each in dead}),
-        *[task for task in seen if not task["why"]][:NEEDS_MAX],
+        *[task for task in rows if not task["why"]][:NEEDS_MAX],
     ]
 
 
