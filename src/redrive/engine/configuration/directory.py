@@ -91,6 +91,10 @@ class Directory:
         """The value, or None where there is none."""
         return (await self.versioned(kind, key))[1]
 
+    async def get_stored(self, kind: DocumentKind[T], key: str) -> T | None:
+        """As `get`, of the store: for who acknowledges something by it, and writes nothing or not this."""
+        return await self.transact(lambda draft: draft.get(kind, key))
+
     async def versioned(self, kind: DocumentKind[T], key: str) -> tuple[int, T | None]:
         """The value with its version; 0 and None where there is none."""
         known = self._known.get((kind.name, key))

@@ -54,7 +54,7 @@ class Queues:
 
     async def get_stored(self, name: ResourceName) -> Queue | None:
         """As `get`, of the store: whoever answers "it is there already" does not trust this node's memory."""
-        return await self._directory.transact(lambda draft: self.get_in(draft, name))
+        return await self._directory.get_stored(QUEUE, name.key)
 
     async def find(self, beginning: ResourceName, after: str = "", limit: int | None = None) -> list[Queue]:
         """Queues of an account's region whose name begins so, by name, beginning after the key `after`."""

@@ -82,6 +82,10 @@ class Subscriptions:
         """The subscription of that id."""
         return await self._directory.get(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
 
+    async def get_stored(self, topic: ResourceName, subscription_id: str) -> Subscription | None:
+        """As `get`, of the store: for who ends or changes what another node may have made again."""
+        return await self._directory.get_stored(SUBSCRIPTION, f"{topic.key}/{subscription_id}")
+
     async def is_there(self, key: str) -> bool:
         """True if there is a subscription with that key."""
         return await self._directory.get(SUBSCRIPTION, key) is not None

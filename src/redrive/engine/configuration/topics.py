@@ -45,7 +45,7 @@ class Topics:
 
     async def get_stored(self, name: ResourceName) -> Topic | None:
         """As `get`, of the store: whoever answers "it is there already" does not trust this node's memory."""
-        return await self._directory.transact(lambda draft: self.get_in(draft, name))
+        return await self._directory.get_stored(TOPIC, name.key)
 
     async def of_archive(self, number: int) -> Topic | None:
         """The ordered topic of that number, under which its archive is."""

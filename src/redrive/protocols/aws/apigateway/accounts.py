@@ -25,13 +25,16 @@ class AccountOperations:
 
     async def update_account(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateAccount.html: the role that logs are written by."""
-        known = await self._documents.get(ACCOUNT, _key(call)) or GatewayAccount()
-        for operation in params.get("patchOperations") or ():
-            if operation.get("path") != _ROLE:
-                raise bad_request(f"Invalid patch path {operation.get('path')}")
-            given = operation.get("value") or ""
-            known = GatewayAccount("" if operation.get("op") == "remove" else given)
-        made = await self._documents.update_or_create(ACCOUNT, _key(call), known, lambda _: known)
+
+        def patched(account: GatewayAccount) -> GatewayAccount:
+            for operation in params.get("patchOperations") or ():
+                if operation.get("path") != _ROLE:
+                    raise bad_request(f"Invalid patch path {operation.get('path')}")
+                given = operation.get("value") or ""
+                account = GatewayAccount("" if operation.get("op") == "remove" else given)
+            return account
+
+        made = await self._documents.update_or_create(ACCOUNT, _key(call), patched(GatewayAccount()), patched)
         return _shown(made)
 
 

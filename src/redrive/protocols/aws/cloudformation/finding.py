@@ -15,16 +15,22 @@ def place(call: Call, name: str) -> ResourceName:
 
 
 async def find_stack(engine: Engine, call: Call, given: str) -> Stack | None:
-    """The stack of a name, or of an ARN, whether it was deleted or not."""
-    documents = engine.resources.documents
-    if given.startswith("arn:"):
-        return await documents.get(STACK, f"{call.account}/{call.region}/{id_in(given)}")
-    if "/" in given:
+    """The stack of a name, or of an ARN, whether it was deleted or not.
+
+    Of the store: what is made of it, such as an update with the template before, says nothing of what it was made of.
+    """
+    if "/" in given and not given.startswith("arn:"):
         return None
-    key = await documents.get(STACK_NAME, place(call, given).key)
-    if key is None:
-        return None
-    return await documents.get(STACK, key)
+
+    async def find(draft: Draft) -> Stack | None:
+        key: str | None = f"{call.account}/{call.region}/{id_in(given)}"
+        if not given.startswith("arn:"):
+            key = await draft.get(STACK_NAME, place(call, given).key)
+        if key is None:
+            return None
+        return await draft.get(STACK, key)
+
+    return await engine.resources.write(find)
 
 
 async def standing_stack(engine: Engine, call: Call, given: str) -> Stack:

@@ -109,10 +109,13 @@ class Streams:
         stream = await self.named(call, params)
         if params["DestinationId"] != DESTINATION:
             raise invalid(f"Destination Id {params['DestinationId']} not found")
-        settings = configuration.of_update(params, stream.destination)
-        await self._roles.check(call, settings["RoleARN"])
 
-        def updated(current: DeliveryStream) -> DeliveryStream:
+        async def decide(draft: Draft) -> DeliveryStream:
+            current = await draft.get(STREAM, stream.resource.key)
+            if current is None:
+                raise no_such_stream(stream.resource)
+            settings = configuration.of_update(params, current.destination)
+            await self._roles.check(call, settings["RoleARN"])
             if params["CurrentDeliveryStreamVersionId"] != str(current.version):
                 text = (
                     f"Cannot update firehose: {current.name} since the current version id: {current.version} and"
@@ -120,10 +123,11 @@ class Streams:
                 )
                 raise error("ConcurrentModificationException", text)
             version = current.version + 1
-            return replace(current, destination=settings, version=version, updated_at=call.now)
+            changed = replace(current, destination=settings, version=version, updated_at=call.now)
+            draft.put(STREAM, stream.resource.key, changed)
+            return changed
 
-        changed = await self.change(stream, updated)
-        self._buffers.changed(changed)
+        self._buffers.changed(await self._engine.resources.write(decide))
         return {}
 
     async def delete_delivery_stream(self, call: Call, params: Structure) -> Structure:

@@ -15,6 +15,7 @@ from redrive.protocols.aws.kms.keyring import KeyRing
 from redrive.protocols.aws.kms.records import (
     DISABLED,
     ENABLED,
+    KEY,
     PENDING_DELETION,
     PENDING_IMPORT,
     KmsKey,
@@ -105,8 +106,13 @@ class KeyAccess:
         key = await self.named(call, key_id)
         if key.name.account != call.account:
             raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
-        await self.check(call, key, operation)
-        return key
+        stored = await self._documents.get_stored(
+            KEY, key.name.key
+        )  # another node may have changed its state
+        if stored is None:
+            raise not_found(f"Key '{key.arn}' does not exist")
+        await self.check(call, stored, operation)
+        return stored
 
     async def changeable(self, call: Call, key_id: str, operation: str) -> KmsKey:
         """As `managed`, and it is not about to be deleted.

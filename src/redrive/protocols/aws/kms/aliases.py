@@ -4,15 +4,15 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from redrive.engine.resources import Documents
-from redrive.model.errors import Conflict, NotFound
+from redrive.engine.resources import Documents, Draft
+from redrive.model.errors import Conflict
 from redrive.model.names import ResourceName
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.kms.access import KeyAccess
 from redrive.protocols.aws.kms.errors import error, not_found, not_valid, wrong_state
 from redrive.protocols.aws.kms.keyring import MANAGED_PREFIX, KeyRing
 from redrive.protocols.aws.kms.paging import page
-from redrive.protocols.aws.kms.records import ALIAS, Alias, KmsKey, alias_arn
+from redrive.protocols.aws.kms.records import ALIAS, KEY, Alias, KmsKey, alias_arn
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 from redrive.protocols.aws.wire.timestamps import to_seconds
@@ -48,34 +48,39 @@ class Aliases:
     async def update_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdateAlias.html."""
         name = _checked(call, params["AliasName"])
-        alias = await self._documents.get(ALIAS, name.key)
-        if alias is None:
+        if await self._documents.get(ALIAS, name.key) is None:
             raise _no_alias(name)
         key = await self._target(call, params["TargetKeyId"], "UpdateAlias")
-        current = await self._keyring.get(name._replace(name=alias.key_id), call.now)
-        if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
-            raise not_valid(
-                f"Alias {alias.arn} cannot be changed from a key of spec {current.spec} and usage {current.usage}"
-                f" to one of spec {key.spec} and usage {key.usage}"
-            )
-        try:
-            await self._documents.update(
-                ALIAS, name.key, lambda found: replace(found, key_id=key.id, updated_at=call.now)
-            )
-        except NotFound:
-            raise _no_alias(name) from None
+
+        async def decide(draft: Draft) -> None:
+            alias = await draft.get(ALIAS, name.key)
+            if alias is None:
+                raise _no_alias(name)
+            current = await draft.get(KEY, name._replace(name=alias.key_id).key)
+            if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
+                raise not_valid(
+                    f"Alias {alias.arn} cannot be changed from a key of spec {current.spec} and usage"
+                    f" {current.usage} to one of spec {key.spec} and usage {key.usage}"
+                )
+            draft.put(ALIAS, name.key, replace(alias, key_id=key.id, updated_at=call.now))
+
+        await self._documents.transact(decide)
         return {}
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_DeleteAlias.html."""
         name = _checked(call, params["AliasName"])
-        alias = await self._documents.get(ALIAS, name.key)
-        if alias is None:
-            raise _no_alias(name)
-        key = await self._keyring.get(name._replace(name=alias.key_id), call.now)
-        if key is not None:
-            await self._access.check(call, key, "DeleteAlias")
-        await self._documents.remove(ALIAS, name.key)
+
+        async def decide(draft: Draft) -> None:
+            alias = await draft.get(ALIAS, name.key)
+            if alias is None:
+                raise _no_alias(name)
+            key = await draft.get(KEY, name._replace(name=alias.key_id).key)
+            if key is not None:
+                await self._access.check(call, key, "DeleteAlias")
+            draft.remove(ALIAS, name.key)
+
+        await self._documents.transact(decide)
         return {}
 
     async def list_aliases(self, call: Call, params: Structure) -> Structure:

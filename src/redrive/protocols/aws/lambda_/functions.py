@@ -115,7 +115,7 @@ class FunctionOperations:
         )
 
     async def _refuse_standing(self, named: Named) -> None:
-        if await self._engine.resources.documents.get(FUNCTION, named.name.key) is not None:
+        if await self._engine.resources.documents.get_stored(FUNCTION, named.name.key) is not None:
             raise taken(f"Function already exist: {named.name.name}")
 
     async def _check_layers(self, call: Call, wanted: Configuration, params: Structure) -> None:
@@ -219,7 +219,7 @@ class FunctionOperations:
     async def _forget_unused(self, named: Named, gone: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""
         documents = self._engine.resources.documents
-        function = await documents.get(FUNCTION, named.name.key)
+        function = await documents.get_stored(FUNCTION, named.name.key)
         versions = await documents.find(VERSION, key_beginning(named.name))
         used = {version.code for version in versions} | ({function.latest.code} if function else set())
         if gone.code not in used:

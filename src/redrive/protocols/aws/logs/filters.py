@@ -61,7 +61,7 @@ class MetricFilters:
         (transformation,) = params["metricTransformations"]
         _check(transformation)
         read_pattern(params["filterPattern"])
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         made = MetricFilter(
             group.name, group.id, params["filterName"], params["filterPattern"], call.now, transformation
         )

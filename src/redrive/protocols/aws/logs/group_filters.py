@@ -116,7 +116,7 @@ class GroupFilters(Generic[F]):
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         if not await self._documents.remove(self._kind, f"{group.id:020d}/{params['filterName']}"):
             raise error("ResourceNotFoundException", f"The specified {self._noun} does not exist.")
 

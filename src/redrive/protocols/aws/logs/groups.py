@@ -54,7 +54,7 @@ class Groups:
 
     async def delete_log_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogGroup.html."""
-        group = await self._group(call, params)
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         await self._places.remove_group(group)
         await self._filters.remove_of(group)
         await self._subscriptions.remove_of(group)

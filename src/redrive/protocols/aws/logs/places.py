@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from redrive.engine.ports import DocumentKind
-from redrive.engine.resources import Documents
+from redrive.engine.resources import Documents, Draft
 from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.names import ResourceName
@@ -38,6 +38,17 @@ class Places:
             raise no_such_group()
         return found
 
+    async def stored_group(self, name: ResourceName) -> LogGroup:
+        """As `group`, of the store: another node may have made it again, with another number.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`.
+        """
+        found = await self.documents.get_stored(GROUP, name.key)
+        if found is None:
+            raise no_such_group()
+        return found
+
     async def stream(self, group: LogGroup, name: str) -> LogStream:
         """A group's stream of that name.
 
@@ -67,16 +78,23 @@ class Places:
         except Conflict:
             raise error("ResourceAlreadyExistsException", "The specified log group already exists") from None
 
-    async def add_stream(self, stream: LogStream) -> None:
-        """Make a stream.
+    async def add_stream(self, name: ResourceName, stream_name: str, number: int, now: int) -> None:
+        """Make a stream in the group of a name.
 
         Raises:
-            AwsError: `ResourceAlreadyExistsException`.
+            AwsError: `ResourceNotFoundException`, `ResourceAlreadyExistsException`.
         """
-        try:
-            await self.documents.create(STREAM, stream.key, stream)
-        except Conflict:
-            raise error("ResourceAlreadyExistsException", "The specified log stream already exists") from None
+
+        async def decide(draft: Draft) -> None:
+            group = await draft.get(GROUP, name.key)
+            if group is None:
+                raise no_such_group()
+            stream = LogStream(number, group.id, stream_name, now)
+            if await draft.get(STREAM, stream.key) is not None:
+                raise error("ResourceAlreadyExistsException", "The specified log stream already exists")
+            draft.put(STREAM, stream.key, stream)
+
+        await self.documents.transact(decide)
 
     async def remove_group(self, group: LogGroup) -> None:
         """Take a group away with its streams; its events, which nobody can reach any more, are swept."""

@@ -26,14 +26,13 @@ class Streams:
 
     async def create_log_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogStream.html."""
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
-        number = await self._store.new_id()
-        await self._places.add_stream(LogStream(number, group.id, params["logStreamName"], call.now))
+        name = names.group_name(call, params["logGroupName"])
+        await self._places.add_stream(name, params["logStreamName"], await self._store.new_id(), call.now)
         return {}
 
     async def delete_log_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogStream.html."""
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         stream = await self._places.stream(group, params["logStreamName"])
         while await self._store.drop_events(group.id, stream.id, END_OF_TIME, _EVENTS_PER_DROP):
             pass

@@ -87,7 +87,7 @@ class SubscriptionFilters:
         read_pattern(params["filterPattern"])
         destination, role = params["destinationArn"], params.get("roleArn") or ""
         service = destination_of(destination, call.account, call.region)
-        group = await self._places.group(names.group_name(call, params["logGroupName"]))
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         await self._destinations[service].check(call, group.name, destination, role)
         made = SubscriptionFilter(
             group.name,

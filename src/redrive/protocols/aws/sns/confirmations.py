@@ -133,7 +133,8 @@ class Confirmations:
             raise invalid("Token")
         if question.topic.region != region:
             raise invalid("Topic")
-        subscription = await self._engine.resources.subscriptions.get(question.topic, question.subscription)
+        subscriptions = self._engine.resources.subscriptions
+        subscription = await subscriptions.get_stored(question.topic, question.subscription)
         if subscription is None:
             raise invalid("Token")
         return subscription

@@ -112,7 +112,7 @@ class SubscriptionOperations:
         # Whoever has no token is told the same of any ARN, whether there is such a subscription or not.
         if is_unsigned(call) and not self._tokens.proves(arn, params.get("Token") or ""):
             raise denied(call.principal.name, "Unsubscribe", arn)
-        subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
+        subscription = await self._engine.resources.subscriptions.get_stored(name.topic, name.id)
         if subscription is None or not subscription_state.is_there(subscription, call.now):
             if not is_unsigned(call) and name.topic.account != call.account:
                 raise denied(call.principal.name, "Unsubscribe", arn)

@@ -90,6 +90,8 @@ class TopicOperations:
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
         def changed(current: Topic) -> Topic:
+            nonlocal topic
+            topic = current  # another node may have given it an archive
             return topic_attributes.changed(current, name, value, call.now)
 
         try:

@@ -70,7 +70,7 @@ class QueueOperations:
         if "RedrivePolicy" not in given or wanted.dead_letter is None:
             return
         policy = given["RedrivePolicy"]
-        target = await self._engine.resources.queues.get(wanted.dead_letter.queue)
+        target = await self._engine.resources.queues.get_stored(wanted.dead_letter.queue)
         if target is None:
             raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
         if target.ordered != wanted.ordered:

@@ -5,6 +5,7 @@ Both forms name the same object: `{topic}/providers/Microsoft.EventGrid/eventSub
 nested alone, and have documents of their own.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
@@ -49,6 +50,10 @@ class _Scope(NamedTuple):
     source: ArmId
     form: SubscriptionForm
     nested_in: ArmId | None
+
+
+class _ChangedMeanwhile(Exception):  # noqa: N818 - no error: the call begins again
+    """An event subscription is no longer the one that a call is a change of."""
 
 
 class EventSubscriptionOperations:
@@ -112,10 +117,12 @@ class EventSubscriptionOperations:
         return await self._write(call, scope, topic, existing, given)
 
     async def patch(self, call: ArmCall) -> Response:
-        """Change some of an event subscription."""
-        scope, topic, existing = await self._found(call)
-        given = scope.form.patched(documents.properties_of(existing), call.document)
-        return await self._write(call, scope, topic, existing, given)
+        """Change some of an event subscription; what another call changed meanwhile, it is a change of, too."""
+        while True:
+            scope, topic, existing = await self._found(call)
+            given = scope.form.patched(documents.properties_of(existing), call.document)
+            with contextlib.suppress(_ChangedMeanwhile):
+                return await self._write(call, scope, topic, existing, given, is_change=True)
 
     async def _write(
         self,
@@ -126,6 +133,7 @@ class EventSubscriptionOperations:
         given: Document,
         *,
         instead_of: Subscription | None = None,
+        is_change: bool = False,
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
         accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
@@ -135,6 +143,8 @@ class EventSubscriptionOperations:
         question = await self._question(call, topic, existing, accepted, resource_id)
 
         async def write(draft: Draft) -> Subscription:
+            if existing is not None and is_change:
+                await self._check_unchanged_in(draft, existing)
             if instead_of is not None:
                 await self._subscribers.remove_in(draft, instead_of)
             made = documents.engine_subscription(topic, resource_id, accepted)
@@ -146,6 +156,12 @@ class EventSubscriptionOperations:
 
         written = await self._engine.resources.write(write)
         return self._written(call, scope, topic, written, is_new=existing is None)
+
+    async def _check_unchanged_in(self, draft: Draft, existing: Subscription) -> None:
+        subscriptions = self._engine.resources.subscriptions
+        standing = await subscriptions.get_in(draft, existing.topic, existing.id)
+        if standing is None or documents.properties_of(standing) != documents.properties_of(existing):
+            raise _ChangedMeanwhile
 
     def _written(
         self, call: ArmCall, scope: _Scope, topic: Topic, written: Subscription, *, is_new: bool
@@ -247,7 +263,7 @@ class EventSubscriptionOperations:
     async def _standing(self, call: ArmCall, topic: Topic) -> Subscription | None:
         """The event subscription, also one that has expired and was not swept away yet."""
         own = names.subscription_id(call.params[_NAME])
-        return await self._engine.resources.subscriptions.get(topic.name, own)
+        return await self._engine.resources.subscriptions.get_stored(topic.name, own)
 
     async def _found(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
         scope = await self._scope(call)

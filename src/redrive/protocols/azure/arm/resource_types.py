@@ -58,7 +58,9 @@ class TopicCollection(ArmCollection[Topic]):
 
     @override
     async def _remove(self, resource: ArmId) -> None:
-        topic = await self._get(resource)
+        if await self._get(resource) is None:  # which is never remembered
+            return
+        topic = await self._topics.get_stored(names.topic_name_of(resource))
         if topic is not None:
             await self._subscribers.remove_topic(topic)
 
