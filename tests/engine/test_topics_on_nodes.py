@@ -10,7 +10,7 @@ import pytest
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.kinds import DUE, OF_QUEUE, SUBSCRIPTION, TOMBSTONE, TOPIC
 from redrive.engine.ports import PushRequest, Runtime
-from redrive.model.errors import AlreadyExists, StoreUnavailable
+from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.filtering import Subject
 from redrive.model.message import Publication
 from redrive.model.queue import Queue
@@ -299,6 +299,22 @@ async def test_a_topic_can_be_made_on_a_node_that_has_not_heard_of_its_deletion(
     again = await two.resources.topics.create(Topic(0, topic.name, "plain"))
     assert again.id != topic.id
     assert await two.resources.topics.get_stored(topic.name) == again
+
+
+async def test_a_node_that_finds_out_what_it_missed_counts_and_matches_by_it(
+    engine: Engine, two: Engine, topic: Topic
+) -> None:
+    """`two` has not heard that its subscription is gone, and finds it out by a change of it."""
+    subscription = await two.resources.subscriptions.create(wanted(topic))
+    assert (await two.resources.subscriptions.wanting(topic, Subject({}, ""))).subscriptions == [subscription]
+    assert (await two.resources.subscriptions.count(topic.name)).confirmed == 1
+    await engine.resources.subscriptions.delete(subscription)
+    with pytest.raises(NotFound):
+        await two.resources.subscriptions.update(
+            subscription, lambda current: replace(current, endpoint="elsewhere")
+        )
+    assert (await two.resources.subscriptions.wanting(topic, Subject({}, ""))).subscriptions == []
+    assert (await two.resources.subscriptions.count(topic.name)).confirmed == 0
 
 
 async def test_a_topic_made_anew_under_the_name_has_no_subscribers(

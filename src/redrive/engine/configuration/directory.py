@@ -23,6 +23,7 @@ from redrive.engine.ports import (
     Put,
     Removal,
     Remove,
+    RequireNone,
     Store,
     Unremembered,
 )
@@ -207,8 +208,20 @@ class Directory:
         current = {(resource.kind, resource.key): resource.version for resource in stored}
         outdated = [key for key, version in versions.items() if current.get(key) != version]
         for key in outdated:
-            self._drop(*key)
+            self._find_out(key, versions[key])
         return not outdated
+
+    def _find_out(self, key: Key, version: int) -> None:
+        """A document is no longer at the version that it was read at.
+
+        Where this node still remembers that version, it has missed another's change, and so have its followers: they
+        would go on by it until it hears again. Where it does not, it was told, or has made the change itself.
+        """
+        known = self._known.get(key)
+        if known is not None and known[0] == version:
+            self.forget(*key)
+        else:
+            self._drop(*key)
 
     async def create(self, kind: DocumentKind[T], key: str, value: T) -> None:
         """Write a new document.
@@ -277,7 +290,7 @@ class Directory:
         try:
             versions = await self._store.write(changes, new_deliveries, log_events)
         except Conflict as conflict:
-            self._drop(conflict.kind, conflict.key)
+            self._find_out((conflict.kind, conflict.key), _version_of(conflict, changes))
             raise
         except BaseException:
             self._lose(changes)
@@ -304,3 +317,11 @@ class Directory:
             if isinstance(change, Put | Remove):
                 for follower in self._writing:
                     follower(change.kind, change.key, values.get((change.kind, change.key)))
+
+
+def _version_of(conflict: Conflict, changes: Sequence[Change]) -> int:
+    """The version that changes which conflicted asked a document to be at; 0: they asked it not to be there."""
+    for change in changes:
+        if not isinstance(change, RequireNone) and (change.kind, change.key) == (conflict.kind, conflict.key):
+            return change.version or 0
+    return 0
