@@ -32,7 +32,7 @@ def test_dead_letters_are_listed_shown_and_sent_back(
         topic.publish(text)
     server.advance(60)
     name = dead.arn.rpartition(":")[2]
-    assert re.match(rf"{name} +2 letters\n    from topic .* to {webhook.url}", redrive("dlq", "queues"))
+    assert re.match(rf"{name} +2 dead letters\n    from topic .* to {webhook.url}", redrive("dlq", "queues"))
     assert redrive("dlq", "queues", name) == redrive("dlq", "queues")
     assert not json.loads(redrive("dlq", "queues", f"{name}-other", "--json"))["queues"]
     lines = {line.split()[-1]: line for line in redrive("dlq", "list", name).splitlines()}
@@ -68,7 +68,7 @@ def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(
     groups = redrive("dlq", "groups", name)
     assert re.match(rf" +14  server_error 503 +.* to {webhook.url}  sent .*", groups)
     cause = re.search(r"--cause '(.+)'", groups)[1]  # type: ignore[index]  # else the test fails here
-    assert redrive("dlq", "plan", name, "--cause", cause).startswith("14 letters would move")
+    assert redrive("dlq", "plan", name, "--cause", cause).startswith("14 dead letters would move")
     assert redrive("dlq", "redrive", name, "--cause", cause, "--pace", "careful").startswith("task ")
     server.advance(5)
     tasks = redrive("dlq", "tasks", name)
@@ -369,17 +369,17 @@ def test_letters_of_no_known_origin_are_named_in_the_plan_and_counted_as_left(
 ) -> None:
     _, dead = sns.sqs.with_dead_letters(1)
     dead.send("sent here by hand")
-    told = "{} of them {} unless --to names a queue: nobody knows where {} came from, or that is gone"
-    assert told.format(1, "stays", "it") in redrive("dlq", "plan", dead.name)
+    told = "{} of them {} unless --to names a queue: {} origin is unknown, or was deleted"
+    assert told.format(1, "stays", "its") in redrive("dlq", "plan", dead.name)
     said = redrive("dlq", "redrive", dead.name, "--wait").splitlines()
     assert said[1] == "completed: 0 of 1 moved, 1 left"
     assert "0 of 1 moved, 1 left  back" in redrive("dlq", "tasks", dead.name)
     dead.send("so was this")
-    assert told.format(2, "stay", "they") in redrive("dlq", "plan", dead.name)
+    assert told.format(2, "stay", "their") in redrive("dlq", "plan", dead.name)
     assert dead.bodies(1) == ["sent here by hand"]
-    assert "1 of the queue stays: somebody is receiving it" in redrive("dlq", "plan", dead.name).splitlines()
+    assert "1 of the queue stays: it is in flight" in redrive("dlq", "plan", dead.name).splitlines()
     assert dead.bodies(1) == ["so was this"]
-    assert "2 of the queue stay: somebody is receiving them" in redrive("dlq", "plan", dead.name).splitlines()
+    assert "2 of the queue stay: they are in flight" in redrive("dlq", "plan", dead.name).splitlines()
 
 
 def test_a_task_that_is_cancelled_moves_no_more(sns: Sns, redrive: Command, server: Server) -> None:

@@ -28,7 +28,7 @@ def test_queues_are_listed_with_their_counts(sns: Sns, redrive: Command) -> None
     assert (shown["available"], shown["receives_max"], shown["fifo"]) == (2, 3, False)
 
 
-def test_topics_are_listed_with_what_their_subscriptions_are_owed(
+def test_topics_are_listed_with_the_deliveries_that_their_subscriptions_wait_for(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook
 ) -> None:
     topic, dead = sns.topic(), sns.sqs.queue()
@@ -43,7 +43,7 @@ def test_topics_are_listed_with_what_their_subscriptions_are_owed(
     name = topic.arn.rpartition(":")[2]
     first, *others = redrive("topics").splitlines()
     assert first.split() == [name, "2", "subscriptions"]
-    line = f"    {subscription}  http  {webhook.url}  1 owed  dead letters to {dead.name}"
+    line = f"    {subscription}  http  {webhook.url}  1 waiting  dead letters to {dead.name}"
     assert line in others
     assert any(other.endswith("/unconfirmed  not confirmed") for other in others)
     (shown,) = json.loads(redrive("topics", "--json"))["topics"]

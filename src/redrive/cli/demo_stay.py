@@ -144,7 +144,7 @@ def stay(orders: int, show: Callable[[str], None]) -> int:
         show(
             f"{orders - BAD:,} orders died of 503, {BAD} of 400, {GIVEN_UP} were given up by their consumer."
         )
-        show("Billing is well again. The console, until Ctrl-C:")
+        show("Billing has recovered. The console, until Ctrl-C:")
         show(scene.console_url)
         server.process.wait()
     except KeyboardInterrupt:

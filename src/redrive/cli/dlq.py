@@ -43,7 +43,7 @@ def _queues(client: Client, parsed: argparse.Namespace) -> int:
         beginning = f" whose names begin with {parsed.prefix}" if parsed.prefix else ""
         note(f"there are no dead-letter queues{beginning}")
     for queue in queues:
-        print(f"{queue['queue']:40} {queue['letters']:>8} {many(queue['letters'], 'letter')}")
+        print(f"{queue['queue']:40} {queue['letters']:>8} {many(queue['letters'], 'dead letter')}")
         for name in queue["from_queues"]:
             print(f"    from queue {name}")
         for subscription in queue["from_subscriptions"]:

@@ -1,4 +1,4 @@
-"""`redrive endpoints`: how endpoints stand and why; let those that rest be served again."""
+"""`redrive endpoints`: the state of endpoints, with its cause; let those that rest be served again."""
 
 import argparse
 from typing import Any
@@ -10,7 +10,7 @@ from redrive.cli.terminal import moment
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command and its own commands."""
-    command = commands.add_parser("endpoints", help="show how endpoints stand, and end a probation")
+    command = commands.add_parser("endpoints", help="show the state of endpoints, and end a probation")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="list the endpoints that are not simply served")
     listing.add_argument("--all", action="store_true", help="the others too")

@@ -83,16 +83,16 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
         print_json(answer)
         return 0
     print(
-        f"{answer['to_move']} {many(answer['to_move'], 'letter')} would move, as of letter {answer['last_id']}"
+        f"{answer['to_move']} {many(answer['to_move'], 'dead letter')} would move, up to id {answer['last_id']}"
     )
     if answer["in_flight"]:
-        stay, them = ("stays", "it") if answer["in_flight"] == 1 else ("stay", "them")
-        print(f"{answer['in_flight']} of the queue {stay}: somebody is receiving {them}")
+        stay, they = ("stays", "it is") if answer["in_flight"] == 1 else ("stay", "they are")
+        print(f"{answer['in_flight']} of the queue {stay}: {they} in flight")
     if answer["without_origin"]:
-        stay, they = ("stays", "it") if answer["without_origin"] == 1 else ("stay", "they")
+        stay, their = ("stays", "its") if answer["without_origin"] == 1 else ("stay", "their")
         print(
-            f"{answer['without_origin']} of them {stay} unless --to names a queue: nobody knows where {they} came"
-            " from, or that is gone"
+            f"{answer['without_origin']} of them {stay} unless --to names a queue: {their} origin is unknown, or"
+            " was deleted"
         )
     return 0
 
@@ -102,7 +102,7 @@ def _edit(client: Client, parsed: argparse.Namespace) -> int:
     moved = client.post(_EDITS, wish | ({"to": parsed.to} if parsed.to else {}))["moved"]
     if not moved:
         raise CommandFailed(
-            f"{parsed.id} was not sent: it is in flight, not there, or nobody knows where it came from"
+            f"{parsed.id} was not sent: it is in flight, does not exist, or has no known origin"
         )
     print(f"{parsed.id} was sent with the new body")
     return 0

@@ -147,7 +147,7 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
         number = letter["id"]
         if not wanted or number in wanted:
             stays = "  stays: it is in flight" if letter["in_flight"] else ""
-            unknown = "" if parsed.to or letter["from"] else "  stays: nobody knows where it came from"
+            unknown = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
             print(f"{number:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")
         missing.discard(number)
     for number in sorted(missing):

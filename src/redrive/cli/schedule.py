@@ -34,7 +34,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     source.add_argument(
         "--policy", type=Path, metavar="FILE", help="a subscription's or topic's DeliveryPolicy"
     )
-    source.add_argument("--plan", choices=PLANS, help="a schedule that nobody configures")
+    source.add_argument("--plan", choices=PLANS, help="a schedule that is not configured")
     source.add_argument(
         "--subscription", metavar="ARN", help="what holds for a subscription of a running server"
     )

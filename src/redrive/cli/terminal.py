@@ -27,7 +27,7 @@ def moment(moment_ms: int) -> str:
 
 
 def many(number: int, word: str) -> str:
-    """The word for a count of things: `letter` for one, `letters` for others."""
+    """The word for a count of things: `row` for one, `rows` for others."""
     return word if number == 1 else f"{word}s"
 
 

@@ -1,4 +1,4 @@
-"""`redrive topics`: the topics of an account's region, their subscriptions, and what those are owed."""
+"""`redrive topics`: the topics of an account's region, their subscriptions, and how many deliveries wait for each."""
 
 import argparse
 from typing import Any
@@ -11,7 +11,7 @@ from redrive.cli.terminal import many
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command."""
     command = commands.add_parser(
-        "topics", help="list the topics, their subscriptions and what those are owed"
+        "topics", help="list the topics, their subscriptions and the deliveries that those wait for"
     )
     command.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
     add_listing(command, "NAME")
@@ -36,7 +36,7 @@ def _show(topics: list[Entry]) -> None:
 
 def _line(subscription: Entry) -> str:
     parts = [subscription["id"], subscription["protocol"], subscription["endpoint"]]
-    parts.append(f"{subscription['owed']} owed" if subscription["confirmed"] else "not confirmed")
+    parts.append(f"{subscription['owed']} waiting" if subscription["confirmed"] else "not confirmed")
     if subscription["dead_letter_queue"]:
         parts.append(f"dead letters to {subscription['dead_letter_queue']}")
     return "  ".join(parts)

@@ -23,8 +23,8 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command."""
     command = commands.add_parser(
         "trace",
-        help="show where a message's deliveries stand and what their attempts came to",
-        description="Show where the deliveries of a message stand: the MessageId that SendMessage or Publish answered.",
+        help="show where a message's deliveries are, and the results of their attempts",
+        description="Show where the deliveries of a message are: the MessageId that SendMessage or Publish answered.",
     )
     command.add_argument("message", metavar="MESSAGE_ID")
     add_json(command)

@@ -14,7 +14,7 @@ async def move(visit: Visit) -> Redirect:
     """Let time pass, and go back to the page that the button was on."""
     hands = visit.installation.hands
     if hands is None:
-        raise Missing("This server's clock is the system's, which nobody moves.")
+        raise Missing("This server's clock is the system's, which cannot be moved.")
     before = visit.engine.clock.now()
     if visit.asked("by") == _NEXT:
         attempts = await hands.to_next_attempt()

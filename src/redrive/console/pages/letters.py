@@ -72,7 +72,7 @@ async def replace_body(visit: Visit) -> Page | Redirect:
     seq = found.delivery.seq
     moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
     if not moved.total:
-        told = "Nothing was sent: somebody is receiving the message now, or where it came from is gone."
+        told = "Nothing was sent: the message is in flight now, or its origin was deleted."
         return _edit_page(visit, queue, found, body, told=told, status=_CONFLICT)
     told = f"{seq} was sent with its new body to {origin_text(found.from_queue, found.from_subscription)}"
     return Redirect(visit.link("dead-letters", queue.name.name, told=told))

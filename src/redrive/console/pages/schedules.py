@@ -108,7 +108,7 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
 
 def _rested(rested: RestedOutage, schedule: RetrySchedule, tried: Lab) -> str:
     attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
-    served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when somebody lifts the rest"
+    served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when the rest is lifted"
     lost = (
         "no delivery is"
         if not rested.given_up
@@ -133,7 +133,7 @@ def _note(tried: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     if lifetime_ms is not None:
         fixed = "may an event live at most before an attempt; the waits between attempts are fixed."
         return show_duration(lifetime_ms), fixed
-    return show_duration(schedule.total_ms()), "are all the waits together; nobody configures them."
+    return show_duration(schedule.total_ms()), "are all the waits together; they cannot be configured."
 
 
 def _compared(name: str, tried: Lab) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class SmsConnection(KeptConnection):
         async with self._window:
             answer = await self._ask(smpp.SUBMIT_SM, body)
         if answer.status == smpp.NOT_BOUND:  # signs of life go on, so nothing else would end it
-            self._end(ConnectionResetError("The message centre has forgotten the session"))
+            self._end(ConnectionResetError("The message centre has lost the session"))
         return answer
 
     def probe(self) -> None:

@@ -190,7 +190,7 @@ class TopicPublisher:
     async def _route_follow_up(self, follow_up: FollowUp, now: int) -> Routed | None:
         topic = await self._topics.get(follow_up.topic)
         if topic is None:
-            logger.debug("publish.nowhere topic=%s: nobody ever subscribed there", follow_up.topic.key)
+            logger.debug("publish.nowhere topic=%s: it never had a subscription", follow_up.topic.key)
             return None
         if topic.ordered:
             raise ValueError(f"{topic.name.key} is ordered: nothing can follow there")

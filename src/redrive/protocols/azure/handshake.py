@@ -322,7 +322,7 @@ def _confirmed(current: Subscription, question: Question) -> Subscription:
 
 def _log_unanswered(question: Question) -> None:
     logger.warning(
-        "handshake.unanswered topic=%s subscription=%s: nobody opened its link in time",
+        "handshake.unanswered topic=%s subscription=%s: its link was not opened in time",
         question.topic.key,
         question.subscription,
     )

@@ -165,17 +165,13 @@ async def _durability(connection: asyncpg.Connection, *, several: bool) -> Async
 async def _log(connection: asyncpg.Connection) -> Examined:
     slot = await connection.fetchrow(_SLOTS)
     if slot is not None and slot["bytes"] > _SLOT_MB_MAX * _MB:
-        kept = (
-            f"the slot {slot['slot_name']}, which nobody uses, keeps {int(slot['bytes']) // _MB} MB; drop it"
-        )
+        kept = f"the slot {slot['slot_name']}, which is unused, keeps {int(slot['bytes']) // _MB} MB; drop it"
         return Examined("write-ahead log", "", kept)
     try:
         size, usual = await connection.fetchrow(_LOG)
     except asyncpg.InsufficientPrivilegeError:
         return Examined("write-ahead log", "not visible to this role: GRANT pg_monitor")
-    long = (
-        "checkpoints do not keep up with it, or somebody needs it: a slot, a standby, an archive that fails"
-    )
+    long = "checkpoints do not keep up with it, or it is still needed: by a slot, a standby, an archive that fails"
     return Examined("write-ahead log", f"{size // _MB} MB", long if size > _LOG_TIMES_MAX * usual else "")
 
 

@@ -51,9 +51,7 @@ async def examine_cluster(connection: asyncpg.Connection) -> AsyncIterator[Exami
     workers, _ = await connection.fetchrow(WORKERS)
     yield Examined("cluster", f"Citus {version}, {workers} workers", await _wrong_layout(connection))
     away = _addresses(await connection.fetch(_AWAY))
-    refused = (
-        f"{away} is away: calls for its queues, and changes of any document, are refused until it is back"
-    )
+    refused = f"{away} is unavailable: calls for its queues, and changes of any document, are refused"
     yield Examined("cluster nodes", "", refused if away else "")
     if not away:
         yield await _commits(connection)

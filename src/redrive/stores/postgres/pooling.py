@@ -106,7 +106,7 @@ async def _with_session(another: Connect) -> asyncpg.Connection:
 def _too_small(sessions: int) -> str:
     return (
         f"the pooler gave {sessions} of the {SESSIONS} sessions that a node or worker needs: raise default_pool_size to"
-        f" {SESSIONS} for each of them and {SESSIONS} to spare, or calls wait for a session in vain"
+        f" {SESSIONS} for each of them and {SESSIONS} to spare, or calls wait for a session until they time out"
     )
 
 

@@ -86,7 +86,7 @@ class RestFront:
         except Refusal as refusal:
             why = refusal
         except StoreUnavailable:
-            why = Refusal("INTEGRATION_FAILURE", reason="The store is away")
+            why = Refusal("INTEGRATION_FAILURE", reason="The store is unavailable")
         except Exception:  # a fault of ours
             logger.exception("api.failed: request %s to %s", exchange.id, place.api)
             why = Refusal("API_CONFIGURATION_ERROR")

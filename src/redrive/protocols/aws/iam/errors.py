@@ -58,5 +58,5 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceFailure", "The request processing has failed because of an unknown error.")
     if isinstance(refusal, Conflict):
-        return error("ConcurrentModification", "Somebody else has changed it at the same moment.")
+        return error("ConcurrentModification", "It was changed by another request at the same moment.")
     raise refusal
