@@ -3,6 +3,7 @@
 from typing import Any, Final, TypeAlias
 
 from redrive.protocols.aws.apigateway.velocity.budget import Budget, TemplateFailed
+from redrive.protocols.aws.apigateway.velocity.doubles import java_double
 
 Value: TypeAlias = Any
 """None, bool, int, float, str, list, dict, or an object with methods of its own."""
@@ -31,7 +32,7 @@ class HostObject:
 
 
 def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
-    """The text of a value, as Java's `toString` writes it; numbers as JSON has them, and nothing for null."""
+    """The text of a value, as Java's `toString` writes it, and nothing for null."""
     if isinstance(value, str):
         return value
     budget.spend()
@@ -39,8 +40,10 @@ def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return java_double(value)
     if depth > _DEPTH_MAX:
         raise TemplateFailed("A value is nested too deeply")
     if isinstance(value, dict):
@@ -178,6 +181,8 @@ def key_of(value: Value) -> str:
     """The key that a value is, which is a text in JSON."""
     if isinstance(value, str):
         return value
-    if value is None or isinstance(value, bool | int | float):
+    if isinstance(value, float):
+        return java_double(value)
+    if value is None or isinstance(value, bool | int):
         return str(value)
     raise TemplateFailed("A list or a map is no key")
