@@ -340,7 +340,6 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- inside -----------------------------------------------------------------------------------------
 
-    @override
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
         """Read what the engine needs to go on."""
         return await self._read_in(None if self._path is None else self._reading, look)

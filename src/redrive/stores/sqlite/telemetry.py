@@ -17,12 +17,9 @@ T = TypeVar("T")
 
 
 class TelemetryVerbs(ABC):
-    """Mixed into the store: telemetry shares its transactions, its reading connections and its numbers."""
+    """Mixed into the store: telemetry shares its transactions, its connection for looks and its numbers."""
 
     _commit: GroupCommit
-
-    @abstractmethod
-    async def _read(self, look: Callable[[apsw.Cursor], T]) -> T: ...
 
     @abstractmethod
     async def _look(self, look: Callable[[apsw.Cursor], T]) -> T: ...
@@ -39,7 +36,7 @@ class TelemetryVerbs(ABC):
 
     async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
         """See `TelemetryStore.find_points_each`."""
-        return await self._read(functools.partial(metric_points.find_each, query))
+        return await self._look(functools.partial(metric_points.find_each, query))
 
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
         """See `TelemetryStore.find_values`."""
