@@ -72,6 +72,14 @@ async def test_dead_letters_return_though_their_origin_has_another_dead_letter_q
     assert (await the_task(engine, dead)).moved == 1
 
 
+async def test_no_more_letters_stay_in_a_plan_than_would_move(engine: Engine, dead: Queue) -> None:
+    for body in ("a", "b", "c"):
+        await send(engine, dead, body)
+    await engine.messages.receive(dead, 1, wait_ms=0)
+    plan = await engine.operations.plan_redrive(dead)
+    assert (plan.number, plan.in_flight, plan.without_origin) == (2, 1, 2)
+
+
 async def test_a_plan_says_how_many_stay_since_nobody_knows_where_they_came_from(
     engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
 ) -> None:

@@ -19,7 +19,7 @@ class RedrivePlan(NamedTuple):
         in_flight: So many others are being received, and stay.
         last_seq: What arrives from now on is behind this place, and stays.
         without_origin: So many of them stay unless a destination is named: nobody knows where they came from, or it is
-            gone.
+            gone. Those in flight are counted too, up to all of `number`.
     """
 
     number: int
@@ -43,7 +43,7 @@ class RedrivePlanner:
         if choice is not None:
             return plan
         staying = plan.number + plan.in_flight - await self._number_with_origin(source)
-        return plan._replace(without_origin=max(0, staying))
+        return plan._replace(without_origin=min(plan.number, max(0, staying)))
 
     async def count(self, source: Queue, choice: MoveChoice | None = None) -> RedrivePlan:
         """The same for a task that is started, without a look at where each came from."""
