@@ -106,9 +106,8 @@ class KeyAccess:
         key = await self.named(call, key_id)
         if key.name.account != call.account:
             raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
-        stored = await self._documents.get_stored(
-            KEY, key.name.key
-        )  # another node may have changed its state
+        # Another node may have changed its state.
+        stored = await self._documents.get_stored(KEY, key.name.key)
         if stored is None:
             raise not_found(f"Key '{key.arn}' does not exist")
         await self.check(call, stored, operation)
