@@ -28,6 +28,8 @@ T = TypeVar("T")
 NAMES: Final = 2  # of each kind an administrator has so many, so that it often meets what it made before
 _LIFE_MS_MAX: Final = 60_000  # of a subscription that ends
 _ENDS: Final = 0.3  # of subscriptions
+_AGAIN: Final = 0.5  # of what is deleted is made again at once, on whichever node
+_LOOKS: Final = 2  # at what is about to be deleted
 _MADE: Final = "made"
 
 
@@ -101,7 +103,12 @@ class Administrator(Client):
 
     async def _delete_queue(self) -> None:
         name = self._name("q")
+        await self._look(lambda engine: engine.resources.queues.get(name))
         await self._tell(self._told.queues, name.key, False, lambda engine: _deleted_queue(engine, name))
+        if self.chance.random() < _AGAIN:
+            await self._tell(
+                self._told.queues, name.key, True, lambda engine: _made_queue(engine, Queue(0, name))
+            )
 
     # ---- topics --------------------------------------------------------------------------------------------
 
@@ -115,7 +122,11 @@ class Administrator(Client):
         beginning = f"{name.key}/"
         for key in [key for key in self._told.subscriptions if key.startswith(beginning)]:
             self._told.subscriptions[key] = None
+        await self._look(lambda engine: engine.resources.topics.get(name))
         await self._tell(self._told.topics, name.key, False, lambda engine: _deleted_topic(engine, name))
+        if self.chance.random() < _AGAIN:
+            wanted = Topic(0, name, PLAIN)
+            await self._tell(self._told.topics, name.key, True, lambda engine: _made_topic(engine, wanted))
 
     # ---- subscriptions -------------------------------------------------------------------------------------
 
@@ -150,6 +161,13 @@ class Administrator(Client):
         await self._tell(self._told.topics, wanted.topic.key, True, lambda engine: _made_all(engine, wanted))
 
     # ---- being told ----------------------------------------------------------------------------------------
+
+    async def _look(self, verb: Callable[[Engine], Coroutine[Any, Any, object]]) -> None:
+        """Let nodes remember what is there before it is deleted; it may be that one does not hear of that."""
+        for _ in range(_LOOKS):
+            life = await self.around.some_life(self.chance)
+            with contextlib.suppress(Unanswered, StoreUnavailable):
+                await life.call(verb)
 
     async def _tell(
         self,

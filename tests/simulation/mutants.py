@@ -33,6 +33,7 @@ from tests.simulation.spoilt import (
     Forsaking,
     Greedy,
     Indiscriminate,
+    Remembering,
     Restless,
     Untiring,
 )
@@ -242,6 +243,7 @@ MUTANTS: Final[dict[type[InMemory], Rule]] = {
     Talkative: Rule.LED,
     Breathless: Rule.PACED,
     Indiscriminate: Rule.FILTERED,
+    Remembering: Rule.LOST,
     Restless: Rule.RESTED,
     Forsaking: Rule.SETTLED,
     Crowding: Rule.PROBED,

@@ -27,6 +27,16 @@ class Indiscriminate(InMemory):
         engine.resources.subscriptions.wanting = wanted  # type: ignore[method-assign, assignment]  # that is the point
 
 
+class Remembering(InMemory):
+    """An engine that answers by what it remembers, also where another node has changed it unheard."""
+
+    def spoil(self, engine: Engine) -> None:
+        async def stand(_: object) -> bool:
+            return True
+
+        engine.resources.documents._still_stand = stand  # type: ignore[method-assign]  # that is the point
+
+
 class Restless(InMemory):
     """An engine that lets nobody rest."""
 
