@@ -1,6 +1,8 @@
 """Operations on a node that has not heard what another one changed, and remembers what was there before."""
 
 import asyncio
+import io
+import zipfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -9,6 +11,7 @@ import orjson
 import pytest
 
 from redrive import app
+from redrive.model.topic import Topic
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.http import Request, Response
 from redrive.stores.sqlite.store import SqliteStore
@@ -19,7 +22,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/delivery"
 BUCKET = {"BucketARN": "arn:aws:s3:::events", "RoleARN": ROLE}
 TEMPLATE = '{"Resources": {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "%s"}}}}'
 HTTP = "https://example.org/hook"
-LETTERS = "letters=AccountName=letters;AccountKey=aw=="
+SETTINGS = {"azure_endpoints": "letters=AccountName=letters;AccountKey=aw==", "functions": "on"}
 
 
 class Shared:
@@ -46,8 +49,8 @@ async def nodes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Stage, S
     await shared.real.open()
     async with AsyncExitStack() as opened:
         yield (
-            await opened.enter_async_context(stages.stage(azure_endpoints=LETTERS)),
-            await opened.enter_async_context(stages.stage(azure_endpoints=LETTERS)),
+            await opened.enter_async_context(stages.stage(**SETTINGS)),
+            await opened.enter_async_context(stages.stage(**SETTINGS)),
         )
     await shared.real.close()
 
@@ -149,6 +152,29 @@ async def test_the_dead_letter_queue_that_another_node_deleted_is_refused(
     await refused("InvalidParameterValueException", made)
 
 
+async def test_an_archive_that_another_node_began_is_dropped(
+    nodes: tuple[Stage, Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf, other = nodes
+    dropped: list[str] = []
+
+    async def drop(topic: Topic) -> None:
+        dropped.append(topic.name.name)
+
+    monkeypatch.setattr(deaf.server.core.engine.operations, "drop_archive", drop)
+    topic = await deaf.topic("t.fifo", Attributes={"FifoTopic": "true"})
+    await deaf.call("sns", "GetTopicAttributes", TopicArn=topic)
+    for node, policy in ((other, '{"MessageRetentionPeriod":"5"}'), (deaf, "{}")):
+        await node.call(
+            "sns",
+            "SetTopicAttributes",
+            TopicArn=topic,
+            AttributeName="ArchivePolicy",
+            AttributeValue=policy,
+        )
+    assert dropped == ["t.fifo"]
+
+
 # ---- streams, keys and stacks -----------------------------------------------------------------------------------
 
 
@@ -231,6 +257,24 @@ async def test_an_empty_patch_of_an_account_keeps_the_role_that_another_node_set
     await other.call("apigateway", "UpdateAccount", patchOperations=[{**set_role, "value": f"{ROLE}-2"}])
     await deaf.call("apigateway", "UpdateAccount", patchOperations=[])
     assert (await deaf.call("apigateway", "GetAccount"))["cloudwatchRoleArn"] == f"{ROLE}-2"
+
+
+async def test_a_function_that_another_node_deleted_is_made(nodes: tuple[Stage, Stage]) -> None:
+    deaf, other = nodes
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("app.py", "def handler(event, context): return event")
+    wanted = {
+        "FunctionName": "f",
+        "Runtime": "python3.11",
+        "Handler": "app.handler",
+        "Role": ROLE,
+        "Code": {"ZipFile": archive.getvalue()},
+    }
+    await deaf.call("lambda", "CreateFunction", **wanted)
+    await deaf.call("lambda", "GetFunctionConfiguration", FunctionName="f")
+    await other.call("lambda", "DeleteFunction", FunctionName="f")
+    await deaf.call("lambda", "CreateFunction", **wanted)
 
 
 # ---- Event Grid ------------------------------------------------------------------------------------------------
