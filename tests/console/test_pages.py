@@ -132,7 +132,7 @@ async def test_a_redrive_of_all_says_how_many_it_left() -> None:
         await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
         page = text(await visitor.get(started.headers["Location"]))
         assert "completed" in page
-        assert "1 was left: its origin is not known or gone" in page
+        assert "1 was left: its origin is unknown or was deleted" in page
 
 
 async def test_picked_messages_go_back_aside_and_home_again() -> None:
