@@ -259,22 +259,46 @@ async def test_an_empty_patch_of_an_account_keeps_the_role_that_another_node_set
     assert (await deaf.call("apigateway", "GetAccount"))["cloudwatchRoleArn"] == f"{ROLE}-2"
 
 
-async def test_a_function_that_another_node_deleted_is_made(nodes: tuple[Stage, Stage]) -> None:
-    deaf, other = nodes
+def function(name: str) -> dict[str, Any]:
+    """The parameters that make a function."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as written:
         written.writestr("app.py", "def handler(event, context): return event")
-    wanted = {
-        "FunctionName": "f",
+    code = {"ZipFile": archive.getvalue()}
+    return {
+        "FunctionName": name,
         "Runtime": "python3.11",
         "Handler": "app.handler",
         "Role": ROLE,
-        "Code": {"ZipFile": archive.getvalue()},
+        "Code": code,
     }
-    await deaf.call("lambda", "CreateFunction", **wanted)
+
+
+async def test_a_function_that_another_node_deleted_is_made(nodes: tuple[Stage, Stage]) -> None:
+    deaf, other = nodes
+    await deaf.call("lambda", "CreateFunction", **function("f"))
     await deaf.call("lambda", "GetFunctionConfiguration", FunctionName="f")
     await other.call("lambda", "DeleteFunction", FunctionName="f")
-    await deaf.call("lambda", "CreateFunction", **wanted)
+    await deaf.call("lambda", "CreateFunction", **function("f"))
+
+
+async def test_a_change_of_a_mapping_leaves_it_at_the_function_that_another_node_gave_it(
+    nodes: tuple[Stage, Stage],
+) -> None:
+    deaf, other = nodes
+    await deaf.queue("q")
+    for name in ("f", "g"):
+        await deaf.call("lambda", "CreateFunction", **function(name))
+    source = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q"
+    made = await deaf.call(
+        "lambda", "CreateEventSourceMapping", FunctionName="f", EventSourceArn=source, Enabled=False
+    )
+    mapping = made["UUID"]
+    await deaf.call("lambda", "GetEventSourceMapping", UUID=mapping)
+    await other.call("lambda", "UpdateEventSourceMapping", UUID=mapping, FunctionName="g")
+    changed = await deaf.call("lambda", "UpdateEventSourceMapping", UUID=mapping, BatchSize=5)
+    assert changed["BatchSize"] == 5
+    assert changed["FunctionArn"].endswith(":g")
 
 
 # ---- Event Grid ------------------------------------------------------------------------------------------------

@@ -82,13 +82,14 @@ class MappingOperations:
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html."""
         before = await self._found(call, params)
-        named = before.named
+        named = None
         if params.get("FunctionName"):
             queue = await self._queue(call, before.queue_arn)
             named = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
 
         def changed(current: EventSourceMapping) -> EventSourceMapping:
-            moved = replace(current, function=named.name, qualifier=named.qualifier, modified_at=call.now)
+            to = named or current.named
+            moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
             return given(moved, params)
 
         after = await self._engine.resources.documents.update(MAPPING, before.key, changed)
