@@ -46,7 +46,7 @@ async def test_a_worker_that_is_away_is_named(own_database: str) -> None:
         "UPDATE pg_dist_node SET nodeport = 1 WHERE nodeid = (SELECT max(nodeid) FROM pg_dist_node)"
     )
     await connection.close()
-    assert (await wrong(own_database))["cluster nodes"].startswith("127.0.0.1:1 is away")
+    assert (await wrong(own_database))["cluster nodes"].startswith("127.0.0.1:1 is unavailable")
 
 
 async def test_a_cluster_without_workers_is_not_distributed_over(citus_cluster: CitusCluster) -> None:
