@@ -87,9 +87,8 @@ class QueueOperations:
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
-        if not await self._engine.resources.queues.delete(
-            queue
-        ):  # another node has deleted it, or made it again
+        if not await self._engine.resources.queues.delete(queue):
+            # Another node has deleted it, or made it again: this one knows by now.
             queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
             await self._engine.resources.queues.delete(queue)
         return {}
