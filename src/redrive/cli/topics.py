@@ -11,7 +11,7 @@ from redrive.cli.terminal import many
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command."""
     command = commands.add_parser(
-        "topics", help="list the topics, their subscriptions and the deliveries that those wait for"
+        "topics", help="list the topics, their subscriptions and how many deliveries wait for each"
     )
     command.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
     add_listing(command, "NAME")

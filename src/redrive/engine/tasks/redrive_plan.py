@@ -18,8 +18,8 @@ class RedrivePlan(NamedTuple):
         number: So many, as far as their origins are still there.
         in_flight: So many others are being received, and stay.
         last_seq: What arrives from now on is behind this place, and stays.
-        without_origin: So many of them stay unless a destination is named: nobody knows where they came from, or it is
-            gone. Those in flight are counted too, up to all of `number`.
+        without_origin: So many of them stay unless a destination is named: their origin is unknown, or was deleted.
+            Those in flight are counted too, up to all of `number`.
     """
 
     number: int
