@@ -7,6 +7,7 @@
 import functools
 import gc
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -41,6 +42,25 @@ settings.load_profile("ci")
 
 # Each session of botocore would read the published models anew: 60 to 150 ms of a processor for a client, not 10.
 botocore.session.create_loader = functools.cache(botocore.loaders.create_loader)
+
+
+def _without_name_servers(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Look-ups that know this machine and literal addresses, and no other name: tests ask no name server.
+
+    A push to an endpoint that was made up fails at once then, and not in as long as the network takes to say no.
+    """
+
+    @functools.wraps(ask)
+    def look_up(host: Any, *rest: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host or ""
+        if name and not name.endswith("localhost") and name != socket.gethostname():
+            ask(name, 0, flags=socket.AI_NUMERICHOST)  # fails for a name as for one that nobody knows
+        return ask(host, *rest, **named)
+
+    return look_up
+
+
+socket.getaddrinfo = _without_name_servers(socket.getaddrinfo)
 
 # What needs a server of somebody else's: it takes seconds to start, and packages to install.
 _ON_CITUS: Final = frozenset({"citus", "citus_cluster"})
