@@ -33,13 +33,20 @@ async def test_a_name_is_taken_once(engine: Engine, nodes: Callable[[str], Engin
     assert await documents(engine, QUEUE_RECORD.name) == 1
 
 
-async def test_a_name_is_free_again_on_a_node_that_has_not_heard_of_the_deletion(
-    engine: Engine, nodes: Callable[[str], Engine]
-) -> None:
-    deaf, queue = nodes("two"), await make_queue(engine, "q")
+async def deleted_unheard(engine: Engine, deaf: Engine) -> Queue:
+    """A queue that one node has deleted, and another still remembers."""
+    queue = await make_queue(engine, "q")
     assert await deaf.resources.queues.get(queue.name) == queue
     await engine.resources.queues.delete(queue)
     assert deaf.resources.queues.known(queue.name) == queue
+    return queue
+
+
+async def test_a_name_is_free_again_on_a_node_that_has_not_heard_of_the_deletion(
+    engine: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    deaf = nodes("two")
+    queue = await deleted_unheard(engine, deaf)
     assert await deaf.resources.queues.get_stored(queue.name) is None
     again = await make_queue(deaf, "q")
     assert await engine.resources.queues.get(queue.name) == again
@@ -48,9 +55,8 @@ async def test_a_name_is_free_again_on_a_node_that_has_not_heard_of_the_deletion
 async def test_a_queue_made_again_is_not_deleted_in_the_place_of_the_one_before(
     engine: Engine, nodes: Callable[[str], Engine]
 ) -> None:
-    deaf, before = nodes("two"), await make_queue(engine, "q")
-    assert await deaf.resources.queues.get(before.name) == before
-    await engine.resources.queues.delete(before)
+    deaf = nodes("two")
+    before = await deleted_unheard(engine, deaf)
     again = await make_queue(engine, "q")
     assert not await deaf.resources.queues.delete(before)
     assert await deaf.resources.queues.get(before.name) == again

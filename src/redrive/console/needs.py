@@ -6,7 +6,7 @@ from typing import Any, Final
 from redrive.console.arrivals import Burst, bursts
 from redrive.console.unattended import WAITED_MINUTES, unattended
 from redrive.console.visit import Visit
-from redrive.console.words import why_failed
+from redrive.console.words import place_text, why_failed
 from redrive.engine.operations import DeadLetterQueue
 from redrive.model.metric import MINUTE_MS
 from redrive.model.names import ResourceName
@@ -52,7 +52,7 @@ def _dead_letters(visit: Visit, dead: DeadLetterQueue, burst: Burst | None) -> d
         "burst": burst,
         "name": name.name,
         "link": visit.link_in(name, "dead-letters", name.name),
-        "place": f"{name.account} · {name.region}",
+        "place": place_text(name),
     }
 
 
@@ -73,7 +73,7 @@ async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, A
                 "until": first.until,
                 "reason": f"{first.reason} {first.status or ''}".strip(),
                 "link": visit.link_in(place, "endpoints"),
-                "place": f"{place.account} · {place.region}",
+                "place": place_text(place),
             }
         )
     return found
@@ -93,7 +93,7 @@ async def _unattended(
             "minutes": WAITED_MINUTES,
             "name": level.name.name,
             "link": visit.link_in(level.name, "queues", level.name.name),
-            "place": f"{level.name.account} · {level.name.region}",
+            "place": place_text(level.name),
         }
         for level in found
     ]
@@ -114,5 +114,5 @@ def _task(visit: Visit, task: MoveTask) -> dict[str, Any]:
         "why": why_failed(task.failure) if failed else task.stopped_why,
         "task": task,
         "link": visit.link_in(place, "dead-letters", task.source.name, "tasks", task.id),
-        "place": f"{place.account} · {place.region}",
+        "place": place_text(place),
     }

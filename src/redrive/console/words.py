@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from redrive.model.names import ResourceName
+
 _SECOND_MS: Final = 1000
 _MINUTE_MS: Final = 60_000
 _MINUTES_ALONE_MS: Final = 10 * _MINUTE_MS  # from there on seconds say nothing
@@ -90,3 +92,8 @@ def shown(text: str) -> str:
 def why_failed(failure: str | None) -> str:
     """The reason that a redrive task failed for: the engine names what it did not find by one word."""
     return _FAILURES.get(failure or "", failure or "for no known reason")
+
+
+def place_text(name: ResourceName) -> str:
+    """The account and region of a thing."""
+    return f"{name.account} · {name.region}"

@@ -11,6 +11,7 @@ from redrive.console.needs import needs
 from redrive.console.nodes import Node
 from redrive.console.rates import MINUTES, rates
 from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.console.words import place_text
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
@@ -123,7 +124,7 @@ def _within(seconds: float) -> str:
 
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
     return {
-        "name": f"{place.account} · {place.region}",
+        "name": place_text(place),
         "queues": visit.link_in(place, "queues"),
         "dead": visit.link_in(place, "dead-letters"),
         "event_grid": "" if is_account(place.account) else visit.link_in(place, "event-grid"),
