@@ -7,22 +7,21 @@ counts for as long. Neither outlives the process.
 Context keys and rights: "Encryption at rest" of the developer guides of SQS and SNS.
 """
 
-from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final
 
 from redrive.access.keys import is_account
-from redrive.access.message_seal import DataKey, Seal, seal_of
+from redrive.access.message_seal import seal_of
 from redrive.access.principals import Principal
-from redrive.engine.ports import OpenedDelivery, Resource, Runtime, is_sealed
+from redrive.engine.ports import OpenedDelivery, Runtime, is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.errors import KeyUnusable, RedriveError
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
+from redrive.protocols.aws.encryption.data_keys import OPEN_MS, DataKeys, KeysInside, RootKey
 from redrive.protocols.aws.encryption.sealer import (
-    CONTEXT_NAMES,
     KEY,
     KEY_REUSE,
     REUSE_SECONDS,
@@ -34,41 +33,8 @@ from redrive.protocols.aws.wire.errors import AwsError
 #: In the place of a body that is not shown.
 HIDDEN: Final = "(encrypted: its key cannot be used, or not by you)"
 SQS_SSE: Final = "SqsManagedSseEnabled"
-_OPEN_MS: Final = 300_000  # so long a data key that was opened stays so
-_OPEN_MAX: Final = 4096  # data keys, 200 bytes each
 _ADMITTED_MAX: Final = 1024  # principals remembered for a queue
 _SEALERS_MAX: Final = 10_000  # queues remembered with their data keys, a kilobyte each
-_KIND: Final = "data_key"
-
-
-class KeysInside(Protocol):
-    """The server's own use of KMS's keys; see `redrive.protocols.aws.kms.inside`."""
-
-    async def data_key(
-        self, account: str, region: str, key_id: str, context: Mapping[str, str]
-    ) -> tuple[str, bytes, bytes]:
-        """The ARN of the key, a new data key, and the same encrypted."""
-        ...
-
-    async def opened(self, region: str, blob: bytes, context: Mapping[str, str]) -> bytes:
-        """The data key that was encrypted so."""
-        ...
-
-
-class RootKey(Protocol):
-    """A key that seals documents, data keys among them; see `redrive.stores.seal`."""
-
-    def is_of_first(self, document: Any) -> bool:
-        """True if it has sealed the document, and no older one that it opens as well."""
-        ...
-
-    def sealed(self, kind: str, key: str, document: Any) -> Any:
-        """A document that nobody else can read."""
-        ...
-
-    def opened(self, resource: Resource) -> Resource:
-        """The document as it was."""
-        ...
 
 
 class Encryption:
@@ -86,15 +52,11 @@ class Encryption:
             runtime: Time, and chance for nonces.
             by_default: Queues that say nothing of encryption are encrypted by the root key.
         """
-        self.calls = calls
-        self.inside = inside
-        self.root = root
-        self.clock = runtime.clock
-        self.random_bytes = runtime.chance.randbytes
+        self.keys = DataKeys(calls, inside, root, runtime)
+        self._clock = runtime.clock
         self._by_default = by_default
         self._queues: dict[int, QueueSealer] = {}
         self._topics: dict[int, QueueSealer] = {}
-        self._open: dict[str, tuple[DataKey, int]] = {}
         self._readers: dict[tuple[str, str], int] = {}
 
     # ---- MessageSealing ---------------------------------------------------------------------------------
@@ -116,7 +78,7 @@ class Encryption:
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()
-        known = self._queues[queue.id] = QueueSealer(self, "sqs", queue.name, key or "", attributes)
+        known = self._queues[queue.id] = QueueSealer(self.keys, "sqs", queue.name, key or "", attributes)
         return known
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
@@ -128,49 +90,19 @@ class Encryption:
         if known is None or known.key_id != key:
             if len(self._topics) >= _SEALERS_MAX:
                 self._topics.clear()
-            known = self._topics[topic.id] = QueueSealer(self, "sns", topic.name, key, topic.attributes)
+            known = self._topics[topic.id] = QueueSealer(self.keys, "sns", topic.name, key, topic.attributes)
         return known
 
     async def opened(self, delivery: Delivery) -> Delivery:
         """See `MessageSealing.opened`."""
         seal = seal_of(delivery.headers or b"{}")
         try:
-            data_key = await self._data_key(seal)
+            data_key = await self.keys.opened(seal)
             body, headers = data_key.opened(seal, delivery.body)
         except (AwsError, RedriveError, ValueError):
             return delivery
         fields = {name: getattr(delivery, name) for name in Delivery.__dataclass_fields__}
         return OpenedDelivery(**{**fields, "body": body, "headers": headers}, key=seal.key, seal=seal.raw)
-
-    async def _data_key(self, seal: Seal) -> DataKey:
-        now = self.clock.now()
-        known = self._open.get(seal.data)
-        if known is not None and now < known[1]:
-            return known[0]
-        if seal.key:
-            region = seal.key.split(":")[3]
-            plaintext = await self.inside.opened(region, b64decode(seal.data), seal.context)
-        else:
-            plaintext = self._root_opened(seal)
-        data_key = DataKey(plaintext, seal.key, seal.context, seal.data)
-        self.remember(seal.data, data_key, now + _OPEN_MS)
-        return data_key
-
-    def remember(self, data: str, data_key: DataKey, until: int) -> None:
-        """Keep a data key in memory, until then (ms)."""
-        if len(self._open) >= _OPEN_MAX:
-            self._open.clear()
-        self._open[data] = (data_key, until)
-
-    def _root_opened(self, seal: Seal) -> bytes:
-        (arn,) = seal.context.values()
-        kept = {"sealed_by": seal.data[:8], "content": seal.data[9:]}
-        return b64decode(self.root.opened(Resource(_KIND, arn, 1, kept)).document["data_key"])
-
-    def root_sealed(self, arn: str, plaintext: bytes) -> str:
-        """A data key for the queue of an ARN, encrypted by the root key, as text."""
-        sealed = self.root.sealed(_KIND, arn, {"data_key": b64encode(plaintext).decode()})
-        return f"{sealed['sealed_by']}.{sealed['content']}"
 
     # ---- rights -----------------------------------------------------------------------------------------
 
@@ -220,10 +152,10 @@ class Encryption:
     async def _check_reader(
         self, principal: Principal, region: str, key: str, seal: bytes, reuse_ms: int
     ) -> None:
-        now = self.clock.now()
+        now = self._clock.now()
         if not key or now < self._readers.get((principal.name, key), 0):
             return
-        await self.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
+        await self.keys.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
         if len(self._readers) >= _ADMITTED_MAX:
             self._readers.clear()
         self._readers[principal.name, key] = now + reuse_ms
@@ -232,54 +164,18 @@ class Encryption:
         """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
         opened = await self.opened(delivery)
         try:
-            await self.check_reader(principal, region, [opened], _OPEN_MS)
+            await self.check_reader(principal, region, [opened], OPEN_MS)
         except KeyUnusable:
             return replace(delivery, body=HIDDEN)
         return replace(delivery, body=HIDDEN) if is_sealed(opened) else opened
 
     def has_read(self, principal: Principal, queue: Queue) -> bool:
         """True if somebody was let read a queue no longer ago than its data keys serve."""
-        return self.clock.now() < self._readers.get((principal.name, queue.name.key), 0)
+        return self._clock.now() < self._readers.get((principal.name, queue.name.key), 0)
 
     def note_reader(self, principal: Principal, queue: Queue) -> None:
         """Somebody was let read a queue."""
-        self._readers[principal.name, queue.name.key] = self.clock.now() + reuse_ms(queue)
-
-    async def decrypted(
-        self, principal: Principal, region: str, key: str, seal: Seal, keys: Mapping[str, Any]
-    ) -> None:
-        """Ask KMS to decrypt a data key in the name of somebody.
-
-        Raises:
-            KeyUnusable: It refuses.
-        """
-        service = "sns" if CONTEXT_NAMES["sns"] in seal.context else "sqs"
-        params = {
-            "CiphertextBlob": b64decode(seal.data),
-            "EncryptionContext": seal.context,
-            "KeyId": key,
-        }
-        await self.ask("Decrypt", params, principal, region, service, keys)
-
-    async def ask(
-        self,
-        operation: str,
-        params: dict[str, Any],
-        principal: Principal,
-        region: str,
-        service: str,
-        keys: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """Call KMS for somebody, through a service.
-
-        Raises:
-            KeyUnusable: It refuses.
-        """
-        via = {"kms:ViaService": f"{service}.{region}.amazonaws.com", **keys}
-        try:
-            return await self.calls.call("kms", operation, params, principal, region, keys=via)
-        except AwsError as refused:
-            raise KeyUnusable(refused.message, refused.code) from refused
+        self._readers[principal.name, queue.name.key] = self._clock.now() + reuse_ms(queue)
 
 
 def reuse_ms(queue: Queue) -> int:

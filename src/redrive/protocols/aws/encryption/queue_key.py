@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from redrive.engine.ports import Put, Resource, Runtime, Store
 from redrive.model.errors import Conflict, StoreUnavailable
-from redrive.protocols.aws.encryption.encryption import RootKey
+from redrive.protocols.aws.encryption.data_keys import RootKey
 
 KIND: Final = "queue_key"
 _KEY: Final = "key"

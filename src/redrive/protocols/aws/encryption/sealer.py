@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -16,15 +16,12 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from redrive.protocols.aws.call import Call
 from redrive.protocols.aws.encryption import refusals
+from redrive.protocols.aws.encryption.data_keys import CONTEXT_NAMES, DataKeys
 from redrive.protocols.aws.wire.errors import AwsError
-
-if TYPE_CHECKING:  # which makes these
-    from redrive.protocols.aws.encryption.encryption import Encryption
 
 KEY: Final = "KmsMasterKeyId"
 KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
 REUSE_SECONDS: Final = 300
-CONTEXT_NAMES: Final = {"sqs": "aws:sqs:arn", "sns": "aws:sns:topicArn"}
 _ROOT_REUSE_MS: Final = 3_600_000  # of a data key that the root key encrypted: nobody can take it away
 _ADMITTED_MAX: Final = 1024  # principals remembered for a queue
 
@@ -34,7 +31,7 @@ class QueueSealer(Sealer):
 
     def __init__(
         self,
-        encryption: "Encryption",
+        keys: DataKeys,
         service: str,
         name: ResourceName,
         key_id: str,
@@ -43,7 +40,7 @@ class QueueSealer(Sealer):
         """Seal by a key.
 
         Args:
-            encryption: The rest.
+            keys: Where data keys come from.
             service: `sqs` or `sns`.
             name: Of the queue or the topic.
             key_id: As its attribute names it; empty: the root key.
@@ -53,7 +50,7 @@ class QueueSealer(Sealer):
         self.attributes = attributes
         self.arn = f"arn:aws:{service}:{name.region}:{name.account}:{name.name}"
         self.reuse_ms = int(attributes.get(KEY_REUSE, REUSE_SECONDS)) * 1000
-        self._encryption = encryption
+        self._keys = keys
         self._service = service
         self._account = name.account
         self._region = name.region.partition(":")[0]  # of a place that no caller can name, too
@@ -69,17 +66,16 @@ class QueueSealer(Sealer):
 
     @override
     async def prepare(self) -> None:
-        encryption = self._encryption
-        now = encryption.clock.now()
+        now = self._keys.clock.now()
         if self._data_key is not None and now < self._until:
             return
         if not self.key_id:
-            plaintext = encryption.random_bytes(DATA_KEY_BYTES)
-            data = encryption.root_sealed(self.arn, plaintext)
+            plaintext = self._keys.random_bytes(DATA_KEY_BYTES)
+            data = self._keys.root_sealed(self.arn, plaintext)
             self._use(plaintext, "", data, now + _ROOT_REUSE_MS)
             return
         try:
-            key, plaintext, blob = await encryption.inside.data_key(
+            key, plaintext, blob = await self._keys.inside.data_key(
                 self._account, self._region, self._key_arn(), self._context
             )
         except AwsError as refused:
@@ -89,13 +85,13 @@ class QueueSealer(Sealer):
     def _use(self, plaintext: bytes, key: str, data: str, until: int) -> None:
         self._data_key = DataKey(plaintext, key, self._context, data)
         self._until = until
-        self._encryption.remember(data, self._data_key, until)
+        self._keys.remember(data, self._data_key, until)
 
     @override
     def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
         if self._data_key is None:
             raise RuntimeError("seal() before prepare()")
-        nonce = self._encryption.random_bytes(NONCE_BYTES)
+        nonce = self._keys.random_bytes(NONCE_BYTES)
         return self._data_key.seal(nonce, queue_id, message_id, body, headers)
 
     # ---- rights -----------------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ class QueueSealer(Sealer):
             KeyUnusable: KMS refuses.
         """
         who = (principal.name, source)
-        now = self._encryption.clock.now()
+        now = self._keys.clock.now()
         if now < self._admitted.get(who, 0) and self._data_key is not None:
             return
         region, further = self._region, keys or {}
@@ -140,12 +136,12 @@ class QueueSealer(Sealer):
             "KeySpec": "AES_256",
             "EncryptionContext": self._context,
         }
-        ask = self._encryption.ask
-        made = await ask("GenerateDataKey", params, principal, region, self._service, further)
-        data = b64encode(made["CiphertextBlob"]).decode()
-        seal = Seal(made["KeyId"], self._context, data, 0, b"", {}, b"")
-        await self._encryption.decrypted(principal, region, made["KeyId"], seal, further)
-        self._use(made["Plaintext"], made["KeyId"], data, now + self.reuse_ms)
+        ask = self._keys.ask
+        answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
+        key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
+        seal = Seal(key, self._context, data, 0, b"", {}, b"")
+        await self._keys.decrypted(principal, region, key, seal, further)
+        self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
         if len(self._admitted) >= _ADMITTED_MAX:
             self._admitted.clear()
         self._admitted[who] = now + self.reuse_ms
