@@ -9,8 +9,8 @@ from redrive.cli.picture import DrawnOutage, picture
 from redrive.model.outage import outage
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_curves import Curve
+from redrive.model.retry_plans import PLANS
 from redrive.model.timetable import COLUMNS_MAX, Column, columns_of, phase_starts, runs_of
-from redrive.protocols.aws.sns.delivery_plans import PLANS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from redrive.cli.main import main
+from redrive.model.retry_plans import PLANS
 from redrive.model.timetable import runs_of
-from redrive.protocols.aws.sns.delivery_plans import PLANS
 from tests.protocols.sns.samples import DELIVERY_POLICY
 
 Capture = pytest.CaptureFixture[str]

@@ -17,9 +17,9 @@ from redrive.model.durations import read_duration
 from redrive.model.forecast import forecast
 from redrive.model.outage import outage
 from redrive.model.retry import RetrySchedule
+from redrive.model.retry_plans import PLAN_OF_PROTOCOL, PLANS, RetryPlan
 from redrive.model.timetable import columns_of, runs_of, summary
-from redrive.protocols.aws.sns.delivery_plans import PLAN_OF_PROTOCOL, PLANS, Plan, read_plan
-from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid
+from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -80,7 +80,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(parsed: argparse.Namespace) -> Plan:
+def _plan(parsed: argparse.Namespace) -> RetryPlan:
     if parsed.plan:
         return PLANS[parsed.plan]
     if parsed.policy:
@@ -91,7 +91,7 @@ def _plan(parsed: argparse.Namespace) -> Plan:
     return read_plan(subscribed.endpoint, subscribed.delivery_policy)
 
 
-def _paragraphs(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
+def _paragraphs(plan: RetryPlan, parsed: argparse.Namespace) -> Iterator[str]:
     runs = runs_of(plan.schedule, parsed.attempt)
     columns = columns_of(runs)
     yield f"{plan.title}: {summary(runs)}"

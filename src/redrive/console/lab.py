@@ -12,10 +12,22 @@ from redrive.model.durations import read_duration
 from redrive.model.rested_outage import FAILURES
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_curves import Curve
-from redrive.model.retry_plans import EVENT_WEBHOOK, FUNCTION_ERROR, MINUTE_MS, SECOND_MS
-from redrive.protocols.aws.sns.delivery_plans import PLANS, Plan, read_plan
+from redrive.model.retry_plans import (
+    EVENT_WEBHOOK,
+    FUNCTION_ERROR,
+    MINUTE_MS,
+    PLANS,
+    SECOND_MS,
+    RetryPlan,
+)
 from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
-from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid
+from redrive.protocols.aws.sns.delivery_policy_reader import (
+    DELAY_SECONDS_MAX,
+    RETRIES_MAX,
+    DeliveryPolicyInvalid,
+    PolicyPlan,
+    read_plan,
+)
 
 POLICY: Final = "http"
 EVENT_GRID: Final = "event-grid"
@@ -49,17 +61,27 @@ class Field:
     choices: tuple[str, ...] = ()
 
 
+_RETRIES: Final = ("numRetries", "numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
+_DELAYS: Final = ("minDelayTarget", "maxDelayTarget")
+_DEFAULTS: Final = RetryPolicy().to_document()
+_EVENT_ATTEMPTS: Final = EVENT_WEBHOOK.retries_max + 1
+_EVENT_MINUTES: Final = (EVENT_WEBHOOK.expires_after_ms or 0) // MINUTE_MS
+_FUNCTION_SECONDS: Final = (FUNCTION_ERROR.expires_after_ms or 0) // SECOND_MS
+
+# Each field's name, default, least and most. Event Grid and Lambda take nothing above their defaults.
 _LIMITS: Final[Mapping[str, tuple[tuple[str, int, int, int], ...]]] = {
     POLICY: (
-        ("numRetries", 3, 0, 100),
-        ("numNoDelayRetries", 0, 0, 100),
-        ("numMinDelayRetries", 0, 0, 100),
-        ("numMaxDelayRetries", 0, 0, 100),
-        ("minDelayTarget", 20, 1, 3600),
-        ("maxDelayTarget", 20, 1, 3600),
+        *((name, _DEFAULTS[name], 0, RETRIES_MAX) for name in _RETRIES),
+        *((name, _DEFAULTS[name], 1, DELAY_SECONDS_MAX) for name in _DELAYS),
     ),
-    EVENT_GRID: (("maxDeliveryAttempts", 30, 1, 30), ("eventTimeToLiveInMinutes", 1440, 1, 1440)),
-    FUNCTION: (("maximumRetryAttempts", 2, 0, 2), ("maximumEventAgeInSeconds", 21_600, 60, 21_600)),
+    EVENT_GRID: (
+        ("maxDeliveryAttempts", _EVENT_ATTEMPTS, 1, _EVENT_ATTEMPTS),
+        ("eventTimeToLiveInMinutes", _EVENT_MINUTES, 1, _EVENT_MINUTES),
+    ),
+    FUNCTION: (
+        ("maximumRetryAttempts", FUNCTION_ERROR.retries_max, 0, FUNCTION_ERROR.retries_max),
+        ("maximumEventAgeInSeconds", _FUNCTION_SECONDS, 60, _FUNCTION_SECONDS),
+    ),
 }
 
 
@@ -80,7 +102,7 @@ class Lab:
 
     kind: str
     fields: tuple[Field, ...]
-    plan: Plan | None
+    plan: RetryPlan | None
     refused: str
     refused_field: str
     outage_ms: int
@@ -98,7 +120,7 @@ def lab_of(visit: Visit) -> Lab:
     try:
         outage_ms, attempt_ms = _span(visit, "outage", "40 min"), _span(visit, "attempt", "0 s")
         plan = _plan(visit, kind, fields)
-        if visit.asked("policy").strip() and plan.policy is not None:
+        if visit.asked("policy").strip() and isinstance(plan, PolicyPlan):
             fields = tuple(_of_policy(plan.policy))
     except (DeliveryPolicyInvalid, Unusable) as error:
         refused = str(error)
@@ -144,7 +166,7 @@ def _fields(visit: Visit, kind: str) -> list[Field]:
         for name, default, least, most in _LIMITS.get(kind, ())
     ]
     if kind == POLICY:
-        fields.append(Field(_CURVE, visit.asked(_CURVE, _CURVES[0]), choices=_CURVES))
+        fields.append(Field(_CURVE, visit.asked(_CURVE, str(_DEFAULTS[_CURVE])), choices=_CURVES))
     return fields
 
 
@@ -154,7 +176,7 @@ def _of_policy(policy: RetryPolicy) -> list[Field]:
     return [*fields, Field(_CURVE, str(document[_CURVE]), choices=_CURVES)]
 
 
-def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> Plan:
+def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> RetryPlan:
     pasted = visit.asked("policy").strip()
     if kind == POLICY and pasted:
         if len(pasted) > _TEXT_CHARS_MAX:
@@ -166,12 +188,12 @@ def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> Plan:
     numbers = [_within(field) for field in fields]
     if kind == EVENT_GRID:
         schedule = replace(EVENT_WEBHOOK, attempts_max=numbers[0], expires_after_ms=numbers[1] * MINUTE_MS)
-        return Plan("Event Grid by this retry policy", schedule)
+        return RetryPlan("Event Grid by this retry policy", schedule)
     if kind == FUNCTION:
         schedule = replace(
             FUNCTION_ERROR, attempts_max=1 + numbers[0], expires_after_ms=numbers[1] * SECOND_MS
         )
-        return Plan("A function that fails, invoked asynchronously", schedule)
+        return RetryPlan("A function that fails, invoked asynchronously", schedule)
     return PLANS[kind]
 
 

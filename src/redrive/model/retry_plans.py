@@ -1,9 +1,10 @@
-"""The published retry schedules that nobody configures, each with its ladder.
+"""The published retry schedules that nobody configures, each with its ladder, and what each is the schedule of.
 
 Where a plan's owner may change a limit, `dataclasses.replace` makes the changed plan:
 `replace(EVENT_WEBHOOK, attempts_max=5, expires_after_ms=30 * MINUTE_MS)`.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from redrive.model.retry import Phase, RetrySchedule, Stage
@@ -45,7 +46,7 @@ CUSTOMER_ENDPOINT: Final = RetrySchedule(
     )
 )
 
-# A webhook whose owner asked for nothing else: 20 s, 20 s, 20 s.
+# A webhook whose owner asked for nothing else: 20 s, 20 s, 20 s. SNS completes partial policies from this stage.
 HTTP_DEFAULT: Final = RetrySchedule((Stage(Phase.BACKOFF, 3, 20 * SECOND_MS, 20 * SECOND_MS),))
 
 # Events pushed to a subscriber. The waits are delays between attempts, which is one of the two readings of the
@@ -103,3 +104,34 @@ FUNCTION_BUSY: Final = RetrySchedule(
     ),
     earlier_permille=0,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """A schedule, and what it is the schedule of.
+
+    Attributes:
+        title: For people.
+        schedule: When failed deliveries are tried again.
+        receives_per_second_max: The throttle that goes with it; None for none.
+    """
+
+    title: str
+    schedule: RetrySchedule
+    receives_per_second_max: int | None = None
+
+
+#: The schedules that nobody configures, by the names that `redrive schedule --plan` takes.
+PLANS: Final = {
+    "managed": RetryPlan("Queues, functions and delivery streams", MANAGED_ENDPOINT),
+    "customer": RetryPlan("Mail, text messages and mobile push", CUSTOMER_ENDPOINT),
+    "http": RetryPlan("HTTP/S without a delivery policy", HTTP_DEFAULT),
+    "event-grid": RetryPlan("Event Grid without a retry policy", EVENT_WEBHOOK),
+    "function": RetryPlan("A function that fails, invoked asynchronously", FUNCTION_ERROR),
+}
+#: The plan of each protocol that a topic's subscription may have.
+PLAN_OF_PROTOCOL: Final = {
+    **dict.fromkeys(("firehose", "lambda", "sqs"), "managed"),
+    **dict.fromkeys(("application", "email", "email-json", "sms"), "customer"),
+    **dict.fromkeys(("http", "https"), "http"),
+}

@@ -14,10 +14,11 @@ from redrive.model.names import ResourceName
 from redrive.model.outage import OutageAnswer, OutageEnd, outage
 from redrive.model.rested_outage import FAILURES, RestedOutage, outage_with_rests
 from redrive.model.retry import RetrySchedule
+from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
 from redrive.model.topic import Subscription
 from redrive.protocols.aws.sns import names
-from redrive.protocols.aws.sns.delivery_plans import PLANS, Plan
+from redrive.protocols.aws.sns.delivery_policy_reader import PolicyPlan
 from redrive.protocols.aws.wire.errors import AwsError
 
 _REFUSED: Final = 400
@@ -63,7 +64,7 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
     return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
-def _shown(tried: Lab, plan: Plan, subscription: Subscription | None) -> dict[str, Any]:
+def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
     schedule = plan.schedule
     answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
     runs = runs_of(schedule, tried.attempt_ms)
@@ -160,7 +161,7 @@ async def save(visit: Visit) -> Page | Redirect:
     tried = lab_of(visit)
     if subscription is None:
         raise Unusable("No subscription is named.")
-    if tried.plan is None or tried.plan.policy is None:
+    if not isinstance(tried.plan, PolicyPlan):
         return await _page(
             visit, tried.refused or "Only HTTP/S subscriptions have a delivery policy.", _REFUSED
         )
@@ -195,17 +196,17 @@ async def _subscription(visit: Visit) -> Subscription | None:
     return found
 
 
-def _policy_json(plan: Plan) -> str:
-    if plan.policy is None:
+def _policy_json(plan: RetryPlan) -> str:
+    if not isinstance(plan, PolicyPlan):
         return ""
     return orjson.dumps(
         {"healthyRetryPolicy": plan.policy.to_document()}, option=orjson.OPT_INDENT_2
     ).decode()
 
 
-def _command(tried: Lab, plan: Plan, subscription: Subscription | None) -> str:
+def _command(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
     """The command that sets the same."""
-    if plan.policy is not None:
+    if isinstance(plan, PolicyPlan):
         arn = "ARN" if subscription is None else names.subscription_arn(subscription)
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
         return (

@@ -19,9 +19,9 @@ from redrive.model.filtering import (
     read_policy,
 )
 from redrive.model.retry import RetrySchedule
+from redrive.model.retry_plans import PLAN_OF_PROTOCOL
 from redrive.model.topic import POLICY, Subscription, Topic
 from redrive.protocols.aws.sns import names
-from redrive.protocols.aws.sns.delivery_plans import PLAN_OF_PROTOCOL
 from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
 from redrive.protocols.aws.sns.destinations import HTTP
 from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy

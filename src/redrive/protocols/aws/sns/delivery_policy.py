@@ -12,9 +12,11 @@ import orjson
 
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_curves import Curve
+from redrive.model.retry_plans import HTTP_DEFAULT
 
 CONTENT_TYPE_DEFAULT: Final = "text/plain; charset=UTF-8"
 _SECOND_MS: Final = 1000
+(_DEFAULT,) = HTTP_DEFAULT.stages
 
 # Each attribute's name on the wire and its field, in the order in which the service writes them.
 RETRY_ATTRIBUTES: Final = {
@@ -43,13 +45,13 @@ class RetryPolicy:
         given: The attributes that the policy named itself, by their names on the wire.
     """
 
-    delay_seconds_min: int = 20
-    delay_seconds_max: int = 20
-    retries: int = 3
+    delay_seconds_min: int = _DEFAULT.first_ms // _SECOND_MS
+    delay_seconds_max: int = _DEFAULT.last_ms // _SECOND_MS
+    retries: int = _DEFAULT.retries
     max_delay_retries: int = 0
     no_delay_retries: int = 0
     min_delay_retries: int = 0
-    curve: Curve = Curve.LINEAR
+    curve: Curve = _DEFAULT.curve
     given: frozenset[str] = frozenset()
 
     @property

@@ -10,19 +10,21 @@ others were, or follow the pattern of one that was.
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 import orjson
 
 from redrive.model.errors import RedriveError
 from redrive.model.retry_curves import Curve
+from redrive.model.retry_plans import RetryPlan
 from redrive.protocols.aws.json_cursor import JsonCursor, Words
 from redrive.protocols.aws.sns.delivery_policy import (
     RETRY_ATTRIBUTES,
     RetryPolicy,
     SubscriptionDeliveryPolicy,
     TopicDeliveryPolicy,
+    effective_policy,
 )
 
 RETRIES_MAX: Final = 100
@@ -48,6 +50,39 @@ _COUNTS: Final = ("numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries
 
 class DeliveryPolicyInvalid(RedriveError):  # noqa: N818 - an answer, named as a caller says it
     """The policy breaks a rule; the text begins with `DeliveryPolicy: ` and names the attribute by its path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPlan(RetryPlan):
+    """The plan that a delivery policy asks for.
+
+    Attributes:
+        policy: Its retry policy, completed.
+    """
+
+    policy: RetryPolicy
+
+
+def read_plan(title: str, text: str) -> PolicyPlan:
+    """The plan that a delivery policy asks for; a topic's has the member `http`, a subscription's has not.
+
+    Raises:
+        DeliveryPolicyInvalid: The text is no JSON object, or breaks a rule.
+    """
+    if _is_of_topic(text):
+        policy = effective_policy(None, read_topic_policy(text))
+    else:
+        policy = effective_policy(read_subscription_policy(text, raw=True), None)
+    retry = policy.retry or RetryPolicy()
+    return PolicyPlan(title, retry.schedule(), policy.receives_per_second_max, policy=retry)
+
+
+def _is_of_topic(text: str) -> bool:
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False  # the reader says what is wrong with it
+    return isinstance(document, dict) and "http" in document
 
 
 def read_topic_policy(text: str) -> TopicDeliveryPolicy:

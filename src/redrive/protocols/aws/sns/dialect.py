@@ -14,7 +14,7 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.circuit import USUAL as USUAL_RESTS
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
-from redrive.model.retry_plans import CUSTOMER_ENDPOINT, MANAGED_ENDPOINT
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, PLAN_OF_PROTOCOL, PLANS
 from redrive.model.topic import Subscription, Topic
 from redrive.protocols.aws.sns import destinations, names
 from redrive.protocols.aws.sns.delivery_policy import (
@@ -32,26 +32,17 @@ from redrive.protocols.aws.sns.subscription_attributes import effective_delivery
 MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
 _RAW_ATTRIBUTES_MAX: Final = 10  # what SQS takes of one message
 _PLATFORMS: Final = "platforms"
-_MANAGED: Final = Plan(MANAGED_ENDPOINT)
+_PLANS: Final = {protocol: Plan(PLANS[name].schedule) for protocol, name in PLAN_OF_PROTOCOL.items()}
 # A call of PutRecordBatch takes 500 records and 4 MiB, in base 64 and with all that a notification adds. Eight at once
 # keep up with any stream, and of the largest messages hold no more than a hundred MiB.
-_STREAM: Final = Plan(
-    MANAGED_ENDPOINT,
+_PLANS["firehose"] = replace(
+    _PLANS["firehose"],
     throttled_schedule=CUSTOMER_ENDPOINT,
     concurrency_max=8,
     batch=Batch(deliveries_max=500, bytes_target=2_500_000),
 )
-_CUSTOMER: Final = Plan(CUSTOMER_ENDPOINT)
-_MAIL: Final = Plan(CUSTOMER_ENDPOINT, rate_max=MAILS_PER_SECOND)
-_PLANS: Final = {
-    "application": _CUSTOMER,
-    "email": _MAIL,
-    "email-json": _MAIL,
-    "firehose": _STREAM,
-    "lambda": _MANAGED,
-    "sms": _CUSTOMER,
-    "sqs": _MANAGED,
-}
+for _protocol in ("email", "email-json"):
+    _PLANS[_protocol] = replace(_PLANS[_protocol], rate_max=MAILS_PER_SECOND)
 
 
 class SnsDeliveryProfile:
