@@ -10,11 +10,13 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import botocore.loaders
+import botocore.parsers
 import botocore.session
 import pytest
 from hypothesis import settings
@@ -60,7 +62,24 @@ def _without_name_servers(ask: Callable[..., Any]) -> Callable[..., Any]:
     return look_up
 
 
+def _of_our_time(parse: Callable[[Any], datetime]) -> Callable[[Any], datetime]:
+    """Botocore's reader of timestamps, for which a date before this century is a mistake of the server's.
+
+    Seconds that are sent in the place of milliseconds, or converted twice, are in January 1970, and a test that only
+    asks whether the member is there sees nothing of it.
+    """
+
+    @functools.wraps(parse)
+    def read(value: Any) -> datetime:
+        moment = parse(value)
+        assert moment.year >= 2000, f"an answer has the timestamp {value}, which is {moment}"
+        return moment
+
+    return read
+
+
 socket.getaddrinfo = _without_name_servers(socket.getaddrinfo)
+botocore.parsers.DEFAULT_TIMESTAMP_PARSER = _of_our_time(botocore.parsers.DEFAULT_TIMESTAMP_PARSER)
 
 # What needs a server of somebody else's: it takes seconds to start, and packages to install.
 _ON_CITUS: Final = frozenset({"citus", "citus_cluster"})

@@ -15,7 +15,6 @@ from redrive.protocols.aws.kms.paging import page
 from redrive.protocols.aws.kms.records import ALIAS, KEY, Alias, KmsKey, alias_arn
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 _PREFIX: Final = "alias/"
 _NAME: Final = re.compile(r"alias/[a-zA-Z0-9/_-]+")
@@ -124,6 +123,6 @@ def _shown(alias: Alias) -> Structure:
         "AliasName": alias.name.name,
         "AliasArn": alias.arn,
         "TargetKeyId": alias.key_id,
-        "CreationDate": to_seconds(alias.created_at),
-        "LastUpdatedDate": to_seconds(alias.updated_at),
+        "CreationDate": alias.created_at,
+        "LastUpdatedDate": alias.updated_at,
     }

@@ -13,7 +13,6 @@ from redrive.protocols.aws.kms.paging import page
 from redrive.protocols.aws.kms.records import GRANT, Grant, KmsKey
 from redrive.protocols.aws.kms.specs import ENCRYPTS, MACS, SIGNS
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 _ID_BYTES: Final = 32
 _LISTED: Final = 50
@@ -181,7 +180,7 @@ def _shown(grant: Grant) -> Structure:
         "KeyId": _arn_of(grant),
         "GrantId": grant.id,
         "Name": grant.name,
-        "CreationDate": to_seconds(grant.created_at),
+        "CreationDate": grant.created_at,
         "GranteePrincipal": grant.grantee,
         "IssuingAccount": grant.issuer,
         "Operations": list(grant.operations),

@@ -26,7 +26,6 @@ from redrive.protocols.aws.kms.material import SYMMETRIC_BYTES, Materials, RootK
 from redrive.protocols.aws.kms.new_material import CURVES, MAC_BYTES, new_private_key, written
 from redrive.protocols.aws.kms.records import DAY_MS, KmsKey
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 _KIND: Final = "kms_import"
 _SPECS: Final = ("RSA_2048", "RSA_3072", "RSA_4096")
@@ -67,7 +66,7 @@ class Importing:
             "KeyId": key.arn,
             "ImportToken": orjson.dumps(self._root.sealed(_KIND, key.name.key, token)),
             "PublicKey": private_keys.public_key(private),
-            "ParametersValidTo": to_seconds(until),
+            "ParametersValidTo": until,
         }
 
     async def import_key_material(self, call: Call, params: Structure) -> Structure:

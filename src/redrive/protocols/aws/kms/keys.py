@@ -17,7 +17,6 @@ from redrive.protocols.aws.kms.rendering import metadata
 from redrive.protocols.aws.kms.specs import SPECS
 from redrive.protocols.aws.kms.tags import read_tags
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 DELETION_DAYS: Final = 30
 _DELETION_DAYS_MIN: Final = 7
@@ -123,7 +122,7 @@ class Keys:
         await self._keyring.change(key.name, scheduled)
         return {
             "KeyId": key.arn,
-            "DeletionDate": to_seconds(deletion_at),
+            "DeletionDate": deletion_at,
             "KeyState": PENDING_DELETION,
             "PendingWindowInDays": days,
         }

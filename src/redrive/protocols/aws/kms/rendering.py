@@ -3,7 +3,6 @@
 from redrive.protocols.aws.kms.records import ENABLED, KmsKey, key_arn
 from redrive.protocols.aws.kms.specs import ALGORITHM_MEMBERS, algorithms_of
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 
 def metadata(key: KmsKey, now: int) -> Structure:
@@ -12,7 +11,7 @@ def metadata(key: KmsKey, now: int) -> Structure:
     shown: Structure = {
         "AWSAccountId": key.name.account,
         "Arn": key.arn,
-        "CreationDate": to_seconds(key.created_at),
+        "CreationDate": key.created_at,
         "CustomerMasterKeySpec": key.spec,
         "Description": key.description,
         "Enabled": state == ENABLED,
@@ -28,7 +27,7 @@ def metadata(key: KmsKey, now: int) -> Structure:
     if key.symmetric and key.materials:
         shown["CurrentKeyMaterialId"] = key.current.id
     if key.deletion_at is not None:
-        shown["DeletionDate"] = to_seconds(key.deletion_at)
+        shown["DeletionDate"] = key.deletion_at
         shown["PendingDeletionWindowInDays"] = key.deletion_days
     if key.primary_region:
         shown["MultiRegionConfiguration"] = _multi_region(key)
@@ -41,7 +40,7 @@ def _expiration(key: KmsKey) -> Structure:
     expires_at = key.current.expires_at
     if expires_at is None:
         return {"ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE"}
-    return {"ExpirationModel": "KEY_MATERIAL_EXPIRES", "ValidTo": to_seconds(expires_at)}
+    return {"ExpirationModel": "KEY_MATERIAL_EXPIRES", "ValidTo": expires_at}
 
 
 def _multi_region(key: KmsKey) -> Structure:

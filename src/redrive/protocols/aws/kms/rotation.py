@@ -11,7 +11,6 @@ from redrive.protocols.aws.kms.material import Materials
 from redrive.protocols.aws.kms.paging import page
 from redrive.protocols.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.aws.wire.timestamps import to_seconds
 
 PERIOD_DAYS: Final = 365
 _PERIOD_DAYS_MIN: Final = 90
@@ -67,7 +66,7 @@ class Rotation:
         if is_on and key.rotates_at is not None:
             status |= {
                 "RotationPeriodInDays": key.rotation_days,
-                "NextRotationDate": to_seconds(key.rotates_at),
+                "NextRotationDate": key.rotates_at,
             }
         return status
 
@@ -128,5 +127,5 @@ def _shown(key: KmsKey, material: Material) -> Structure:
         "KeyMaterialState": "CURRENT" if material is key.current else "NON_CURRENT",
     }
     if material.rotation:
-        shown |= {"RotationDate": to_seconds(material.created_at), "RotationType": material.rotation}
+        shown |= {"RotationDate": material.created_at, "RotationType": material.rotation}
     return shown
