@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.protocols.aws.apigateway.errors import bad_request
-from redrive.protocols.aws.apigateway.kinds import INTEGRATION
+from redrive.protocols.aws.apigateway.kinds import INTEGRATION, METHOD
 from redrive.protocols.aws.apigateway.methods import integration_of, integration_response_of, method_of
 from redrive.protocols.aws.apigateway.records import Tree
+from redrive.protocols.aws.wire.errors import AwsError
+from redrive.protocols.aws.wire.json_input import reader
 
 _X: Final = "x-amazon-apigateway-"
 _JSON: Final = "application/json"
@@ -81,7 +83,16 @@ def defined_method(
     given = operation.get(f"{_X}integration")
     if isinstance(given, Mapping):
         made[INTEGRATION] = _integration(given, resource_id)
-    return made
+    return _typed(made)
+
+
+def _typed(method: dict[str, Any]) -> dict[str, Any]:
+    """A method whose values have the published model's types: templates and mappings count on texts."""
+    try:
+        typed: dict[str, Any] = reader(METHOD.shape)(method)
+    except AwsError as mismatch:
+        raise ValueError(str(mismatch)) from None
+    return typed
 
 
 def _listed(value: Any) -> list[Any]:

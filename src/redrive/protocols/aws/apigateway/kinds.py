@@ -45,6 +45,7 @@ class Kind:
         name: The vendor's: `Model`; operations are called by it.
         place: Where it stands: words as they are, and parameters in braces.
         patched: The members that patch operations may change, besides all that stands in them.
+        replaced: The paths that may only be replaced, in the order of refusals; empty: `patched` decides.
         plural: Of the operation that lists it; empty: nothing lists it.
     """
 
@@ -52,6 +53,7 @@ class Kind:
     place: tuple[str, ...]
     patched: frozenset[str]
     plural: str = ""
+    replaced: tuple[str, ...] = ()
 
     def path(self, params: Structure) -> list[str]:
         """The place of the one that parameters name."""
@@ -95,7 +97,11 @@ def missing(path: list[str], length: int) -> AwsError:
 
 _OF_METHOD: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
 RESOURCE: Final = Kind(
-    "Resource", (RESOURCES, "{resourceId}"), frozenset({"pathPart", "parentId"}), "Resources"
+    "Resource",
+    (RESOURCES, "{resourceId}"),
+    frozenset({"pathPart", "parentId"}),
+    "Resources",
+    ("/parentId", "/pathPart"),
 )
 METHOD: Final = Kind(
     "Method",
@@ -136,12 +142,19 @@ INTEGRATION_RESPONSE: Final = Kind(
     (*_OF_METHOD, INTEGRATION, "integrationResponses", "{statusCode}"),
     frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"}),
 )
-MODEL: Final = Kind("Model", ("models", "{modelName}"), frozenset({"description", "schema"}), "Models")
+MODEL: Final = Kind(
+    "Model",
+    ("models", "{modelName}"),
+    frozenset({"description", "schema"}),
+    "Models",
+    ("/description", "/schema"),
+)
 VALIDATOR: Final = Kind(
     "RequestValidator",
     ("validators", "{requestValidatorId}"),
     frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
     "RequestValidators",
+    ("/name", "/validateRequestParameters", "/validateRequestBody"),
 )
 STAGE: Final = Kind(
     "Stage",

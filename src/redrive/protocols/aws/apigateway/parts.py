@@ -66,7 +66,7 @@ def _operations(kind: Kind, editing: Editing) -> dict[str, Verb]:
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
             before, operations = kind.found(tree, params), params.get("patchOperations") or ()
-            after = patched(before, kind.shape, kind.patched, operations)
+            after = patched(before, kind.shape, kind.patched, operations, replaced=kind.replaced)
             check_part(kind, after)
             return with_value(tree, kind.path(params), after)
 

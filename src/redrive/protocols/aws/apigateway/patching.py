@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, Final
 
 from redrive.protocols.aws.apigateway.errors import bad_request
+from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Shape, Structure
 
 _OPERATIONS: Final = frozenset({"add", "replace", "remove"})
@@ -20,6 +21,7 @@ def patched(
     names: frozenset[str],
     operations: Iterable[Mapping[str, Any]],
     kind: str = "",
+    replaced: Sequence[str] = (),
 ) -> Structure:
     """A value with changes made.
 
@@ -29,6 +31,7 @@ def patched(
         names: Those members that may be changed.
         operations: Each with `op`, `path` and, besides of a removal, `value`.
         kind: Named in refusals.
+        replaced: Those paths that may only be replaced, and which refusals list, where there are such.
 
     Raises:
         AwsError: `BadRequestException`.
@@ -38,6 +41,8 @@ def patched(
         if op not in _OPERATIONS:
             raise bad_request(f"Invalid patch operation specified. Must be one of: {sorted(_OPERATIONS)}")
         steps = steps_of(path)
+        if replaced and (path not in replaced or op != "replace"):
+            raise _only_replaced(path, op, replaced)
         if not steps or steps[0] not in names:
             raise _invalid(path, kind)
         value = _changed(value, shape, steps, op, operation.get("value"), path)
@@ -117,6 +122,13 @@ def typed(shape: Shape, given: str | None, path: str) -> Any:
     except (KeyError, ValueError):
         pass
     raise bad_request(f"Invalid patch value '{given}' specified for path '{path}'")
+
+
+def _only_replaced(path: str, op: str, replaced: Sequence[str]) -> AwsError:
+    choice = "Please choose supported operations"
+    if path not in replaced:
+        choice = f"Must be one of: [{', '.join(replaced)}]"
+    return bad_request(f"Invalid patch path  '{path}' specified for op '{op}'. {choice}")
 
 
 def _invalid(path: str, kind: str = "") -> Exception:

@@ -58,12 +58,14 @@ class ResourceOperations:
         def change(tree: Tree) -> Tree:
             before = RESOURCE.found(tree, params)
             operations = params.get("patchOperations") or ()
-            after = patched(before, RESOURCE.shape, RESOURCE.patched, operations)
-            if "parentId" not in after:
-                raise bad_request("The root resource cannot be changed")
+            after = patched(before, RESOURCE.shape, RESOURCE.patched, operations, replaced=RESOURCE.replaced)
+            if "parentId" not in before:
+                member = "parentId" if "parentId" in after else "pathPart"
+                raise bad_request(f"Root resource cannot update its {member}.")
+            RESOURCE.found(tree, {"resourceId": after["parentId"]})
+            if _is_below(tree, after["parentId"], resource_id):
+                raise bad_request("Resources cannot be cyclical.")
             others = {key: kept for key, kept in tree[RESOURCES].items() if key != resource_id}
-            if after["parentId"] not in others or _is_below(tree, after["parentId"], resource_id):
-                raise bad_request("Invalid parent identifier specified")
             path = _checked_path(others.values(), others[after["parentId"]], after["pathPart"])
             moved = {**tree[RESOURCES], resource_id: {**after, "path": path}}
             return {**tree, RESOURCES: _with_paths(moved)}

@@ -75,6 +75,7 @@ class FunctionOperations:
     async def create_function(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html."""
         named = names.read(call, params["FunctionName"])
+        names.check_length(named)
         if named.name.account != call.account:
             raise denied(call.principal.name, "CreateFunction", named.arn)
         if params.get("PackageType", "Zip") == "Zip" and not (

@@ -14,9 +14,10 @@ LATEST: Final = "$LATEST"
 NAME_CHARS_MAX: Final = 64
 _ARN_PARTS: Final = 7  # without a qualifier
 _VERSION: Final = re.compile(r"[0-9]+")
-_LONG_NAME: Final = (
-    "1 validation error detected: Value '{}' at 'functionName' failed to satisfy constraint: Member must have length"
-    f" less than or equal to {NAME_CHARS_MAX}"
+#: The published model's, with names for its groups: `function` without a name behind it is the function's name.
+_FORM: Final = re.compile(
+    r"(?:arn:aws[a-zA-Z-]*:lambda:)?(?:(?P<region>[a-z]{2}(?:-[a-z]+)+-\d):)?(?:(?P<account>\d{12}):)?(?:function:)?"
+    r"(?P<name>[^:]+)(?::(?P<qualifier>[^:]+))?"
 )
 
 
@@ -46,27 +47,34 @@ def read(call: Call, text: str, qualifier: str | None = None) -> Named:
         qualifier: As a parameter of its own gives it.
 
     Raises:
-        AwsError: The region is another, the qualifiers differ, or the name is too long.
+        AwsError: The text has none of the forms, the region is another, or the qualifiers differ.
     """
-    parts = text.split(":")
-    if parts[0] == "arn":
-        region, account, *rest = parts[3], parts[4], *parts[6:]
-    elif "function" in parts[:-1]:
-        place = parts.index("function")
-        region, account, rest = call.region, parts[place - 1] if place else call.account, parts[place + 1 :]
-    else:
-        region, account, rest = call.region, call.account, parts
+    parts = _FORM.fullmatch(text)
+    if parts is None:
+        raise invalid(f"{text} is no name of a function.")
+    region = parts["region"] or call.region
     if region != call.region:
         raise error(
             "ResourceNotFoundException",
             f"Functions from '{region}' are not reachable in this region ('{call.region}')",
         )
-    if len(rest[0]) > NAME_CHARS_MAX:
-        raise invalid(_LONG_NAME.format(rest[0]))
-    within = rest[1] if len(rest) > 1 else None
+    within = parts["qualifier"]
     if within is not None and qualifier is not None and within != qualifier:
         raise invalid("The derived qualifier from the function name does not match the specified qualifier.")
-    return Named(ResourceName(account, region, rest[0]), qualifier or within)
+    return Named(ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or within)
+
+
+def check_length(named: Named) -> None:
+    """Refuse a name that is too long for a new function; of a function that exists it is a name like any other.
+
+    Raises:
+        AwsError: `InvalidParameterValueException`.
+    """
+    if len(named.name.name) > NAME_CHARS_MAX:
+        raise invalid(
+            f"1 validation error detected: Value '{named.name.name}' at 'functionName' failed to satisfy constraint:"
+            f" Member must have length less than or equal to {NAME_CHARS_MAX}"
+        )
 
 
 def of_arn(arn: str) -> Named | None:

@@ -1,5 +1,6 @@
 """AssumeRole: whoever a role trusts acts as the role for a while."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from redrive.protocols.aws.wire.shapes import Structure
 _POLICY_CHARS_MAX: Final = 2048
 _CHAINED_SECONDS_MAX: Final = 3600
 _NO_ID: Final = "AROA" + "A" * 16  # of a role that is not there, where nobody asks for it
-_ARN_PARTS: Final = 6
+_ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/(?:[!-~]*/)?[\w+=,.@-]{1,64}", re.ASCII)
 
 
 class Assuming:
@@ -30,7 +31,7 @@ class Assuming:
     async def assume_role(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html."""
         arn: str = params["RoleArn"]
-        if arn.count(":") < _ARN_PARTS - 1 or ":role/" not in arn:
+        if not _ROLE_ARN.fullmatch(arn):
             raise invalid(f"{arn} is invalid")
         before = self._sessions.of(call.request)
         tags = _tags(params, before)
