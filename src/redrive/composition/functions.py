@@ -82,7 +82,7 @@ def extension(
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
     executor = Executor(code, pool, clock, metrics, rounds)
     downloads = Downloads(code, core.secret, SystemClock())
-    invocations = AsyncInvocations(core.engine, metrics)
+    invocations = AsyncInvocations(core.engine, metrics, rounds)
     show = _showing(core, presenters)
     leaps = isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
@@ -125,7 +125,7 @@ def extension(
                 open_functions=core.settings.auth == "off",
             ),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(calls),
+            TO_TARGET: TargetEndpoint(calls, rounds),
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],

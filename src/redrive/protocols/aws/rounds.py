@@ -1,9 +1,8 @@
-"""Rounds: runs of functions in a row, each begun by log lines of the one before it.
+"""Rounds: runs of functions in a row, each begun by log lines or by a destination of the one before it.
 
-A function that is subscribed to the log group of another which is subscribed to its own would be invoked for ever. AWS
-finds such circles by way of queues and topics, by a count in the trace header, `Lineage`, and ends them after
-"approximately 16" runs; here log groups are counted so. The count carries a tag: whoever may invoke a function cannot
-keep its lines from those who are subscribed to them.
+Two functions that are subscribed to each other's log groups, or are each other's destinations, would be invoked for
+ever. AWS finds such loops by a count in the trace header, `Lineage`, and ends them after "approximately 16" runs. The
+count carries a tag: whoever may invoke a function cannot keep its lines from those who are subscribed to them.
 """
 
 import random
@@ -15,7 +14,7 @@ from redrive.access.secret import InstallationSecret
 
 TRACE: Final = "x-amzn-trace-id"
 ROUNDS_MAX: Final = 16
-_PURPOSE: Final = "rounds of log events"
+_PURPOSE: Final = "rounds of log events"  # tags of events that wait in a store depend on it
 _LINEAGE: Final = re.compile(r"(?:^|;)Lineage=([0-9]{1,4}):([0-9a-f]{32})(?:;|$)", re.ASCII)
 
 
@@ -36,6 +35,14 @@ class Rounds:
         root = f"1-{self.chance.getrandbits(32):08x}-{self.chance.getrandbits(96):024x}"
         tag = self.secret.tag(_PURPOSE, str(rounds))
         return f"Root={root};Sampled=0;Lineage={rounds}:{tag}"
+
+    def following(self, header: str | None) -> str:
+        """The trace header of what a run brings about that was begun with `header`: the same trace, one round more."""
+        counted = self.header(self.of(header) + 1)
+        if not header:
+            return counted
+        others = [part for part in header.split(";") if part and not part.startswith("Lineage=")]
+        return ";".join([*others, counted.rpartition(";")[2]])
 
     def of(self, header: str | None) -> int:
         """The rounds that a trace header counts; 0 where it comes from elsewhere."""

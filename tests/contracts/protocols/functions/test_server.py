@@ -145,10 +145,10 @@ def test_terraform_s_questions_have_answers(workshop: Workshop) -> None:
     assert ask.get_function_code_signing_config(FunctionName=name)["FunctionName"] == name
     assert ask.list_code_signing_configs()["CodeSigningConfigs"] == []
     ask.delete_function_code_signing_config(FunctionName=name)
-    assert ask.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] == "Allow"
+    assert ask.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] == "Terminate"
     assert (
-        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")["RecursiveLoop"]
-        == "Allow"
+        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Terminate")["RecursiveLoop"]
+        == "Terminate"
     )
     assert ask.get_runtime_management_config(FunctionName=name)["UpdateRuntimeOn"] == "Auto"
     written = ask.put_runtime_management_config(FunctionName=name, UpdateRuntimeOn="Auto")
@@ -159,9 +159,9 @@ def test_settings_that_would_be_ignored_are_refused_by_name(workshop: Workshop) 
     name = workshop.function()
     ask = workshop.client
     with refused(
-        "InvalidParameterValueException", "Redrive does not offer the parameter RecursiveLoop Terminate."
+        "InvalidParameterValueException", "Redrive does not offer the parameter RecursiveLoop Allow."
     ):
-        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Terminate")
+        ask.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
     with refused(
         "InvalidParameterValueException", "Redrive does not offer the parameter UpdateRuntimeOn Manual."
     ):

@@ -1,22 +1,30 @@
 """Asynchronous invocations: an event is a delivery, on disk before its caller is answered."""
 
+import logging
+
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.topic import Topic
 from redrive.protocols.aws.lambda_ import backlogs, events
+from redrive.protocols.aws.lambda_.errors import error
 from redrive.protocols.aws.lambda_.events import Event
 from redrive.protocols.aws.lambda_.lookup import function_in
 from redrive.protocols.aws.lambda_.metrics import InvocationMetrics
 from redrive.protocols.aws.lambda_.names import LATEST, Named
 from redrive.protocols.aws.lambda_.records import FunctionRecord
+from redrive.protocols.aws.rounds import ROUNDS_MAX, Rounds
+from redrive.protocols.aws.wire.errors import AwsError
+
+logger = logging.getLogger(__name__)
 
 
 class AsyncInvocations:
     """Takes events for functions."""
 
-    def __init__(self, engine: Engine, metrics: InvocationMetrics) -> None:
-        """Publish events through this engine, and count them."""
+    def __init__(self, engine: Engine, metrics: InvocationMetrics, rounds: Rounds) -> None:
+        """Publish events through this engine, and count them; `rounds` tells which ones functions sent in a loop."""
         self._engine = engine
+        self._rounds = rounds
         self._metrics = metrics
 
     async def accept(
@@ -37,14 +45,29 @@ class AsyncInvocations:
             trace: The trace header that it came with.
 
         Raises:
-            AwsError: The function is gone meanwhile.
+            AwsError: The function is gone meanwhile, or it is invoked in a loop.
         """
+        if self._rounds.of(trace) > ROUNDS_MAX:
+            raise self._loop(function)
         named = Named(function.name, named.qualifier or LATEST)
         topic = await self._topic(named)
         event = Event(request_id, named.arn, trace)
         message_id = self._engine.runtime.message_id()
         await self._engine.messages.publish(topic, [events.publication(message_id, payload.decode(), event)])
         self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
+
+    def _loop(self, function: FunctionRecord) -> AwsError:
+        logger.warning(
+            "lambda.loop function=%s: %d runs of functions in a row were each begun by a destination of the one before;"
+            " change the destinations",
+            function.name.key,
+            ROUNDS_MAX + 1,
+        )
+        return error(
+            "RecursiveInvocationException",
+            "Lambda has detected your function being invoked in a recursive loop with other Amazon Web Services"
+            " resources and stopped your function's invocation.",
+        )
 
     async def _topic(self, named: Named) -> Topic:
         """The topic of the events, which the first of them makes."""

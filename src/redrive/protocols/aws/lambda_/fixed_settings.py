@@ -1,4 +1,4 @@
-"""Settings that are the same for every function here: code signing, recursive loops, updates of runtimes.
+"""Settings that are the same for every function here: code signing, the end of loops, updates of runtimes.
 
 Terraform and SAM read them with every function, and write back what they read.
 """
@@ -45,21 +45,21 @@ class FixedSettings:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListCodeSigningConfigs.html."""
         return {"CodeSigningConfigs": []}
 
-    # ---- recursive loops are not looked for -----------------------------------------------------------------
+    # ---- loops are ended: see `rounds` -----------------------------------------------------------------------
 
     async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "GetFunctionRecursionConfig")
-        return {"RecursiveLoop": "Allow"}
+        return {"RecursiveLoop": "Terminate"}
 
     async def put_function_recursion_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionRecursionConfig.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "PutFunctionRecursionConfig")
-        if params["RecursiveLoop"] != "Allow":
+        if params["RecursiveLoop"] != "Terminate":
             raise unoffered(f"RecursiveLoop {params['RecursiveLoop']}")
-        return {"RecursiveLoop": "Allow"}
+        return {"RecursiveLoop": "Terminate"}
 
     # ---- the machine has one runtime of a kind ----------------------------------------------------------------
 

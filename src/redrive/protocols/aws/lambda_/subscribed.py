@@ -10,6 +10,7 @@ from redrive.protocols.aws.lambda_ import names
 from redrive.protocols.aws.lambda_.asynchronous import AsyncInvocations
 from redrive.protocols.aws.lambda_.attempts import failure, missing
 from redrive.protocols.aws.lambda_.lookup import Lookup, may_be_invoked_for
+from redrive.protocols.aws.wire.errors import AwsError
 
 _TRACE: Final = "X-Amzn-Trace-Id"
 #: The header of a request that names the resource it comes from, by its ARN.
@@ -67,7 +68,11 @@ class FunctionEndpoint:
             )
         began, request_id = self._clock.now(), self._new_request_id()
         trace = push_request.headers.get(_TRACE)
-        await self._invocations.accept(meant.function, named, push_request.body, request_id, trace)
+        try:
+            await self._invocations.accept(meant.function, named, push_request.body, request_id, trace)
+        except AwsError as error:
+            reason = Reason.CLIENT_ERROR
+            return failure(AttemptResult.REFUSED, reason, error.status, error.code, error.message)
         taken = self._clock.now() - began
         return Attempt(
             AttemptResult.DELIVERED,

@@ -11,6 +11,7 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.protocols.aws.lambda_ import profile
 from redrive.protocols.aws.lambda_.attempts import failure
+from redrive.protocols.aws.rounds import TRACE, Rounds
 from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.shapes import Structure
 
@@ -22,19 +23,21 @@ _SLOWER: Final = frozenset(
 class TargetEndpoint:
     """Hands letters and records over as the function's account (`redrive.engine.ports.Endpoint`)."""
 
-    def __init__(self, calls: InnerCalls) -> None:
-        """Hand them over by these calls."""
+    def __init__(self, calls: InnerCalls, rounds: Rounds) -> None:
+        """Hand them over by these calls; `rounds` counts the runs of functions that follow each other so."""
         self._calls = calls
+        self._rounds = rounds
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Send, publish, invoke or write."""
         service, region = push_request.endpoint.split(":")[2:4]
         region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
-        operation, params = _asked(push_request)
+        trace = self._rounds.following(push_request.headers.get(profile.TRACE))
+        operation, params = _asked(push_request, trace)
         caller = account_root(push_request.headers[profile.ACCOUNT])
         try:
             died = _died(push_request) if service == "sqs" else None
-            await self._calls.call(service, operation, params, caller, region, died=died)
+            await self._calls.call(service, operation, params, caller, region, {TRACE: trace}, died=died)
         except AwsError as error:
             return _refused(error)
         return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
@@ -51,9 +54,9 @@ def _died(push_request: PushRequest) -> DeathRecord | None:
     return DeathRecord(origin, bytes.fromhex(message_id), AttemptNote(*note))
 
 
-def _asked(push_request: PushRequest) -> tuple[str, Structure]:
+def _asked(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
     """The operation that hands a message over, and its parameters."""
-    arn, trace = push_request.endpoint, push_request.headers.get(profile.TRACE)
+    arn = push_request.endpoint
     service, account, name = arn.split(":")[2], arn.split(":")[4], arn.split(":")[-1]
     attributes = {
         name: {"DataType": kind, "StringValue": text}
@@ -72,7 +75,7 @@ def _asked(push_request: PushRequest) -> tuple[str, Structure]:
         "MessageBody": push_request.body.decode(),
         "MessageAttributes": attributes,
     }
-    if trace:
+    if profile.TRACE in push_request.headers:
         params["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
     return "SendMessage", params
 
