@@ -1,9 +1,12 @@
 """The names that a server answers to where nobody proves who they are."""
 
 import pytest
+from botocore.session import get_session
 
+from redrive.protocols.aws.wire.profiles import PROFILES
 from redrive.server.hosts import KnownHosts
 
+SESSION = get_session()
 LOCAL = [
     "",
     "localhost",
@@ -31,11 +34,31 @@ OF_CLIENTS = [
     "sqs.us-east-1.localhost.localstack.cloud:4566",
     "sqs.us-east-1.amazonaws.com",
     "us-east-1.queue.amazonaws.com",
+    "queue.amazonaws.com",
+    "sqs-fips.us-gov-west-1.amazonaws.com",
+    "streaming-logs.eu-central-1.amazonaws.com",
+    "bucket.with.dots.s3.us-east-1.amazonaws.com",
+    "bucket.s3-us-west-2.amazonaws.com",
+    "bucket.s3.dualstack.us-west-2.amazonaws.com",
+    "a1b2c3d4e5.execute-api.us-east-1.amazonaws.com",
     "sns.cn-north-1.amazonaws.com.cn",
     "orders.westus2-1.eventgrid.azure.net",
     "redrive.test",
 ]
+OF_AMAZONS_CUSTOMERS = [
+    "ec2-127-0-0-1.compute-1.amazonaws.com",
+    "ec2-3-120-0-1.eu-central-1.compute.amazonaws.com",
+    "evil-123.us-east-1.elb.amazonaws.com",
+    "evil.s3-website-us-east-1.amazonaws.com",
+    "evil.s3-website.eu-central-1.amazonaws.com",
+    "evil.us-east-1.es.amazonaws.com",
+    "evil.sqs.us-east-1.amazonaws.com",
+    "evil.sqs.amazonaws.com",
+    "s3.evil.amazonaws.com",
+    "amazonaws.com",
+]
 STRANGE = [
+    *OF_AMAZONS_CUSTOMERS,
     "evil.example.com",
     "evil.example.com:4566",
     "127.0.0.1.evil.example.com",
@@ -60,6 +83,14 @@ def test_hosts_of_clients_that_cannot_be_registered_are_known(host: str) -> None
     hosts = KnownHosts()
     assert host in hosts
     assert host in hosts  # the second time out of its memory
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "cn-north-1", "us-gov-west-1", "ap-southeast-7"])
+@pytest.mark.parametrize("service", sorted(PROFILES))
+def test_the_endpoints_of_all_offered_services_are_known(service: str, region: str) -> None:
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    client = SESSION.create_client(service, region_name=region, **keys)
+    assert client.meta.endpoint_url.removeprefix("https://") in KnownHosts()
 
 
 @pytest.mark.parametrize("host", STRANGE, ids=lambda host: host[:40])

@@ -4,6 +4,7 @@ A web page can have a name of its own lead to 127.0.0.1 after it was loaded (DNS
 for. So a server that trusts every caller answers to names alone that no page on the internet can have.
 """
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
@@ -15,11 +16,17 @@ from redrive.settings import Settings, read_hosts
 #: Docker Desktop, Podman and Lima use for the machine that a container runs on (`host.docker.internal`).
 _NOT_REGISTERED: Final = (".localhost", ".test", ".internal")
 #: Names that clients use for this server, and whose owners let none of them lead to an address of one's choice.
-_OF_VENDORS: Final = (
-    ".localhost.localstack.cloud",
-    ".amazonaws.com",
-    ".amazonaws.com.cn",
-    ".eventgrid.azure.net",
+_OF_VENDORS: Final = (".localhost.localstack.cloud", ".eventgrid.azure.net")
+_REGION: Final = r"[a-z]{2}(?:-[a-z]+)+(?:-\d+)?"
+_SERVICES: Final = (
+    "apigateway|cloudformation|firehose|iam|kms|lambda|(?:streaming-)?logs|monitoring|queue|s3|sns|sqs"
+    "|ssm|sts"
+)
+#: The endpoints of the services that are offered here, and buckets and APIs below them. Machines, load balancers and
+#: websites of Amazon's customers have names below `amazonaws.com` as well, and serve pages.
+_OF_AMAZON: Final = re.compile(
+    rf"(?:(?:{_SERVICES})(?:-fips)?(?:\.dualstack)?(?:[.-]{_REGION})?|{_REGION}\.queue"
+    rf"|(?:[^.]+\.)+s3(?:-fips)?(?:\.dualstack)?(?:[.-]{_REGION})?|[^.]+\.execute-api\.{_REGION})\.amazonaws\.com(?:\.cn)?"
 )
 _ANY: Final = "*"
 _CHARS_MAX: Final = 300  # a name of DNS has 253 at most
@@ -57,7 +64,11 @@ class KnownHosts:
     def _names_us(self, name: str) -> bool:
         """True if a name is ours: an address, a name without dots (a container's, a machine's), or one that ends so."""
         return (
-            "." not in name or _is_address(name) or _ANY in self._names or f".{name}".endswith(self._endings)
+            "." not in name
+            or _is_address(name)
+            or _ANY in self._names
+            or f".{name}".endswith(self._endings)
+            or _OF_AMAZON.fullmatch(name) is not None
         )
 
 

@@ -1,11 +1,14 @@
 """Refusals of a signed request: codes, statuses and sentences as AWS services answer them."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.protocols.aws.authentication import TrustAll
+from redrive.protocols.aws.wire.errors import AwsError
 from redrive.protocols.aws.wire.sigv4 import (
     EXPIRES_SECONDS_MAX,
     SKEW_MS,
@@ -299,3 +302,23 @@ def test_no_request_does_worse_than_be_refused(authorization: str, date: str, qu
     for headers in ({"authorization": authorization, "x-amz-date": date}, {}):
         with pytest.raises(SignatureRefused):
             check(Request("GET", path, query, headers, b""))
+
+
+# ---- regions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("region", ["", "us-east-1:lambda", 'a"b', "a\nb", "US-EAST-1", "ü", "a" * 33])
+def test_a_region_that_is_none_is_refused_with_and_without_signatures(region: str) -> None:
+    request = sign(region=region, expires_seconds=60)  # a URL spells any character
+    words = f"Credential should be scoped to a valid region, not '{region}'."
+    assert _refusal(request).message == words
+    with pytest.raises(AwsError) as refused:
+        asyncio.run(TrustAll("us-east-1").caller(request, "sqs"))
+    assert (refused.value.code, refused.value.message) == ("InvalidSignatureException", words)
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "aws-global", "local", "a" * 32])
+def test_any_region_of_small_letters_will_do(region: str) -> None:
+    request = sign(region=region)
+    assert check(request, SIGNED_AT).region == region
+    assert asyncio.run(TrustAll("us-east-1").caller(request, "sqs")).region == region

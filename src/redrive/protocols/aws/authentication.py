@@ -18,8 +18,10 @@ from redrive.protocols.aws.wire.sigv4 import (
     Signed,
     UnknownKey,
     credential_scope,
+    is_region,
     normal_path,
     verify,
+    wrong_region,
 )
 from redrive.protocols.aws.wire.sigv4_request import token_of
 from redrive.protocols.aws.wire.sigv4_s3 import verify_s3
@@ -67,13 +69,15 @@ class TrustAll:
         self._callers: dict[tuple[str, str], Caller] = {}
 
     async def caller(self, request: Request, service: str) -> Caller:
-        """See `Authentication.caller`; refuses nobody."""
+        """See `Authentication.caller`; refuses a region that is none, and nobody else."""
         # Nearly every request has such a credential; another call for it would take 0.1 us.
         scope = credential_scope(request) or _scope(request, service, self._region)
         if scope is None:
             return self._nobody
         known = self._callers.get((scope.access_key_id, scope.region))
         if known is None:
+            if not is_region(scope.region):
+                raise common(SignatureMismatch.json_code, wrong_region(scope.region))
             if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
                 self._callers.clear()
             known = Caller(await self._holder(request, scope.access_key_id), scope.region)

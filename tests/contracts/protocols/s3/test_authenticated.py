@@ -169,6 +169,10 @@ WRONG = "x-amz-checksum-crc32:AAAAAA=="
 CHUNKS = (b"a" * 65_536, b"b" * 10)
 
 
+def is_missing(s3: Any, key: str) -> bool:
+    return key not in {each["Key"] for each in s3.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
+
+
 @pytest.mark.parametrize("signs", [True, False])
 @pytest.mark.parametrize("with_trailer", [True, False])
 def test_a_body_in_chunks_is_put_together(required: Server, s3: Any, signs: bool, with_trailer: bool) -> None:
@@ -190,6 +194,15 @@ def test_a_body_in_chunks_is_put_together(required: Server, s3: Any, signs: bool
     if with_trailer:
         status, body, _ = signed(required, "PUT", f"/{BUCKET}/chunked", trailer=WRONG, **sent)
         assert (status, b"BadDigest" in body) == (400, True)
+        for declared, trailers in (
+            ("x-amz-checksum-crc32", ""),
+            ("x-amz-checksum-sha256", trailer),
+            ("", trailer),
+        ):
+            other = {**sent, "x_amz_trailer": declared}
+            status, body, _ = signed(required, "PUT", f"/{BUCKET}/unlike", trailer=trailers, **other)
+            assert (status, b"MalformedTrailerError" in body) == (400, True)
+        assert is_missing(s3, "unlike")
     if signs:
         spoiled = signed(required, "PUT", f"/{BUCKET}/chunked", trailer=trailer, spoiled=True, **sent)
         assert (spoiled[0], b"SignatureDoesNotMatch" in spoiled[1]) == (403, True)

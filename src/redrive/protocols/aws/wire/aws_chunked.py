@@ -55,11 +55,14 @@ def read_chunked(request: Request) -> Chunked:
     """Take a body apart; nothing is verified but its form and its length.
 
     Raises:
-        AwsError: `IncompleteBody` or `InvalidRequest`.
+        AwsError: `IncompleteBody` or `MalformedTrailerError`.
     """
     chunks, rest = _chunks(request.body)
     trailers = dict(_trailers(rest))
     signature = trailers.pop(_TRAILER_SIGNATURE, None)
+    declared_trailers = request.headers.get("x-amz-trailer", "").lower().replace(" ", "")
+    if trailers.keys() != set(filter(None, declared_trailers.split(","))):
+        raise _malformed_trailer()
     chunked = Chunked(chunks, trailers, signature)
     declared = request.headers.get("x-amz-decoded-content-length", "")
     if declared != str(sum(len(chunk.content) for chunk in chunks)):
@@ -97,9 +100,12 @@ def _trailers(rest: bytes) -> Iterator[tuple[str, str]]:
         if rest[at : at + 2] == b"\r\n" and rest[at + 2 :].startswith(_TRAILER_SIGNATURE.encode()):
             at += 2  # Java's SDK has an empty line before the signature
     if rest[at:] not in (b"", b"\r\n", b"\r\n\r\n"):
-        raise AwsError(
-            "MalformedTrailerError", "The request contained trailing data that was not well-formed"
-        )
+        raise _malformed_trailer()
+
+
+def _malformed_trailer() -> AwsError:
+    text = "The request contained trailing data that was not well-formed or did not conform to our published schema."
+    return AwsError("MalformedTrailerError", text)
 
 
 def _incomplete() -> AwsError:

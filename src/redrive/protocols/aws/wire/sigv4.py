@@ -10,6 +10,7 @@ and encoded twice. S3's other rules are in `sigv4_s3`.
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,14 +45,17 @@ __all__ = [
     "Signed",
     "UnknownKey",
     "credential_scope",
+    "is_region",
     "normal_path",
     "payload_hash",
     "signing_key",
     "verify",
+    "wrong_region",
 ]
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 _TERMINATOR: Final = "aws4_request"
+_REGION: Final = re.compile(r"[a-z0-9-]{1,32}")
 _SCOPE_ELEMENTS: Final = 5
 #: Nobody's credential is longer (a key id has 128 characters at most), and what is shorter may be remembered.
 _CREDENTIAL_CHARS_MAX: Final = 256
@@ -196,8 +200,8 @@ def _checked_scope(presented: PresentedSignature, region: str | None, service: s
             f"'{presented.credential}'"
         )
     wrong = []
-    if region is not None and scope.region != region:
-        wrong.append(f"Credential should be scoped to a valid region, not '{scope.region}'.")
+    if not is_region(scope.region) or (region is not None and scope.region != region):
+        wrong.append(wrong_region(scope.region))
     if service is not None and scope.service != service:
         wrong.append(f"Credential should be scoped to correct service: '{service}'.")
     terminator = presented.credential.rpartition("/")[2]
@@ -213,6 +217,16 @@ def _checked_scope(presented: PresentedSignature, region: str | None, service: s
     if wrong:
         raise SignatureMismatch(" ".join(wrong))
     return scope
+
+
+def is_region(region: str) -> bool:
+    """True if a region is spelled as regions are; the engine's own places (`us-east-1:alarms`) never are."""
+    return _REGION.fullmatch(region) is not None
+
+
+def wrong_region(region: str) -> str:
+    """The words in which AWS refuses a region."""
+    return f"Credential should be scoped to a valid region, not '{region}'."
 
 
 def _check_signature(
