@@ -7,7 +7,7 @@ AZ := .venv-az
 # Each process has connections open to the one PostgreSQL of a run, so their number stays bounded.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 # Decisions, verbs, the stores on SQLite, access and the wire protocols.
-QUICK_TESTS := $(addprefix tests/,model engine access contracts/stores protocols/wire test_tidy.py test_layers.py test_settings.py)
+QUICK_TESTS := $(addprefix tests/,model engine access contracts/stores aws/wire test_tidy.py test_layers.py test_settings.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 

@@ -10,13 +10,13 @@ import uvloop
 
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure, under
+from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.alarms.records import ALARMS, METRIC, OK, Alarm, State
 from redrive.composition.store import open_store
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
-from redrive.protocols.aws.cloudwatch.alarms.records import ALARMS, METRIC, OK, Alarm, State
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings

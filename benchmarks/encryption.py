@@ -15,7 +15,7 @@ from benchmarks.bench import Bench
 from benchmarks.figures import Figure, at_least
 from redrive.access.principals import account_root
 from redrive.app import assembled
-from redrive.protocols.aws.inner_calls import InnerCalls
+from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.settings import Settings
 
 RATIO_MIN: Final = 0.7

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from tests.contracts.protocols.functions.draining import Draining
-from tests.contracts.protocols.functions.workshop import Workshop
+from tests.contracts.aws.lambda_.draining import Draining
+from tests.contracts.aws.lambda_.workshop import Workshop
 
 from benchmarks.bench import Bench
 from benchmarks.figures import Figure

@@ -23,14 +23,8 @@ _LINTER: Final = Program(
 _ROOMS = (
     *("composition", "composition.core", "composition.sns", "composition.sqs", "composition.store"),
     *("cli", "app", "server", "console", "settings", "testing", "runtime", "telemetry", "functions"),
-    *("protocols", "protocols.http", "protocols.azure", "protocols.azure.wire"),
-    *(
-        "protocols.aws",
-        "protocols.aws.wire",
-        "protocols.aws.wire.arn",
-        "protocols.aws.sqs",
-        "protocols.aws.sns",
-    ),
+    *("http", "azure", "azure.wire"),
+    *("aws", "aws.encryption", "aws.gateway", "aws.kit", "aws.wire", "aws.wire.arn", "aws.sqs", "aws.sns"),
     *(
         "stores",
         "stores.sqlite",
@@ -47,9 +41,8 @@ _ONE_WAY = "Imports run one way"
 _PORTS_ONLY = "Adapters know of the engine only its ports"
 _ONE_COMPOSER = "Only the composition root names a concrete store"
 _EXTENSIONS_APART = "No extension knows another"
-_ACCESS = "Access is checked by the protocols"
+_ACCESS = "Access is checked by the services"
 _SERVICES_APART = "No Amazon service knows another"
-_PROTOCOLS_APART = "No protocol knows another"
 _DOOR = "Callers come by the engine's door"
 
 
@@ -57,11 +50,11 @@ _DOOR = "Callers come by the engine's door"
     ("importer", "imported", "contract"),
     [
         ("model.delivery", "engine.ports", _ONE_WAY),
-        ("engine.publish", "protocols.http", _ONE_WAY),
+        ("engine.publish", "http", _ONE_WAY),
         ("engine.publish", "runtime", _ONE_WAY),
-        ("protocols.aws.sqs", "server", _ONE_WAY),
-        ("protocols.aws.sqs", "console", _ONE_WAY),
-        ("protocols.aws.sqs", "telemetry", _ONE_WAY),
+        ("aws.sqs", "server", _ONE_WAY),
+        ("aws.sqs", "console", _ONE_WAY),
+        ("aws.sqs", "telemetry", _ONE_WAY),
         ("endpoints.http", "functions", _ONE_WAY),
         ("server", "app", _ONE_WAY),
         ("app", "testing", _ONE_WAY),
@@ -74,11 +67,11 @@ _DOOR = "Callers come by the engine's door"
         ("server", "composition.core", _ONE_WAY),
         ("composition.sns", "composition.sqs", _EXTENSIONS_APART),
         ("stores.sqlite.store", "access.keys", _ACCESS),
-        ("protocols.aws.sns", "protocols.aws.sqs", _SERVICES_APART),
-        ("protocols.aws.wire.arn", "protocols.aws.sqs", _SERVICES_APART),
-        ("protocols.azure", "protocols.aws.wire.arn", _PROTOCOLS_APART),
-        ("protocols.aws.sqs", "engine.publish", _DOOR),
-        ("protocols.azure.wire", "engine.publish", _DOOR),
+        ("aws.sns", "aws.sqs", _SERVICES_APART),
+        ("aws.wire.arn", "aws.sqs", _SERVICES_APART),
+        ("azure", "aws.wire.arn", _ONE_WAY),
+        ("aws.sqs", "engine.publish", _DOOR),
+        ("azure.wire", "engine.publish", _DOOR),
         ("server", "engine.publish", _DOOR),
         ("cli", "engine.publish", _DOOR),
     ],
@@ -99,11 +92,11 @@ def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
             "composition.sns": "composition.core",
             "composition.store": "stores.sqlite.store",
             "server": "settings",
-            "protocols.aws.sqs": "protocols.aws.wire.arn",
-            "protocols.aws.sns": "protocols.aws.call",
-            "protocols.aws.call": "access.keys",
-            "protocols.azure": "protocols.http",
-            "protocols.azure.wire": "engine.resources",
+            "aws.sqs": "aws.wire.arn",
+            "aws.sns": "aws.kit.call",
+            "aws.kit.call": "access.keys",
+            "azure": "http",
+            "azure.wire": "engine.resources",
             "engine.resources": "engine.publish",
             "stores.sqlite.store": "engine.ports",
             "endpoints.http": "model.delivery",

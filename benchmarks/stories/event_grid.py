@@ -5,9 +5,9 @@ from typing import Final
 
 from azure.eventgrid import EventGridEvent
 from tests.browser.screen import Screen
-from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
-from tests.contracts.protocols.azure.resources import Resources, Webhook
+from tests.contracts.azure.grid import Grid, Subscriber
+from tests.contracts.azure.namespaces import GROUP, SUBSCRIPTION
+from tests.contracts.azure.resources import Resources, Webhook
 
 from benchmarks.figures import Figure, exactly, under
 from benchmarks.stories.orders import CONSOLE, Stage

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.browser.screen import Screen
-from tests.contracts.protocols.sns import Sns
+from tests.contracts.aws.sns.client import Sns
 
 from benchmarks.figures import Figure, at_most, exactly, under
 from benchmarks.stories.orders import DELAY_SECONDS, REMAIN, WORKBENCH, DeadOrders, Stage

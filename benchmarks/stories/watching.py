@@ -9,8 +9,8 @@ import orjson
 from tests.browser.dying import SIGNED, rest_when_failing
 from tests.browser.screen import Screen
 from tests.cli.telling import POLICY
-from tests.contracts.protocols.sns import Sns, Topic
-from tests.contracts.protocols.sqs import ACCOUNT, REGION
+from tests.contracts.aws.sns.client import Sns, Topic
+from tests.contracts.aws.sqs.client import ACCOUNT, REGION
 from tests.services.server import Server
 
 from benchmarks.figures import Figure, at_most, exactly

@@ -25,23 +25,24 @@ from redrive.access.keys import ANY_ACCOUNT
 from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
+from redrive.aws.kit.call import Facade
 from redrive.composition import (
+    apigateway,
+    cloudformation,
+    cloudwatch,
     console,
     data_protection,
     destinations,
     event_grid,
     firehose,
-    functions,
-    gateways,
-    identities,
+    iam,
     kms,
+    lambda_,
     mobile_push,
-    monitoring,
     opentelemetry,
     s3,
     sns,
     sqs,
-    stacks,
     text_messages,
 )
 from redrive.composition.core import Core, authentications, make_keyring, make_sessions, web_endpoint
@@ -52,7 +53,6 @@ from redrive.composition.store import file_bytes, open_store, root_key, sealed_b
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.model.ids import id_text
-from redrive.protocols.aws.call import Facade
 from redrive.provisioning import Provisioner, check_keys
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock, monotonic, warn_of_jumps, watch_loop
@@ -288,8 +288,8 @@ def _extensions(core: Core) -> list[Extension]:
     keys = kms.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None], keys.encryption)
     buckets = s3.extension(core)
-    watching = monitoring.extension(core, called)
-    others = [make.extension(core) for make in (identities, event_grid)]
+    watching = cloudwatch.extension(core, called)
+    others = [make.extension(core) for make in (iam, event_grid)]
     facades = [beyond, watching, *others, keys, buckets, topics, *parts]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
@@ -297,15 +297,15 @@ def _extensions(core: Core) -> list[Extension]:
     queues = sqs.extension(core, presenters, keys.encryption)
     called |= {**topics.services, **queues.services, **buckets.services, **keys.services}
     elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
-    invoked = functions.extension(core, called, elsewhere, presenters, keys.encryption)
+    invoked = lambda_.extension(core, called, elsewhere, presenters, keys.encryption)
     streams = firehose.extension(core, called, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE))
     called |= {**invoked.services, **streams.services}
     offered: dict[str, Facade] = {}
-    apis = gateways.extension(core, called)
+    apis = apigateway.extension(core, called)
     pages = console.extension(core, offered, functools.partial(file_bytes, core.settings.store))
     found = [*facades, queues, invoked, streams, apis, pages]
     services = {name: service for part in found for name, service in part.services.items()}
-    made_of_all = stacks.extension(core, services)
+    made_of_all = cloudformation.extension(core, services)
     offered |= {**services, **made_of_all.services}
     return [*found, made_of_all]
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 from redrive.access.keyring import Keyring
 from redrive.access.keys import SECRET_CHARS_MIN, chosen_access_key
 from redrive.access.principals import account_root
+from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
+from redrive.aws.kit.call import Facade
+from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.inner_calls import BASE_URL, InnerCalls
-from redrive.protocols.aws.wire.errors import AwsError
 from redrive.settings import Settings, SettingsInvalid, is_loopback
 from redrive.settings.declared import (
     Declared,

@@ -8,10 +8,10 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.inner_calls import InnerCalls
-from redrive.protocols.aws.lambda_.archives import Archives
-from redrive.protocols.aws.wire.errors import AwsError
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.wire.errors import AwsError
 from tests.attack.test_filter_costs import TIMES_MAX, times_counting
 
 ENTRY, END = b"PK\x01\x02", b"PK\x05\x06"

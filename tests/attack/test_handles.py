@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.access.secret import InstallationSecret, Sealer, installation_secret
+from redrive.aws.sqs.handles import Handles
+from redrive.aws.wire.errors import AwsError
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.protocols.aws.sqs.handles import Handles
-from redrive.protocols.aws.wire.errors import AwsError
 from redrive.stores.sqlite.store import SqliteStore
 from tests.fuzz.world import World
 

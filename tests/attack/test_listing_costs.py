@@ -5,13 +5,13 @@ from bisect import bisect_right
 from typing import Any, cast
 
 from redrive.access.principals import account_root
+from redrive.aws.cloudwatch.metrics.listing import PAGE_MAX, Listing
+from redrive.aws.kit.call import Call
 from redrive.engine.configuration.queues import Queues
+from redrive.http import Request
 from redrive.model.metric import Series, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
-from redrive.protocols.aws.call import Call
-from redrive.protocols.aws.cloudwatch.listing import PAGE_MAX, Listing
-from redrive.protocols.http import Request
 
 ACCOUNT = "1" * 12
 COUNT = 20_000

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from redrive.aws.sns.destinations import check_endpoint
+from redrive.aws.wire.errors import AwsError
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult, Reason
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
-from redrive.protocols.aws.sns.destinations import check_endpoint
-from redrive.protocols.aws.wire.errors import AwsError
 
 SPECIAL = (
     "<a@b.example>",

@@ -8,8 +8,8 @@ import orjson
 
 from redrive.access.secret import InstallationSecret, Sealer
 from redrive.access.session_tokens import Session, SessionTokens
-from redrive.protocols.http import Request
-from tests.protocols.identities.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
+from redrive.http import Request
+from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 TENANT = "00000000-0000-0000-0000-111111111111"

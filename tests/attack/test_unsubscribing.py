@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 import pytest
 
 from redrive.access.keyring import Keyring
+from redrive.aws.gateway.authentication import SigV4Verifier
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.holders import Holders
+from redrive.http import Request, Response
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.authentication import SigV4Verifier
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.holders import Holders
-from redrive.protocols.http import Request, Response
-from tests.protocols.sns.parts import TOKENS
-from tests.protocols.sns.stage import ACCOUNT, Stage, topic_arn
+from tests.aws.sns.parts import TOKENS
+from tests.aws.sns.stage import ACCOUNT, Stage, topic_arn
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.aws.wire.xml_input import read_xml
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.rest.xml_input import read_xml
 from tests.attack.test_filter_costs import TIMES_MAX, times_counting
 
 MIB = 1024 * 1024

@@ -6,8 +6,8 @@ import pytest
 
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen
-from tests.contracts.protocols.azure.grid import Grid, Subscriber, grid_at
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
+from tests.contracts.azure.grid import Grid, Subscriber, grid_at
 from tests.services.server import Server, serving
 
 

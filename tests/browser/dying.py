@@ -5,8 +5,8 @@ from typing import Final
 import orjson
 
 from tests.cli.telling import POLICY, confirmed, fail
-from tests.contracts.protocols.sns import Sns, Topic, Webhook
-from tests.contracts.protocols.sqs import ACCOUNT, Queue
+from tests.contracts.aws.sns.client import Sns, Topic, Webhook
+from tests.contracts.aws.sqs.client import ACCOUNT, Queue
 from tests.services.server import Server
 
 GOOD, BAD = 14, 2

@@ -8,7 +8,7 @@ import orjson
 from tests.browser.dying import rest_when_failing
 from tests.browser.screen import Screen
 from tests.cli.telling import POLICY, confirmed, fail
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
 from tests.services.server import Server
 
 REST_SECONDS: Final = 300  # after a 404

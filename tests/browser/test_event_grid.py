@@ -5,8 +5,8 @@ from typing import Final
 from azure.eventgrid import EventGridEvent
 
 from tests.browser.screen import Screen
-from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
+from tests.contracts.azure.grid import Grid, Subscriber
+from tests.contracts.azure.namespaces import GROUP, SUBSCRIPTION
 from tests.services.server import Server
 
 #: The waits before the second to the fifth attempt (seconds): minima, which jitter lengthens by a tenth at most.

@@ -5,7 +5,7 @@ from typing import Final
 from tests.browser.dying import dead_orders
 from tests.browser.screen import Screen
 from tests.browser.services import make_services
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
 from tests.services.server import Server
 
 #: What a theme can spoil: the rest of a page is the same in both.

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from tests.browser.dying import BAD, came, dead_orders, order, waiting
 from tests.browser.screen import Screen
-from tests.contracts.protocols.sns import Sns, Topic, Webhook
-from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue, entries
+from tests.contracts.aws.sns.client import Sns, Topic, Webhook
+from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue, entries
 from tests.services.server import Server, serving
 
 MANY = 2_100  # a slice of a search looks at 2,000

@@ -10,10 +10,10 @@ from azure.eventgrid import EventGridEvent
 from tests.browser.screen import Screen
 from tests.browser.services import make_bill, new_client
 from tests.cli.telling import fail
-from tests.contracts.protocols.azure.grid import Grid, Subscriber
-from tests.contracts.protocols.azure.namespaces import GROUP, SUBSCRIPTION
-from tests.contracts.protocols.sns import Sns
-from tests.contracts.protocols.sqs import ACCOUNT, REGION
+from tests.contracts.aws.sns.client import Sns
+from tests.contracts.aws.sqs.client import ACCOUNT, REGION
+from tests.contracts.azure.grid import Grid, Subscriber
+from tests.contracts.azure.namespaces import GROUP, SUBSCRIPTION
 from tests.services.server import Server
 
 CONSOLE = "/_redrive/console"

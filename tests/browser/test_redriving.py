@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.dying import BAD, GOOD, came, dead_orders, good_orders, waiting
 from tests.browser.screen import Screen
 from tests.cli.telling import fail
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
 from tests.services.server import Server, serving
 
 CAREFUL_FIRST = 10

@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.screen import Screen
 from tests.cli.telling import confirmed
 from tests.console.world import TRIED
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
 from tests.services.clients import cli
 from tests.services.server import Server, serving
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import orjson
 
-from tests.contracts.protocols.sns import Topic, Webhook, follow
+from tests.contracts.aws.sns.client import Topic, Webhook, follow
 from tests.services.server import Server
 
 #: Runs `redrive` with these words at the test's server; what it printed, or for `status=1` what it complained of.

@@ -13,7 +13,7 @@ import pytest
 from redrive.cli import redriving
 from redrive.cli.main import main
 from tests.cli.telling import POLICY, Command, confirmed, fail
-from tests.contracts.protocols.sns import Sns, Webhook, follow
+from tests.contracts.aws.sns.client import Sns, Webhook, follow
 from tests.services.server import Server
 
 

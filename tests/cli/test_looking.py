@@ -8,7 +8,7 @@ import pytest
 
 from redrive.cli.main import main
 from tests.cli.telling import POLICY, Command, confirmed, fail
-from tests.contracts.protocols.sns import Sns, Webhook
+from tests.contracts.aws.sns.client import Sns, Webhook
 from tests.services.server import Server
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.cli.telling import POLICY, Command, confirmed, fail
-from tests.contracts.protocols.sns import Sns, Topic, Webhook
+from tests.contracts.aws.sns.client import Sns, Topic, Webhook
 from tests.services.server import Server
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"

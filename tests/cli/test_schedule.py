@@ -7,7 +7,7 @@ import pytest
 from redrive.cli.main import main
 from redrive.model.retry_plans import PLANS
 from redrive.model.timetable import runs_of
-from tests.protocols.sns.samples import DELIVERY_POLICY
+from tests.aws.sns.samples import DELIVERY_POLICY
 
 Capture = pytest.CaptureFixture[str]
 

@@ -13,7 +13,7 @@ import pytest
 
 from redrive.cli.terminal import moment
 from redrive.settings import Settings, summary
-from tests.contracts.protocols.sqs import Sqs, refused
+from tests.contracts.aws.sqs.client import Sqs, refused
 from tests.services.server import Server, free_port, serving
 
 _MEMORY = "sqlite://:memory:"

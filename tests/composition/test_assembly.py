@@ -12,7 +12,7 @@ from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.sqlite.store import SqliteStore
 
 URL = "http://127.0.0.1:4566"
-_WITH_KINDS = ("redrive.protocols.", "redrive.functions.", "redrive.console.views")
+_WITH_KINDS = ("redrive.aws.", "redrive.azure.", "redrive.functions.", "redrive.console.views")
 
 
 def kinds_of_documents() -> dict[str, DocumentKind[Any]]:

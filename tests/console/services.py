@@ -10,8 +10,8 @@ from typing import Any, Final
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey, new_access_key
 from redrive.access.principals import account_root
-from redrive.protocols.aws.inner_calls import InnerCalls
-from redrive.protocols.aws.wire.shapes import Structure
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.wire.shapes import Structure
 from tests.console.world import PLACE, ROOM, ROOT, Visitor
 
 GROUP: Final = "/aws/lambda/bill"

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+from redrive.azure.arm.event_sources import new_topic
+from redrive.azure.arm.subscribers import Subscribers
+from redrive.azure.arm.subscription_documents import engine_subscription
+from redrive.azure.arm.subscription_forms import SubscriptionForm
+from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import NewDelivery
 from redrive.model.circuit import USUAL as PROBATION
 from redrive.model.rested_outage import FAILURES
 from redrive.model.topic import Subscription
-from redrive.protocols.azure.arm.event_sources import new_topic
-from redrive.protocols.azure.arm.subscribers import Subscribers
-from redrive.protocols.azure.arm.subscription_documents import engine_subscription
-from redrive.protocols.azure.arm.subscription_forms import SubscriptionForm
-from redrive.protocols.azure.wire.arm_id import ArmId
 from tests.console.test_schedules import text
 from tests.console.world import ROOT, Visitor, visiting
 

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from redrive.http import Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
-from redrive.protocols.http import Response
 from tests.console.services import make_key
 from tests.console.world import PLACE, ROOT, Visitor, make_world, visiting
 

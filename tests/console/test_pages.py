@@ -8,8 +8,8 @@ import pytest
 from redrive.console.routes import ROUTES
 from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
+from redrive.http import Response
 from redrive.model.message import Message
-from redrive.protocols.http import Response
 from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
 
 #: A time of day, and what stands after it: its zone, or more of it.

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 from redrive.app import Server, assembled
 from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote, Settlement, Target
+from redrive.http import Request, Response
 from redrive.model.delivery import Outcome
 from redrive.model.message import Message
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.http import Request, Response
 from redrive.settings import Settings
 
 URL: Final = "http://127.0.0.1:4566"

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.wire.arm_id import ArmId
+from redrive.azure.eventgrid import names
+from redrive.azure.wire.arm_id import ArmId
 from tests.crash.wire import Caller, Lost, Refused
 from tests.simulation.administrators import Told
 

@@ -22,7 +22,7 @@ import orjson
 
 from redrive.functions.leftovers import OWNER
 from redrive.functions.processes import family
-from tests.contracts.protocols.functions.workshop import ROLE, RUNTIME, archive
+from tests.contracts.aws.lambda_.workshop import ROLE, RUNTIME, archive
 from tests.crash.checks import PEEK
 from tests.crash.journal import Violated
 from tests.crash.wire import Caller, Lost

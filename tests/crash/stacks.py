@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tests.contracts.protocols.cloudformation.stacks import Stacks
+from tests.contracts.aws.cloudformation.stacks import Stacks
 from tests.services.server import Server, new_server
 
 FLAGS: Final = ("--allow-reset", "--skip-queue-waits", "--log-level", "warning")

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, TOKEN, token_key
+from redrive.azure.eventgrid import names
+from redrive.azure.namespaces.places import NAMESPACE
 from redrive.engine.ports import DocumentKind, Resource, Store
-from redrive.protocols.aws.sns.devices.platform import APPLICATION, DEVICE, OF_TOKEN, TOKEN, token_key
-from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.namespaces.places import NAMESPACE
 from redrive.runtime.clock import SystemClock
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.store import SqliteStore

@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.contracts.protocols.cloudwatch import client
-from tests.contracts.protocols.sns import Sns
+from tests.contracts.aws.cloudwatch.client import client
+from tests.contracts.aws.sns.client import Sns
 from tests.services.server import Server, new_server
 
 ALARM = {

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from redrive.model.names import ResourceName
-from tests.contracts.protocols.sns import Sns
-from tests.contracts.protocols.sqs import Queue
+from tests.contracts.aws.sns.client import Sns
+from tests.contracts.aws.sqs.client import Queue
 from tests.crash.administrators import ACCOUNT, REGION, Office
 from tests.crash.rounds import PAUSE_TURNS_MAX
 from tests.crash.stored import read_stored

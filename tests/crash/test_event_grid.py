@@ -10,7 +10,7 @@ import pytest
 from azure.eventgrid import EventGridEvent
 from azure.mgmt.eventgrid import models
 
-from tests.contracts.protocols.azure.grid import Grid, Subscriber, grid_at
+from tests.contracts.azure.grid import Grid, Subscriber, grid_at
 from tests.services.server import Server, new_server
 
 DAY = 86_400

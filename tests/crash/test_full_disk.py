@@ -2,7 +2,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.contracts.protocols.sqs import Sqs, refused
+from tests.contracts.aws.sqs.client import Sqs, refused
 from tests.crash.rounds import limit_files
 from tests.services.server import serving
 

@@ -9,8 +9,8 @@ from typing import Any
 import asyncpg
 
 from redrive.cli.demo_billing import Billing
-from tests.contracts.protocols.sns import Sns
-from tests.contracts.protocols.sqs import Sqs, refused
+from tests.contracts.aws.sns.client import Sns
+from tests.contracts.aws.sqs.client import Sqs, refused
 from tests.services.postgres import PostgresServer
 from tests.services.server import serving, wait_for_line
 

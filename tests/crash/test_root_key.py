@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from redrive.aws.encryption.queue_key import QueueKey
+from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.material import Materials
 from redrive.engine.ports import Resource
 from redrive.model.errors import StoreUnavailable
-from redrive.protocols.aws.encryption.queue_key import QueueKey
-from redrive.protocols.aws.kms.keyring import KeyRing
-from redrive.protocols.aws.kms.material import Materials
 from redrive.stores.seal import Seal
-from tests.contracts.protocols.kms.keys import kms_of, new_key
-from tests.contracts.protocols.sqs import Sqs
-from tests.protocols.cloudwatch.stage import Stage, stage
+from tests.aws.cloudwatch.stage import Stage, stage
+from tests.contracts.aws.kms.keys import kms_of, new_key
+from tests.contracts.aws.sqs.client import Sqs
 from tests.services.server import Server, ServerFailedError, new_server
 
 OLD, NEW = (bytes([number]) * 32 for number in (1, 2))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from redrive.cli.demo_billing import Billing
-from tests.contracts.protocols.sns import Sns
-from tests.protocols.sns.samples import DELIVERY_POLICY
+from tests.aws.sns.samples import DELIVERY_POLICY
+from tests.contracts.aws.sns.client import Sns
 from tests.services.server import Server, new_server
 
 ORDER = "order 4711"

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from redrive.protocols.aws.sns.protection import identifiers
-from redrive.protocols.aws.sns.protection.identifiers.custom import SIZE_MAX, custom
-from redrive.protocols.aws.sns.protection.reader import read_protection_policy
+from redrive.aws.sns.protection import identifiers
+from redrive.aws.sns.protection.identifiers.custom import SIZE_MAX, custom
+from redrive.aws.sns.protection.reader import read_protection_policy
 
 _PAGE = (Path(__file__).parents[2] / "docs/reference/sns-data-protection.md").read_text()
 

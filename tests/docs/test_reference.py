@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from redrive.app import assembled
+from redrive.aws.gateway.unoffered import service_text
+from redrive.aws.sqs import attributes
+from redrive.aws.sqs.receiving import ATTRIBUTES
+from redrive.azure.gateway import AzureGateway
 from redrive.cli.main import parser
 from redrive.engine.counters import METRIC_NAMES
-from redrive.protocols.aws.sqs import attributes
-from redrive.protocols.aws.sqs.receiving import ATTRIBUTES
-from redrive.protocols.aws.unoffered import service_text
-from redrive.protocols.azure.gateway import AzureGateway
 from redrive.settings import ENVIRONMENT_PREFIX, Settings
 from redrive.telemetry.accumulators import TOPIC_COUNTERS
 from tests.docs.pages import DOCS, Page

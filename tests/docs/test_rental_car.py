@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.protocols.cloudformation.stacks import ACCOUNT, Stacks
+from tests.contracts.aws.cloudformation.stacks import ACCOUNT, Stacks
 from tests.docs.pages import ROOT
 from tests.services.clients import AWS
 from tests.services.server import Server, serving

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable
 import uvloop
 
 from redrive.access.signing_pair import make_pair
+from redrive.aws.sns import notification
+from redrive.aws.sns.published import Published
+from redrive.aws.sns.signing import Signer
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import PushRequest
-from redrive.protocols.aws.sns import notification
-from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.signing import Signer
 
 _PUSHES = 20_000
 _AT_ONCE = 32  # a subscription's usual limit

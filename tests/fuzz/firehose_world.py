@@ -6,17 +6,17 @@ from typing import Final
 
 from typing_extensions import override
 
+from redrive.aws.firehose.facade import Firehose
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Facade
 from redrive.engine.engine import Engine
 from redrive.engine.ports import LogSink, Runtime
+from redrive.http import Request, Response
 from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.firehose.facade import Firehose
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.identities import Identities
-from redrive.protocols.aws.inner_calls import InnerCalls
-from redrive.protocols.http import Request, Response
 from tests.fuzz.json_world import JsonWorld
 
 ACCOUNT: Final = "000000000000"

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from redrive.aws.apigateway.http.facade import HttpApiGateway
+from redrive.aws.apigateway.rest.facade import ApiGateway
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.apigateway.facade import ApiGateway
-from redrive.protocols.aws.apigateway.http_facade import HttpApiGateway
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
+from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Watched
-from tests.protocols.wire.clients import Client
 
 CLIENTS: Final = {name: Client(name, "rest-json") for name in ("apigateway", "apigatewayv2")}
 #: They stand for ids that the server gives.

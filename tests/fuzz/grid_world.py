@@ -15,38 +15,38 @@ import orjson
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.secret import InstallationSecret
+from redrive.azure import handshake
+from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.operations import build_operations
+from redrive.azure.arm.service import Arm
+from redrive.azure.arm.storage import StorageOperations
+from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.arm.subscribers import Subscribers
+from redrive.azure.entra import Entra
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
+from redrive.azure.eventgrid.failure_log import FailureLog
+from redrive.azure.eventgrid.insights import Insights
+from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.publishing import Publishers
+from redrive.azure.eventgrid.topic_endpoint import TopicEndpoint
+from redrive.azure.gateway import AzureGateway
+from redrive.azure.handshake import Handshakes
+from redrive.azure.namespaces.service import Namespaces
+from redrive.azure.storage_keys import StorageKeys
+from redrive.azure.webhook_tokens import WebhookTokens
+from redrive.azure.wire.bearer import Authentication, BearerVerifier, TrustAll
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
+from redrive.http import Request, Response
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.topic import Topic
-from redrive.protocols.azure import handshake
-from redrive.protocols.azure.arm.event_sources import EventSources
-from redrive.protocols.azure.arm.operations import build_operations
-from redrive.protocols.azure.arm.service import Arm
-from redrive.protocols.azure.arm.storage import StorageOperations
-from redrive.protocols.azure.arm.storage_accounts import StorageAccounts
-from redrive.protocols.azure.arm.subscribers import Subscribers
-from redrive.protocols.azure.entra import Entra
-from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.eventgrid.credentials import Credentials
-from redrive.protocols.azure.eventgrid.dialect import EventGridDeliveryProfile
-from redrive.protocols.azure.eventgrid.failure_log import FailureLog
-from redrive.protocols.azure.eventgrid.insights import Insights
-from redrive.protocols.azure.eventgrid.measures import Measures
-from redrive.protocols.azure.eventgrid.publishing import Publishers
-from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
-from redrive.protocols.azure.gateway import AzureGateway
-from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.namespaces.service import Namespaces
-from redrive.protocols.azure.storage_keys import StorageKeys
-from redrive.protocols.azure.webhook_tokens import WebhookTokens
-from redrive.protocols.azure.wire.bearer import Authentication, BearerVerifier, TrustAll
-from redrive.protocols.http import Request, Response
 from redrive.telemetry.telemetry import Telemetry
+from tests.aws.sns.stage import signing_pair
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.sns.stage import signing_pair
 
 ACCOUNT: Final = "000000000000"
 SUBSCRIPTION: Final = f"00000000-0000-0000-0000-{ACCOUNT}"

@@ -10,17 +10,17 @@ from typing_extensions import override
 from redrive.access.keyring import Keyring
 from redrive.access.secret import InstallationSecret
 from redrive.access.session_tokens import SessionTokens
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.iam.facade import Iam
+from redrive.aws.sts.facade import Sts
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.iam.facade import Iam
-from redrive.protocols.aws.identities import Identities
-from redrive.protocols.aws.sessions import Sessions
-from redrive.protocols.aws.sts.facade import Sts
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
+from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.wire.clients import Client
 
 ACCOUNT: Final = "000000000000"
 CLIENTS: Final = {name: Client(name, "query") for name in ("iam", "sts")}

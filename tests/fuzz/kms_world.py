@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.kms.facade import Kms
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.kms.facade import Kms
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
 from redrive.stores.seal import Seal
 from tests.fuzz.json_world import JsonWorld
 

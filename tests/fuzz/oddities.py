@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.aws.wire.clients import Client
 from tests.fuzz.spoiling import plain, spoilt, spoilt_forms
 from tests.fuzz.world import DEAD, DEAD_ARN, FIFO, FIFO_HANDLE, HANDLE, STANDARD, TASK
-from tests.protocols.wire.clients import Client
 
 _POLICY = json.dumps(
     {

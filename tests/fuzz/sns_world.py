@@ -7,19 +7,19 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.sns.facade import Sns
+from redrive.aws.sns.protection.audit import AuditLog
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
+from redrive.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.sns.facade import Sns
-from redrive.protocols.aws.sns.protection.audit import AuditLog
-from redrive.protocols.http import Request, Response
+from tests.aws.sns.parts import SECRET, sns_parts, sns_profile
+from tests.aws.sns.stage import ENDPOINTS, Recorder
+from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.sns.parts import SECRET, sns_parts, sns_profile
-from tests.protocols.sns.stage import ENDPOINTS, Recorder
-from tests.protocols.wire.clients import Client
 
 ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"

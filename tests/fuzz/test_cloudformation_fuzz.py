@@ -12,12 +12,12 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.protocols.aws.cloudformation.facade import CloudFormation
-from redrive.protocols.http import Request
+from redrive.aws.cloudformation.facade import CloudFormation
+from redrive.http import Request
+from tests.aws.cloudformation.stage import Stage, stage
+from tests.aws.wire.clients import Client
 from tests.fuzz.spoiling import TEXTS, spoilt, spoilt_forms
 from tests.fuzz.watched import Complaints
-from tests.protocols.cloudformation.stage import Stage, stage
-from tests.protocols.wire.clients import Client
 
 CLIENT: Final = Client("cloudformation", "query")
 TEMPLATE: Final[dict[str, Any]] = {

@@ -5,7 +5,7 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.protocols.aws.kms.facade import Kms
+from redrive.aws.kms.facade import Kms
 from tests.fuzz.json_world import Asked, ask_each, requests
 from tests.fuzz.kms_world import (
     BLOB,

@@ -8,24 +8,24 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.access.secret import InstallationSecret
+from redrive.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
+from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.facade import CloudWatch
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.kit.call import Call, Facade, Verb
+from redrive.aws.logs.facade import Logs
+from redrive.aws.logs.subscribed import TO_DESTINATION
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
+from redrive.http import Request, Response
 from redrive.model.errors import RedriveError
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.call import Call, Facade, Verb
-from redrive.protocols.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
-from redrive.protocols.aws.cloudwatch.alarms.part import Alarms
-from redrive.protocols.aws.cloudwatch.facade import CloudWatch
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.identities import Identities
-from redrive.protocols.aws.logs.facade import Logs
-from redrive.protocols.aws.logs.subscribed import TO_DESTINATION
-from redrive.protocols.aws.rounds import Rounds
-from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.http import Request, Response
+from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
-from tests.protocols.wire.clients import Client
 
 ACCOUNT: Final = "000000000000"
 CLIENTS: Final = {name: Client(name, "json") for name in ("cloudwatch", "logs")}

@@ -7,14 +7,14 @@ from typing import Any
 import orjson
 
 from redrive.access.secret import InstallationSecret
+from redrive.aws.gateway.authentication import TrustAll
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.sqs.facade import Sqs
+from redrive.aws.sqs.peek import PATH as PEEK_PATH
+from redrive.aws.sqs.peek import Peek
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.protocols.aws.authentication import TrustAll
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.sqs.facade import Sqs
-from redrive.protocols.aws.sqs.peek import PATH as PEEK_PATH
-from redrive.protocols.aws.sqs.peek import Peek
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
 from tests.fuzz.watched import Watched
 
 BASE = "http://localhost/000000000000"

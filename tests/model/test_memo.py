@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
+from redrive.azure.eventgrid import settings
 from redrive.model import metric
 from redrive.model.memo import remembered
 from redrive.model.metric import Series
-from redrive.protocols.azure.eventgrid import settings
 
 
 def made_of(texts: list[str], longer_max: int) -> Counter[int]:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.aws.sns.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
 from redrive.model.outage import Jitter, OutageAnswer, OutageEnd, outage
 from redrive.model.rested_outage import FAILURES, outage_with_rests
@@ -18,7 +19,6 @@ from redrive.model.retry_plans import (
     MINUTE_MS,
 )
 from redrive.model.timetable import runs_of
-from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
 
 S = 1000
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
 from tests.server.client import Client, get, message, post, until
 from tests.server.conftest import Connect, Serve
 

@@ -3,7 +3,7 @@
 import pytest
 from botocore.session import get_session
 
-from redrive.protocols.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import PROFILES
 from redrive.server.hosts import KnownHosts
 
 SESSION = get_session()

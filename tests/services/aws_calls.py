@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from redrive.protocols.aws.wire.sigv4 import Signed, verify
-from redrive.protocols.http import Request
+from redrive.aws.wire.signatures.sigv4 import Signed, verify
+from redrive.http import Request
 from redrive.runtime.clock import SystemClock
 
 KEY_ID: Final = "AKIDEXAMPLE"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 from typing_extensions import override
 
-from redrive.protocols.aws.wire.sigv4 import SignatureRefused
+from redrive.aws.wire.signatures.sigv4 import SignatureRefused
 from tests.services.answering import answering
 from tests.services.aws_calls import USERINFO, AwsCall, put_answer
 

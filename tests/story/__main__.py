@@ -26,7 +26,7 @@ from redrive.cli.demo_story import (
     FULFILMENT_DLQ,
     FULFILMENT_FANOUT_DLQ,
 )
-from tests.contracts.protocols.cloudformation.stacks import ACCOUNT, Stacks
+from tests.contracts.aws.cloudformation.stacks import ACCOUNT, Stacks
 from tests.services.server import Server, serving
 from tests.story.rental_car import EXAMPLE, allows, arn_of, order_in, template
 

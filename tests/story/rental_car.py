@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from redrive.aws.cloudformation.template.reading import read_body
+from redrive.aws.wire.shapes import Structure
 from redrive.cli.demo_story import BILLING, FULFILMENT
-from redrive.protocols.aws.cloudformation.template.reading import read_body
-from redrive.protocols.aws.wire.shapes import Structure
-from redrive.protocols.http import Request
-from tests.protocols.cloudformation.stage import ACCOUNT, REGION, URL, Stage, stage
+from redrive.http import Request
+from tests.aws.cloudformation.stage import ACCOUNT, REGION, URL, Stage, stage
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples/rental-car"
 _DAY: Final = 86_400

@@ -21,7 +21,7 @@ from redrive.cli.demo_story import (
     FULFILMENT_DLQ,
     FULFILMENT_FANOUT_DLQ,
 )
-from tests.protocols.cloudformation.stage import ACCOUNT, REGION
+from tests.aws.cloudformation.stage import ACCOUNT, REGION
 from tests.story.rental_car import RentalCar, allows, arn_of, order_in, rental_car, template, url_of
 
 HOUR = 3600

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from redrive.protocols.aws.wire.errors import AwsError
-from tests.protocols.cloudformation.stage import Stage, stage
+from redrive.aws.wire.errors import AwsError
+from tests.aws.cloudformation.stage import Stage, stage
 from tests.story.rental_car import template
 
 

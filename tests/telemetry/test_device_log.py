@@ -7,16 +7,16 @@ from typing import Any
 import orjson
 import pytest
 
+from redrive.aws.sns.devices.log import DeviceLog
+from redrive.aws.sns.devices.platform import Application, ApplicationName
+from redrive.aws.sns.published import Published
+from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.devices.log import DeviceLog
-from redrive.protocols.aws.sns.devices.platform import Application, ApplicationName
-from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.status_log import StatusLog
 
 ROLE = "arn:aws:iam::111122223333:role/feedback"
 NAME = ApplicationName("111122223333", "us-east-1", "APNS_SANDBOX", "APNSPushApp")

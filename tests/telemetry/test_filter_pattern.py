@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.protocols.aws.logs.filter_pattern import read_pattern
-from redrive.protocols.aws.wire.errors import AwsError
+from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.wire.errors import AwsError
 
 MESSAGES = ["hello", "world", "hello world", "goodbye world", "hello cruela", "goodbye cruel world"]
 EVENT = (

@@ -3,21 +3,15 @@
 import random
 from dataclasses import replace
 
+from redrive.aws.cloudwatch.metrics.own_metrics import NAMESPACES, MetricName, names_of, series_of, unit_of
+from redrive.aws.sns.protection.audit import AuditLog, Sample
+from redrive.aws.sns.protection.policy import Audit
 from redrive.engine.ports import Counts
 from redrive.model.delivery import Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.protection import Text
-from redrive.protocols.aws.cloudwatch.own_metrics import (
-    NAMESPACES,
-    MetricName,
-    names_of,
-    series_of,
-    unit_of,
-)
-from redrive.protocols.aws.sns.protection.audit import AuditLog, Sample
-from redrive.protocols.aws.sns.protection.policy import Audit
 from redrive.telemetry.archives import ArchiveGauges
 from redrive.telemetry.gauges import _full, _Look
 from redrive.telemetry.metrics import Metrics

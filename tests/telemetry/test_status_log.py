@@ -10,14 +10,14 @@ from uuid import UUID
 import orjson
 import pytest
 
+from redrive.aws.sns.published import Confirmation, Published
+from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.sns.published import Confirmation, Published
-from redrive.protocols.aws.sns.status_log import StatusLog
-from tests.protocols.sns.parts import sns_profile
+from tests.aws.sns.parts import sns_profile
 
 HERE = ResourceName("123456789012", "us-east-1", "Rental-Orders")
 ROLE = "arn:aws:iam::123456789012:role/feedback"

@@ -7,16 +7,16 @@ from typing import Any
 import orjson
 import pytest
 
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
+from redrive.aws.sns.published import Published
+from redrive.aws.sns.sms.log import TextMessageLog
+from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, names_of, series_of, unit_of
-from redrive.protocols.aws.sns.published import Published
-from redrive.protocols.aws.sns.sms.log import TextMessageLog
-from redrive.protocols.aws.sns.status_log import StatusLog
 
 ACCOUNT, REGION = "123456789012", "us-west-2"
 QUEUE_RECORD = "+493012345678"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 from redrive.cli.client import add_url
 from redrive.cli.drawing import WIDE, draw
 from redrive.cli.picture import DrawnOutage, picture
@@ -19,7 +20,6 @@ from redrive.model.outage import outage
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLAN_OF_PROTOCOL, PLANS, RetryPlan
 from redrive.model.timetable import columns_of, runs_of, summary
-from redrive.protocols.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:

@@ -9,8 +9,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
+from redrive.aws.wire.arn import parse_arn
 from redrive.cli.terminal import CommandFailed
-from redrive.protocols.aws.wire.arn import parse_arn
 
 
 @dataclass(frozen=True, slots=True)

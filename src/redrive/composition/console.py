@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from redrive import __version__
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Facade
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.console.clock_hands import ClockHands
@@ -13,8 +15,6 @@ from redrive.console.session import Sessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts

@@ -11,16 +11,16 @@ from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret
 from redrive.access.session_tokens import SessionTokens
 from redrive.access.signing_pair import SigningPair
+from redrive.aws.gateway.authentication import Authentication, SigV4Verifier, TrustAll
+from redrive.aws.gateway.holders import Holders
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.kms.material import RootKey
+from redrive.azure.wire import bearer
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.engine import Engine
 from redrive.engine.ports import NodeStore, Runtime
 from redrive.engine.resources import Documents
-from redrive.protocols.aws.authentication import Authentication, SigV4Verifier, TrustAll
-from redrive.protocols.aws.holders import Holders
-from redrive.protocols.aws.identities import Identities
-from redrive.protocols.aws.kms.material import RootKey
-from redrive.protocols.aws.sessions import Sessions
-from redrive.protocols.azure.wire import bearer
 from redrive.runtime.clock import SystemClock
 from redrive.server.siblings import ALONE, Siblings
 from redrive.settings import Origin, Settings, SettingsInvalid, read_networks

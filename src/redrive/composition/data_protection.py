@@ -1,9 +1,9 @@
 """Data protection: what is found in messages is audited, denied, masked or redacted."""
 
+from redrive.aws.sns.protection.audit import AuditLog
+from redrive.aws.sns.protection.part import data_protection
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
-from redrive.protocols.aws.sns.protection.audit import AuditLog
-from redrive.protocols.aws.sns.protection.part import data_protection
 
 
 def extension(core: Core) -> Extension:

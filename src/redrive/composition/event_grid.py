@@ -2,32 +2,32 @@
 
 from functools import partial
 
+from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.operations import KINDS, build_operations
+from redrive.azure.arm.service import Arm
+from redrive.azure.arm.storage import StorageOperations
+from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.arm.subscribers import Subscribers
+from redrive.azure.blob_access import BlobAccess
+from redrive.azure.blob_service import BlobService
+from redrive.azure.entra import Entra
+from redrive.azure.eventgrid import dialect
+from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.failure_log import FailureLog
+from redrive.azure.eventgrid.insights import Insights
+from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.names import DIALECT
+from redrive.azure.eventgrid.publishing import Publishers
+from redrive.azure.eventgrid.topic_endpoint import TopicEndpoint
+from redrive.azure.gateway import AzureGateway
+from redrive.azure.handshake import Handshakes
+from redrive.azure.namespaces.places import NAMESPACE
+from redrive.azure.namespaces.service import Namespaces
+from redrive.azure.storage_keys import StorageKeys
+from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.endpoints.containers import BlobContainers
-from redrive.protocols.azure.arm.event_sources import EventSources
-from redrive.protocols.azure.arm.operations import KINDS, build_operations
-from redrive.protocols.azure.arm.service import Arm
-from redrive.protocols.azure.arm.storage import StorageOperations
-from redrive.protocols.azure.arm.storage_accounts import StorageAccounts
-from redrive.protocols.azure.arm.subscribers import Subscribers
-from redrive.protocols.azure.blob_access import BlobAccess
-from redrive.protocols.azure.blob_service import BlobService
-from redrive.protocols.azure.entra import Entra
-from redrive.protocols.azure.eventgrid import dialect
-from redrive.protocols.azure.eventgrid.credentials import Credentials
-from redrive.protocols.azure.eventgrid.failure_log import FailureLog
-from redrive.protocols.azure.eventgrid.insights import Insights
-from redrive.protocols.azure.eventgrid.measures import Measures
-from redrive.protocols.azure.eventgrid.names import DIALECT
-from redrive.protocols.azure.eventgrid.publishing import Publishers
-from redrive.protocols.azure.eventgrid.topic_endpoint import TopicEndpoint
-from redrive.protocols.azure.gateway import AzureGateway
-from redrive.protocols.azure.handshake import Handshakes
-from redrive.protocols.azure.namespaces.places import NAMESPACE
-from redrive.protocols.azure.namespaces.service import Namespaces
-from redrive.protocols.azure.storage_keys import StorageKeys
-from redrive.protocols.azure.webhook_tokens import WebhookTokens
 from redrive.runtime.clock import SystemClock
 from redrive.settings import address_of, read_addresses
 

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.kit.call import Facade
+from redrive.aws.sns.part import SnsPart
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Listener
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
 from redrive.model.delivery import Delivery
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.encryption.encryption import Encryption
-from redrive.protocols.aws.sns.part import SnsPart
 from redrive.server.app import Answer, Hosted, Recognising
 
 Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from redrive.aws.firehose.facade import Firehose
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Facade
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.engine.ports import Endpoint
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.firehose.facade import Firehose
-from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import aws_endpoint_of, read_aws_endpoints
 

@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 from typing import Final
 
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.encryption.queue_key import QueueKey
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kms.facade import Kms
+from redrive.aws.kms.keyring import KeyRing
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
-from redrive.protocols.aws.encryption.encryption import Encryption
-from redrive.protocols.aws.encryption.queue_key import QueueKey
-from redrive.protocols.aws.inner_calls import InnerCalls
-from redrive.protocols.aws.kms.facade import Kms
-from redrive.protocols.aws.kms.keyring import KeyRing
 
 #: Keys are looked at so often for what fell due: a deleted key is of no use from its moment on, and destroyed by a look.
 _ROUND_MS: Final = 6 * 60 * 60 * 1000

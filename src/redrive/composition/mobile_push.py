@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from redrive.aws.sns.devices.log import DeviceLog
+from redrive.aws.sns.devices.part import mobile_push
+from redrive.aws.sns.devices.push import DeviceEndpoint
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.endpoints.push.endpoint import PushEndpoint
-from redrive.protocols.aws.sns.devices.log import DeviceLog
-from redrive.protocols.aws.sns.devices.part import mobile_push
-from redrive.protocols.aws.sns.devices.push import DeviceEndpoint
 from redrive.runtime.clock import SystemClock
 from redrive.settings import read_push_endpoints
 

@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.kit.call import Facade
+from redrive.aws.wire.rest.s3_routes import is_for_s3
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.console.console import PATH as CONSOLE_PATH
-from redrive.protocols.aws.call import Facade
-from redrive.protocols.aws.gateway import Gateway
-from redrive.protocols.aws.wire.s3_routes import is_for_s3
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.control import Control
 from redrive.server.dead_letters import DeadLetterRoutes

@@ -1,9 +1,9 @@
 """Amazon S3: buckets and objects, whose contents lie where the setting `blob_store` says."""
 
+from redrive.aws.s3.facade import S3
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.endpoints.blob_store import BlobStore
-from redrive.protocols.aws.s3.facade import S3
 
 
 def extension(core: Core) -> Extension:

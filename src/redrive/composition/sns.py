@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.sns.certificate import PATH_BEGINNING, certificate_path
+from redrive.aws.sns.dialect import SnsDeliveryProfile
+from redrive.aws.sns.facade import Sns
+from redrive.aws.sns.notification import Links
+from redrive.aws.sns.notification_renderer import NotificationRenderer
+from redrive.aws.sns.part import SnsPart
+from redrive.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
+from redrive.aws.sns.signing import Signer
+from redrive.aws.sns.status_log import StatusLog
+from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
-from redrive.protocols.aws.encryption.encryption import Encryption
-from redrive.protocols.aws.sns.certificate import PATH_BEGINNING, certificate_path
-from redrive.protocols.aws.sns.dialect import SnsDeliveryProfile
-from redrive.protocols.aws.sns.facade import Sns
-from redrive.protocols.aws.sns.notification import Links
-from redrive.protocols.aws.sns.notification_renderer import NotificationRenderer
-from redrive.protocols.aws.sns.part import SnsPart
-from redrive.protocols.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
-from redrive.protocols.aws.sns.signing import Signer
-from redrive.protocols.aws.sns.status_log import StatusLog
-from redrive.protocols.aws.sns.unsubscribing import UnsubscribeTokens
-from redrive.protocols.http import Request, Response
+from redrive.http import Request, Response
 
 
 def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | None = None) -> Extension:

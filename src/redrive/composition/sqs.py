@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.sqs.facade import Sqs
+from redrive.aws.sqs.peek import PATH, Peek
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Presenter
-from redrive.protocols.aws.encryption.encryption import Encryption
-from redrive.protocols.aws.sqs.facade import Sqs
-from redrive.protocols.aws.sqs.peek import PATH, Peek
 
 
 def extension(

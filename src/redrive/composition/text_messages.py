@@ -4,14 +4,14 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
+from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
+from redrive.aws.sns.sms.log import TextMessageLog
+from redrive.aws.sns.sms.part import text_messages
+from redrive.aws.sns.sms.telephones import Telephones
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
-from redrive.protocols.aws.sns.sms.attributes import SMS_ATTRIBUTES
-from redrive.protocols.aws.sns.sms.log import TextMessageLog
-from redrive.protocols.aws.sns.sms.part import text_messages
-from redrive.protocols.aws.sns.sms.telephones import Telephones
 from redrive.runtime.clock import SystemClock
 
 

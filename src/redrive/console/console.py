@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
+from redrive.aws.wire.errors import AwsError
 from redrive.console import navigation, routes, safety, words
 from redrive.console.installation import Installation
 from redrive.console.rendering import Renderer
@@ -15,10 +16,9 @@ from redrive.console.session import SESSION_SECONDS, Session, Sessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
+from redrive.http import Request, Response
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.http import Request, Response
 
 logger = logging.getLogger(__name__)
 

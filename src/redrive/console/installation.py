@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
+from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.console.clock_hands import ClockHands
 from redrive.console.nodes import Nodes
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
-from redrive.protocols.aws.inner_calls import InnerCalls
 from redrive.telemetry.levels import Level
 
 

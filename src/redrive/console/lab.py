@@ -7,6 +7,14 @@ from typing import Final
 
 import orjson
 
+from redrive.aws.sns.delivery_policy import RetryPolicy
+from redrive.aws.sns.delivery_policy_reader import (
+    DELAY_SECONDS_MAX,
+    RETRIES_MAX,
+    DeliveryPolicyInvalid,
+    PolicyPlan,
+    read_plan,
+)
 from redrive.console.visit import Unusable, Visit
 from redrive.model.durations import read_duration
 from redrive.model.rested_outage import FAILURES
@@ -19,14 +27,6 @@ from redrive.model.retry_plans import (
     PLANS,
     SECOND_MS,
     RetryPlan,
-)
-from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
-from redrive.protocols.aws.sns.delivery_policy_reader import (
-    DELAY_SECONDS_MAX,
-    RETRIES_MAX,
-    DeliveryPolicyInvalid,
-    PolicyPlan,
-    read_plan,
 )
 
 POLICY: Final = "http"

@@ -2,14 +2,14 @@
 
 from typing import Any, Final
 
+from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Cause, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import LookRequest, is_sealed
+from redrive.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.authentication import Authentication
-from redrive.protocols.http import Request, Response
 from redrive.server.owned import OwnedRoute, OwnedRoutes, json_answer, number, page_of, parameters
 from redrive.server.redriving import PATH, RedriveRoutes, cause_of, existing
 

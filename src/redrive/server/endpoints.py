@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import EndpointCondition
+from redrive.http import Request, Response
 from redrive.model.circuit import OpenCircuit
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.authentication import Authentication
-from redrive.protocols.http import Request, Response
 from redrive.server.naming import subscription_named
 from redrive.server.owned import (
     OwnedRoute,

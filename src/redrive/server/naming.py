@@ -3,8 +3,8 @@
 from typing import Final
 from urllib.parse import urlsplit
 
+from redrive.aws.wire.arn import parse_arn
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.wire.arn import parse_arn
 from redrive.server.owned import Unusable
 
 _URL_PARTS: Final = 2  # of a queue's URL behind the host: account and name

@@ -6,11 +6,11 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from redrive.aws.gateway.authentication import OWN_ROUTES, Authentication, TrustAll
+from redrive.aws.wire.errors import AwsError
+from redrive.http import Request, Response
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.names import ResourceName
-from redrive.protocols.aws.authentication import OWN_ROUTES, Authentication, TrustAll
-from redrive.protocols.aws.wire.errors import AwsError
-from redrive.protocols.http import Request, Response
 
 PAGE_MAX: Final = 1000  # of any listing: what is counted or read for one answer
 SIGNING_NAME = OWN_ROUTES  # the service a request is signed for, where signatures are required

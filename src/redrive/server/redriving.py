@@ -6,12 +6,12 @@ from typing import Any, Final
 from redrive.engine.engine import Engine
 from redrive.engine.operations import BATCH_MAX, RedriveWish
 from redrive.engine.ports import FailureKey
+from redrive.http import Request, Response
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.task import MoveChoice, MoveTask
-from redrive.protocols.http import Request, Response
 from redrive.server.naming import queue_named
 from redrive.server.owned import OwnedRoute, Unusable, document_of, json_answer, number, parameters
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from redrive.protocols.http import Response
+from redrive.http import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BODILESS: Final = frozenset({204, 304})

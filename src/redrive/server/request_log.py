@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from redrive.protocols.aws.wire.sigv4 import credential_scope
-from redrive.protocols.http import Request, RequestRecord, Response
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
 from redrive.server.observing import observed
 from redrive.server.reading import RefusedRequestError

@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
+from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import TracedDelivery
+from redrive.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.aws.authentication import Authentication
-from redrive.protocols.http import Request, Response
 from redrive.server.dead_letters import shown_letter
 from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, json_answer, page_of, parameters
 

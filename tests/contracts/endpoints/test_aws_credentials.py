@@ -7,13 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
+from redrive.aws.wire.signatures.sigv4 import MissingToken
 from redrive.endpoints.aws import credentials as aws_credentials
 from redrive.endpoints.aws.calls import AwsClient, read_place
 from redrive.endpoints.aws.credentials import AwsCredentials
 from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.protocols.aws.wire.sigv4 import MissingToken
 from tests.contracts.endpoints.aws import FUNCTION, TAKEN, call_of, with_keys
 from tests.contracts.endpoints.kinds import NOW
 from tests.contracts.endpoints.test_function import push_request

@@ -4,6 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from redrive.aws.lambda_.invocations.backlogs import TO_FUNCTION
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.dead_letters import reason_of
+from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.console import search
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
 from redrive.engine.operations import SET_ASIDE, Cause, DeadLetter
@@ -12,10 +16,6 @@ from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.lambda_.backlogs import TO_FUNCTION
-from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.eventgrid.dead_letters import reason_of
-from redrive.protocols.azure.eventgrid.settings import delivery_settings
 
 CAUSES_MAX: Final = 50
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms

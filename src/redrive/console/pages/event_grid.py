@@ -6,6 +6,10 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.dialect import PULL
+from redrive.azure.eventgrid.settings import WEBHOOK, DeliverySettings, delivery_settings, topic_settings
+from redrive.azure.wire.arm_id import ArmId
 from redrive.console.json_text import pretty
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import owed_first
@@ -15,15 +19,6 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.retry import RetrySchedule
 from redrive.model.topic import Subscription, Topic
-from redrive.protocols.azure.eventgrid import names
-from redrive.protocols.azure.eventgrid.dialect import PULL
-from redrive.protocols.azure.eventgrid.settings import (
-    WEBHOOK,
-    DeliverySettings,
-    delivery_settings,
-    topic_settings,
-)
-from redrive.protocols.azure.wire.arm_id import ArmId
 
 COUNTED_MAX: Final = 10_000
 TOPICS_MAX: Final = 200  # of all dialects: Event Grid's among them are listed

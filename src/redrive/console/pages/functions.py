@@ -3,6 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, Target
+from redrive.aws.lambda_.metrics import NAMESPACE
+from redrive.aws.logs.places import Places
+from redrive.aws.logs.reading import read_events
+from redrive.aws.wire.errors import AwsError
 from redrive.console import links
 from redrive.console.invocations import Invocation, invocations
 from redrive.console.time_chart import time_chart, with_zeros
@@ -10,11 +15,6 @@ from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.lambda_.backlogs import DIALECT, INVOCATIONS, Target
-from redrive.protocols.aws.lambda_.metrics import NAMESPACE
-from redrive.protocols.aws.logs.places import Places
-from redrive.protocols.aws.logs.reading import read_events
-from redrive.protocols.aws.wire.errors import AwsError
 
 COUNTED_MAX: Final = 10_000
 HOUR_MS: Final = 60 * MINUTE_MS

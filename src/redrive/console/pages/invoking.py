@@ -4,9 +4,9 @@ import base64
 import binascii
 from typing import Any, Final
 
+from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.visit import Missing, Page, Unusable, Visit
-from redrive.protocols.aws.wire.errors import AwsError
 
 _KINDS: Final = {"wait": "RequestResponse", "event": "Event"}
 _REFUSED: Final = 400

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.kms.records import ALIAS, KEY, KmsKey
+from redrive.aws.wire.errors import AwsError
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
-from redrive.protocols.aws.kms.records import ALIAS, KEY, KmsKey
-from redrive.protocols.aws.wire.errors import AwsError
 
 LOOKED_AT: Final = 1000  # queues, and topics, that may be encrypted with a key
 _REFUSED: Final = 400

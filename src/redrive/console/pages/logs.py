@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.places import Places
+from redrive.aws.logs.reading import read_events
+from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Unusable, Visit, whole
 from redrive.model.log import END_OF_TIME, LogEvent, LogGroup, LogQuery, LogStream
-from redrive.protocols.aws.logs.filter_pattern import read_pattern
-from redrive.protocols.aws.logs.places import Places
-from redrive.protocols.aws.logs.reading import read_events
-from redrive.protocols.aws.wire.errors import AwsError
 
 LOOKED_AT: Final = 400  # events for one page of those that match: four looks
 _STREAMS_MAX: Final = 1000

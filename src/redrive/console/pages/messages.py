@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from redrive.aws.sns.delivery_log import FAILURES, log_group
 from redrive.console import json_text
 from redrive.console.pages.letters import attributes_of, timeline
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit, whole
@@ -12,7 +13,6 @@ from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.sns.delivery_log import FAILURES, log_group
 
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
 OWED_SHOWN: Final = 10  # of a subscription, those that arrived first

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.console.time_chart import Point, time_chart, with_zeros
 from redrive.console.visit import Page, Visit
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, SeriesQuery, Statistics
-from redrive.protocols.aws.cloudwatch.own_metrics import MetricName, names_of, series_of, unit_of
 
 DRAWN_MAX: Final = 12
 LINKED_MAX: Final = 100

@@ -2,9 +2,9 @@
 
 from typing import Any, Final, NamedTuple
 
+from redrive.aws.sns import names
+from redrive.aws.wire.errors import AwsError
 from redrive.console.visit import Page, Redirect, Unusable, Visit
-from redrive.protocols.aws.sns import names
-from redrive.protocols.aws.wire.errors import AwsError
 
 _TOPICS_OFFERED: Final = 50
 _REFUSED: Final = 400

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
+from redrive.aws.sqs import names
+from redrive.aws.wire.errors import AwsError
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.visit import PAGE_ROWS, Page, Redirect, Unusable, Visit
 from redrive.model.queue import Queue
-from redrive.protocols.aws.sqs import names
-from redrive.protocols.aws.wire.errors import AwsError
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
 _REFUSED: Final = 400

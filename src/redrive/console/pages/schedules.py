@@ -5,6 +5,9 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.aws.sns import names
+from redrive.aws.sns.delivery_policy_reader import PolicyPlan
+from redrive.aws.wire.errors import AwsError
 from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of
 from redrive.console.schedule_chart import chart_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
@@ -17,9 +20,6 @@ from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
 from redrive.model.topic import Subscription
-from redrive.protocols.aws.sns import names
-from redrive.protocols.aws.sns.delivery_policy_reader import PolicyPlan
-from redrive.protocols.aws.wire.errors import AwsError
 
 _REFUSED: Final = 400
 _ENDS: Final = {

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from redrive.access.keys import AccessKey, is_account, new_access_key
 from redrive.access.principals import account_root
+from redrive.aws.wire.errors import AwsError
 from redrive.console.nodes import Node
 from redrive.console.visit import Missing, Page, Redirect, Visit
-from redrive.protocols.aws.wire.errors import AwsError
 
 _SHOWN_MAX: Final = 100
 _REFUSED: Final = 400

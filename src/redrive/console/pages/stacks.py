@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text, links
 from redrive.console.visit import Missing, Page, Redirect, Visit
-from redrive.protocols.aws.wire.errors import AwsError
 
 EVENTS_SHOWN: Final = 20
 _GONE: Final = "DELETE_COMPLETE"

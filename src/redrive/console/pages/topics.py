@@ -5,6 +5,12 @@ from typing import Any, Final
 
 import orjson
 
+from redrive.aws.sns import names
+from redrive.aws.sns.delivery_policy import RetryPolicy
+from redrive.aws.sns.destinations import HTTP
+from redrive.aws.sns.subscription_attributes import effective_delivery_policy
+from redrive.aws.sns.topic_attributes import DIALECT
+from redrive.aws.wire.errors import AwsError
 from redrive.console import picture
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
@@ -21,12 +27,6 @@ from redrive.model.filtering import (
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLAN_OF_PROTOCOL
 from redrive.model.topic import POLICY, Subscription, Topic
-from redrive.protocols.aws.sns import names
-from redrive.protocols.aws.sns.delivery_policy import RetryPolicy
-from redrive.protocols.aws.sns.destinations import HTTP
-from redrive.protocols.aws.sns.subscription_attributes import effective_delivery_policy
-from redrive.protocols.aws.sns.topic_attributes import DIALECT
-from redrive.protocols.aws.wire.errors import AwsError
 
 COUNTED_MAX: Final = 10_000
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016

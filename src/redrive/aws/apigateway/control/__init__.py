@@ -1,0 +1,1 @@
+"""The parts that REST and HTTP APIs share."""

@@ -1,0 +1,122 @@
+"""Admission to methods: signatures, the API's policy, and what a method wants to be told."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.access.principals import ANONYMOUS, Principal
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.records import Deployment
+from redrive.aws.apigateway.control.schemas import Unfit, check_body
+from redrive.aws.gateway.authentication import Authentication
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.http import Request
+
+ACTION: Final = "execute-api:Invoke"
+SIGNED: Final = "AWS_IAM"
+_SERVICE: Final = "execute-api"
+_REFUSALS: Final = {
+    "InvalidSignatureException": "INVALID_SIGNATURE",
+    "ExpiredTokenException": "EXPIRED_TOKEN",
+}
+#: What may stand before the resource in a policy of an API: its own ARN, or nothing at all.
+_SHORT: Final = re.compile(r'"execute-api:/')
+
+
+async def signer(authentication: Authentication, request: Request) -> Principal:
+    """Whoever signed a request.
+
+    Raises:
+        Refusal: Nobody did, or nobody who is known.
+    """
+    if credential_scope(request) is None:
+        raise Refusal("MISSING_AUTHENTICATION_TOKEN")
+    try:
+        caller = await authentication.caller(request, _SERVICE)
+    except AwsError as error:
+        kind = _REFUSALS.get(error.code, "ACCESS_DENIED")
+        raise Refusal(kind, message=error.message if kind == "ACCESS_DENIED" else "") from None
+    return caller.principal
+
+
+def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> None:
+    """Refuse a caller whom its own policies, or the API's, do not let in.
+
+    Args:
+        exchange: The request.
+        policy: Of the API; None: it has none.
+        signed: Whether the method is for those who sign alone.
+
+    Raises:
+        Refusal: `ACCESS_DENIED`.
+    """
+    if not signed and not policy:
+        return
+    place, caller = exchange.place, exchange.caller or ANONYMOUS
+    arn = place.arn(exchange.request.method, exchange.path)
+    text = None
+    if policy:
+        own = f'"arn:aws:execute-api:{place.region}:{place.account}:{place.api}/'
+        text = _SHORT.sub(own, policy)
+    request = exchange.request
+    call = Call(
+        request, caller, place.region, exchange.now, exchange.id, f"{request.scheme}://{request.host}"
+    )
+    decision = call.decide(ACTION, arn, place.account, text)
+    if not decision.allowed:
+        reason = decision.reason(ACTION)
+        hidden = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
+        name = "anonymous" if exchange.caller is None else caller.name
+        raise Refusal(
+            "ACCESS_DENIED",
+            message=f"User: {name} is not authorized to perform: {ACTION} on resource: {hidden} {reason}".rstrip(),
+        )
+
+
+def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+    """Refuse a request that lacks what its method's validator looks for.
+
+    Raises:
+        Refusal: `BAD_REQUEST_PARAMETERS` or `BAD_REQUEST_BODY`.
+    """
+    validators = deployment.tree.get("validators") or {}
+    validator = validators.get(method.get("requestValidatorId"))
+    if validator is None:
+        return
+    if validator.get("validateRequestParameters"):
+        wanted = method.get("requestParameters") or {}
+        missing = [name for name, required in wanted.items() if required and not _is_given(exchange, name)]
+        if missing:
+            shown = ", ".join(name.rpartition(".")[2] for name in missing)
+            raise Refusal("BAD_REQUEST_PARAMETERS", detail=shown)
+    if validator.get("validateRequestBody"):
+        _check_body(exchange, method, deployment)
+
+
+def _is_given(exchange: Exchange, name: str) -> bool:
+    kind, _, wanted = name.removeprefix("method.request.").partition(".")
+    match kind:
+        case "header":
+            return bool(exchange.header(wanted))
+        case "querystring":
+            return any(exchange.query.get(wanted) or ())
+        case _:
+            return bool(exchange.parameters.get(wanted))
+
+
+def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+    wanted = method.get("requestModels") or {}
+    name = wanted.get(exchange.content_type) or wanted.get("$default")
+    models = {
+        key: model.get("schema") or "{}" for key, model in (deployment.tree.get("models") or {}).items()
+    }
+    if name is None or name not in models:
+        return
+    try:
+        check_body(models[name], exchange.request.body, models)
+    except Unfit as unfit:
+        exchange.error["validationErrorString"] = f"[{unfit}]"
+        raise Refusal("BAD_REQUEST_BODY", reason=str(unfit)) from None

@@ -1,0 +1,115 @@
+"""Answers on their way to callers: what API Gateway says by itself, and the headers that all answers have."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.mapping.parameters import request_value
+from redrive.aws.apigateway.mapping.template_objects import variables_of
+from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES
+from redrive.http import Response
+
+JSON: Final = "application/json"
+_HEADER: Final = "gatewayresponse.header."
+_DEFAULTS: Final = {4: "DEFAULT_4XX", 5: "DEFAULT_5XX"}
+#: Headers that the server writes by itself.
+_OURS: Final = frozenset(
+    {"connection", "content-length", "date", "server", "transfer-encoding", "keep-alive"}
+)
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer, of what is behind a method or for a caller.
+
+    Attributes:
+        status: Its status.
+        body: Its body.
+        headers: Names as they are written; those of what is behind a method in lower case.
+        cookies: Each a header of its own.
+        failure: Of a function that failed: what it says.
+    """
+
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    cookies: tuple[str, ...] = ()
+    failure: str | None = None
+
+    def header(self, name: str) -> str | None:
+        """A header's value, whatever the case of its name."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers.items() if key.lower() == wanted), None)
+
+    @property
+    def media_type(self) -> str:
+        """The body's type without parameters."""
+        return (self.header("content-type") or JSON).partition(";")[0].strip().lower()
+
+
+def response_of(answer: Answer, exchange: Exchange) -> Response:
+    """An answer as the server writes it; what is no header is left out."""
+    kept: dict[str, str] = {}
+    content_type = JSON
+    for name, value in answer.headers.items():
+        if not is_header(name, value) or name.lower() in _OURS:
+            continue
+        if name.lower() == "content-type":
+            content_type = value
+        else:
+            kept[name] = value
+    kept.setdefault("x-amzn-RequestId", exchange.id)
+    kept.setdefault("x-amz-apigw-id", exchange.extended_id)
+    return Response(answer.status, answer.body, content_type, kept, cookies=answer.cookies)
+
+
+def is_header(name: str, value: str) -> bool:
+    """True if this can be written as a header, and as no other."""
+    return bool(_NAME.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
+
+
+async def refused(
+    renderer: Renderer, exchange: Exchange, refusal: Refusal, tree: Tree | None = None
+) -> Answer:
+    """The answer to a request that is refused, as the API words it.
+
+    Args:
+        renderer: Renders the API's own template.
+        exchange: The request.
+        refusal: Why.
+        tree: Of the deployment; None: it is not known which.
+    """
+    exchange.error = {**exchange.error, "message": refusal.message, "responseType": refusal.kind}
+    body = orjson.dumps({"message": refusal.message})
+    headers = {"x-amzn-ErrorType": refusal.error, "Content-Type": JSON}
+    own = _own(tree, refusal)
+    if own is None:
+        return Answer(refusal.status, body, headers)
+    status = int(own["statusCode"]) if str(own.get("statusCode", "")).isdecimal() else refusal.status
+    for target, source in (own.get("responseParameters") or {}).items():
+        value = request_value(exchange, source)
+        if target.startswith(_HEADER) and value is not None:
+            headers[target.removeprefix(_HEADER)] = value
+    for kind, template in (own.get("responseTemplates") or {}).items():
+        try:
+            text, _ = await renderer.render(template, lambda: variables_of(exchange, ""))
+        except TemplateFailed:
+            break
+        return Answer(status, text.encode(), {**headers, "Content-Type": kind})
+    return Answer(status, body, headers)
+
+
+def _own(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:
+    """The API's own answer of a kind, or for all of its class."""
+    kept: Mapping[str, Any] = (tree or {}).get(GATEWAY_RESPONSES) or {}
+    found: Mapping[str, Any] | None = kept.get(refusal.kind)
+    return kept.get(_DEFAULTS.get(refusal.status // 100, "")) if found is None else found

@@ -1,0 +1,200 @@
+"""One request to an API on its way: what is known of it, and what became of it so far."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote
+
+from redrive.access.principals import Principal
+from redrive.aws.apigateway.control.targets import Target
+from redrive.http import Request
+
+_QUERY_FIELDS_MAX: Final = 1000
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The stage of an API that a request came to.
+
+    Attributes:
+        account: The API's.
+        region: Where it is.
+        api: The API's id.
+        name: The API's.
+        stage: Its name.
+        deployment: The id of the deployment that the stage shows.
+        variables: Of the stage.
+    """
+
+    account: str
+    region: str
+    api: str
+    name: str
+    stage: str
+    deployment: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def arn(self, method: str, path: str) -> str:
+        """The ARN that policies know a method by."""
+        return f"arn:aws:execute-api:{self.region}:{self.account}:{self.api}/{self.stage}/{method}{path}"
+
+
+@dataclass
+class Exchange:
+    """A request to an API.
+
+    Attributes:
+        request: As it came.
+        target: Where it leads.
+        place: The stage that it is for.
+        path: Behind the stage, still percent-encoded.
+        id: Of the request.
+        now: When it came (ms).
+        route: The path of the resource, or the key of the route: `/orders/{id}`, `POST /orders`.
+        resource: The id of the resource.
+        method: The method that was declared for it: `ANY` may be one.
+        parameters: Of the path, decoded.
+        caller: Who signed it; None: nobody had to.
+        api_key: The id and the value of the key that it showed, where it had to.
+        authorizer: What an authorizer told of its caller.
+        integration: What is known of the answer of what is behind the method: `status`, `latency`, `error`.
+        error: What went wrong: `message`, `responseType`, `validationErrorString`.
+        overrides: What a template put in the place of the mapped request or response.
+    """
+
+    request: Request
+    target: Target
+    place: Place
+    path: str
+    id: str
+    now: int
+    route: str = ""
+    resource: str = ""
+    method: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    caller: Principal | None = None
+    api_key: tuple[str, str] = ("", "")
+    authorizer: Mapping[str, Any] = field(default_factory=dict)
+    integration: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def query(self) -> Mapping[str, list[str]]:
+        """The parameters of the query; none of one that has too many."""
+        try:
+            return parse_qs(self.request.query, keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX)
+        except ValueError:
+            return _NOTHING
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """The headers as functions and templates see them."""
+        return _headers(self.request)
+
+    @cached_property
+    def body_text(self) -> str:
+        """The body as text."""
+        return self.request.body.decode("utf-8", "replace")
+
+    def header(self, name: str) -> str | None:
+        """A header's value, whatever the case of its name."""
+        return self.request.headers.get(name.lower())
+
+    @property
+    def content_type(self) -> str:
+        """The body's type without parameters."""
+        given = self.request.headers.get("content-type", "")
+        return given.partition(";")[0].strip().lower() or "application/json"
+
+    def context(self) -> dict[str, Any]:
+        """`$context` as templates, parameter mappings and access logs have it."""
+        request, place = self.request, self.place
+        return {
+            "accountId": place.account,
+            "apiId": place.api,
+            "authorizer": dict(self.authorizer),
+            "deploymentId": place.deployment,
+            "domainName": self.target.domain,
+            "domainPrefix": self.target.domain.partition(".")[0],
+            "error": dict(self.error),
+            "extendedRequestId": self.extended_id,
+            "httpMethod": request.method,
+            "identity": self.identity(),
+            "integration": dict(self.integration),
+            "path": f"/{place.stage}{self.path}",
+            "protocol": "HTTP/1.1",
+            "requestId": self.id,
+            "requestTime": _moment_text(self.now // 1000),
+            "requestTimeEpoch": self.now,
+            "resourceId": self.resource,
+            "resourcePath": self.route,
+            "stage": place.stage,
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of the caller, as far as it is known; the rest stays null."""
+        caller = self.caller
+        user = None if caller is None else caller.keys.get("aws:userid", caller.account)
+        return {
+            "accessKey": None,
+            "accountId": None if caller is None else caller.account,
+            "apiKey": self.api_key[1] or None,
+            "apiKeyId": self.api_key[0] or None,
+            "caller": user,
+            "cognitoAuthenticationProvider": None,
+            "cognitoAuthenticationType": None,
+            "cognitoIdentityId": None,
+            "cognitoIdentityPoolId": None,
+            "principalOrgId": None,
+            "sourceIp": self.request.client_host,
+            "user": user,
+            "userAgent": self.request.headers.get("user-agent"),
+            "userArn": None if caller is None else caller.name,
+        }
+
+    @property
+    def extended_id(self) -> str:
+        """The id that Amazon's front end has for a request besides."""
+        return f"{self.id.replace('-', '')[:15]}="
+
+
+def _headers(request: Request) -> Mapping[str, str]:
+    """The headers with names as clients mostly write them, and those that a load balancer adds."""
+    port = request.host.rpartition(":")[2]
+    given = {spelled(name): value for name, value in request.headers.items()}
+    return {
+        **given,
+        "X-Forwarded-For": request.client_host,
+        "X-Forwarded-Port": port if port.isdigit() else "443" if request.scheme == "https" else "80",
+        "X-Forwarded-Proto": request.scheme,
+    }
+
+
+@lru_cache(maxsize=64)
+def _moment_text(second: int) -> str:
+    """A moment as access logs have it; most requests of a second ask for the same."""
+    return datetime.fromtimestamp(second, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+
+
+def spelled(name: str) -> str:
+    """A header's name with capitals: `Content-Type`."""
+    return "-".join(word.capitalize() for word in name.split("-"))
+
+
+def decoded(path_part: str) -> str:
+    """A part of a path without its escapes."""
+    return unquote(path_part)
+
+
+def lists_of(headers: Mapping[str, str]) -> dict[str, list[str]]:
+    """Headers as those of several values have them: a joined value is one."""
+    return {name: [value] for name, value in headers.items()}
+
+
+def last_values(query: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Parameters of a query by their last values."""
+    return {name: values[-1] for name, values in query.items()}

@@ -1,0 +1,191 @@
+"""Integrations of functions as proxies: a request becomes an event, and the answer a response; payload format 1.0.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from redrive.access.principals import Principal
+from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.exchange import Exchange, last_values, lists_of
+from redrive.aws.apigateway.control.gateway_responses import BAD_GATEWAY, Refusal
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.wire.errors import AwsError
+
+_FUNCTION: Final = re.compile(
+    r"arn:aws[a-z-]*:apigateway:[a-z0-9-]+:lambda:path/2015-03-31/functions/(.+?)/invocations"
+)
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:.+")
+_STATUS_MIN, _STATUS_MAX = 100, 599
+_KNOWN: Final = frozenset(
+    {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded", "cookies"}
+)
+
+
+def function_arn(uri: str) -> str:
+    """The ARN of the function that a URI invokes, which may be that ARN alone.
+
+    Raises:
+        Refusal: It invokes none.
+    """
+    found = _FUNCTION.fullmatch(uri)
+    arn = uri if found is None else found[1]
+    if not _ARN.fullmatch(arn):
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a function")
+    return arn
+
+
+async def invoked(
+    calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
+) -> bytes:
+    """The answer of a function that is waited for.
+
+    Raises:
+        Refusal: It may not be invoked, is not there, or failed.
+    """
+    found = _ARN.fullmatch(arn)
+    region = exchange.place.region if found is None else found[1]
+    trace = exchange.header("x-amzn-trace-id")
+    headers = {} if trace is None else {"x-amzn-trace-id": trace}
+    params = {"FunctionName": arn, "Payload": payload}
+    try:
+        result = await calls.call("lambda", "Invoke", params, caller, region, headers)
+    except KeyError:
+        raise Refusal("API_CONFIGURATION_ERROR", reason="This server does not run functions") from None
+    except AwsError as error:
+        exchange.integration["error"] = error.message
+        if error.code == "TooManyRequestsException":
+            raise Refusal("API_CONFIGURATION_ERROR", reason="Lambda throttles the function") from None
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{error.code}: {error.message}") from None
+    answer: bytes = result.get("Payload") or b""
+    if result.get("FunctionError"):
+        exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
+        raise Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="The function failed")
+    return answer
+
+
+def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
+    """The event of a request, as JSON: payload format 1.0.
+
+    Args:
+        exchange: The request.
+        coded: Whether its body goes in base64, as one of a binary media type does.
+        version: Of the format, which HTTP APIs name; empty: it is not named.
+    """
+    request, context = exchange.request, exchange.context()
+    headers, query = exchange.headers, exchange.query
+    body = base64.b64encode(request.body).decode() if coded else exchange.body_text
+    shown = {
+        name: context[name]
+        for name in (
+            *("accountId", "apiId", "deploymentId", "domainName", "domainPrefix", "extendedRequestId"),
+            *("httpMethod", "identity", "path", "protocol", "requestId", "requestTime", "requestTimeEpoch"),
+            *("resourceId", "resourcePath", "stage"),
+        )
+    }
+    if exchange.authorizer:
+        shown["authorizer"] = dict(exchange.authorizer)
+    event = {
+        "resource": exchange.route.rpartition(" ")[2],
+        "path": exchange.path,
+        "httpMethod": request.method,
+        "headers": dict(headers),
+        "multiValueHeaders": lists_of(headers),
+        "queryStringParameters": last_values(query) or None,
+        "multiValueQueryStringParameters": {name: list(values) for name, values in query.items()} or None,
+        "pathParameters": dict(exchange.parameters) or None,
+        "stageVariables": dict(exchange.place.variables) or None,
+        "requestContext": shown,
+        "body": body if request.body else None,
+        "isBase64Encoded": coded and bool(request.body),
+    }
+    return orjson.dumps({"version": version, **event} if version else event)
+
+
+def answer_of(payload: bytes, *, coded: bool) -> Answer:
+    """The answer that a function gave.
+
+    Args:
+        payload: As it gave it.
+        coded: Whether a body in base64 is one, as of a binary media type.
+
+    Raises:
+        Refusal: It is no answer.
+    """
+    try:
+        given = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        raise malformed() from None
+    if not isinstance(given, dict) or not given.keys() <= _KNOWN:
+        raise malformed()
+    headers = {name: text_of(value) for name, value in _object(given.get("headers")).items()}
+    for name, values in _object(given.get("multiValueHeaders")).items():
+        listed = values if isinstance(values, list) else [values]
+        headers = {key: value for key, value in headers.items() if key.lower() != name.lower()}
+        headers[name] = ",".join(text_of(value) for value in listed)
+    if not any(name.lower() == "content-type" for name in headers):
+        headers["Content-Type"] = JSON
+    return Answer(status_of(given.get("statusCode", 200)), body_of(given, coded=coded), headers)
+
+
+def _object(given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise malformed()
+    return given
+
+
+def status_of(given: Any) -> int:
+    """The status that a function gave.
+
+    Raises:
+        Refusal: The value is no status of HTTP.
+    """
+    text = str(given)
+    if isinstance(given, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
+        raise malformed()
+    return int(text)
+
+
+def text_of(value: Any) -> str:
+    """The value of a header: truths and numbers as texts.
+
+    Raises:
+        Refusal: It is no scalar.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return orjson.dumps(value).decode()
+    raise malformed()
+
+
+def body_of(given: Mapping[str, Any], *, coded: bool) -> bytes:
+    """The body that a function gave.
+
+    Raises:
+        Refusal: It is no text.
+    """
+    body = given.get("body")
+    if body is None:
+        return b""
+    if not isinstance(body, str):
+        raise malformed()
+    if not (coded and given.get("isBase64Encoded")):
+        return body.encode()
+    try:
+        return base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        raise malformed() from None
+
+
+def malformed() -> Refusal:
+    """The refusal of what a function answered."""
+    return Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="Malformed Lambda proxy response")

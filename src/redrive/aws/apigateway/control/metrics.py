@@ -1,0 +1,89 @@
+"""Metrics of APIs, in `AWS/ApiGateway`: by API, by stage, and by method where the stage asks for it.
+
+Count                       requests
+4XXError, 5XXError          of REST APIs, and 4xx and 5xx of HTTP APIs: 1 of an answer of the class, else 0
+Latency                     from the request to the answer (ms)
+IntegrationLatency          of that, in what is behind the method (ms)
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from redrive.aws.apigateway.control.exchange import Place
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+
+NAMESPACE: Final = "AWS/ApiGateway"
+Count = Callable[[Sequence[MetricPoint]], None]
+_MILLISECONDS: Final = frozenset({"Latency", "IntegrationLatency"})
+_CLIENT, _SERVER = 4, 5
+
+
+class ApiMetrics:
+    """Counts requests to APIs."""
+
+    def __init__(self, count: Count) -> None:
+        """Hand points to this."""
+        self._count = count
+
+    def add(
+        self,
+        place: Place,
+        status: int,
+        at: int,
+        latency: int,
+        integration_latency: int | None,
+        *,
+        method: tuple[str, str] | None = None,
+        is_rest: bool = True,
+    ) -> None:
+        """Count a request that was answered.
+
+        Args:
+            place: The stage.
+            status: Of the answer.
+            at: When it came (ms).
+            latency: How long it took (ms).
+            integration_latency: Of that behind the method; None: it did not come so far.
+            method: The path and the name of the method, where its stage wants that counted.
+            is_rest: False for HTTP APIs, whose metrics have other names.
+        """
+        names = ("4XXError", "5XXError") if is_rest else ("4xx", "5xx")
+        values = {
+            "Count": 1,
+            names[0]: int(status // 100 == _CLIENT),
+            names[1]: int(status // 100 == _SERVER),
+            "Latency": latency,
+        }
+        if integration_latency is not None:
+            values["IntegrationLatency"] = integration_latency
+        minute = at - at % MINUTE_MS
+        points = []
+        for metric, value in values.items():
+            unit, statistics = "Milliseconds" if metric in _MILLISECONDS else "Count", Statistics.of(value)
+            points += [
+                MetricPoint(series, minute, unit, statistics)
+                for series in _series(
+                    place.account, place.region, place.api, place.name, place.stage, method, metric, is_rest
+                )
+            ]
+        self._count(points)
+
+
+# To make them takes longer than to count by them.
+@lru_cache(maxsize=4_096)
+def _series(
+    account: str,
+    region: str,
+    api: str,
+    name: str,
+    stage: str,
+    method: tuple[str, str] | None,
+    metric: str,
+    is_rest: bool,  # noqa: FBT001 - of a remembered function
+) -> tuple[Series, ...]:
+    own = ("ApiName", name) if is_rest else ("ApiId", api)
+    dimensions: list[tuple[tuple[str, str], ...]] = [(own,), (own, ("Stage", stage))]
+    if method is not None:
+        dimensions.append((own, ("Method", method[1]), ("Resource", method[0]), ("Stage", stage)))
+    return tuple(Series(account, region, NAMESPACE, metric, each) for each in dimensions)

@@ -1,0 +1,53 @@
+"""Invoke URLs: which API, stage and path a request is for, and how the URL is written."""
+
+import re
+from typing import Final, NamedTuple
+
+from redrive.http import Request
+
+_IN_HOST: Final = ".execute-api."
+_HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.execute-api\.([a-z0-9-]+)\..+", re.IGNORECASE)
+_HOST_CHARS_MAX: Final = 300
+PATH: Final = "/_aws/execute-api/"
+_OLD_PATH: Final = "/restapis/"
+_OLD_MARK: Final = "/_user_request_"
+_OLD: Final = re.compile(r"/restapis/([^/]+)/([^/]+)/_user_request_(/.*)?")
+
+
+class Target(NamedTuple):
+    """The target of a request to an API.
+
+    Attributes:
+        api: The API's id.
+        path: What follows: the stage first, unless the API has one without a name.
+        domain: The host that the caller came to.
+        stage: Named apart from the path; empty: it is the path's first part, or the one without a name.
+    """
+
+    api: str
+    path: str
+    domain: str
+    stage: str = ""
+
+
+def is_for_api(request: Request) -> bool:
+    """True if a request is sent to an API, by its host or by its path."""
+    if _IN_HOST in request.headers.get("host", ""):
+        return True
+    path = request.path
+    return len(path) > 1 and (path.startswith(PATH) or (path.startswith(_OLD_PATH) and _OLD_MARK in path))
+
+
+def target_of(request: Request) -> Target | None:
+    """The target of a request; None where its host or its path only looks like an API's."""
+    host = request.host
+    domain = host.partition(":")[0]
+    if request.path.startswith(PATH):
+        api_id, _, rest = request.path.removeprefix(PATH).partition("/")
+        stage, slash, path = rest.partition("/")
+        return Target(api_id, slash + path or "/", domain, stage)
+    old = _OLD.fullmatch(request.path)
+    if old is not None:
+        return Target(old[1], old[3] or "/", domain, old[2])
+    found = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
+    return None if found is None else Target(found[1].lower(), request.path, domain)

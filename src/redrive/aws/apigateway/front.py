@@ -1,0 +1,170 @@
+"""The front of all APIs: which API and stage a request is for; counted and logged when it was answered."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.access_log import AccessLog
+from redrive.aws.apigateway.control.answers import Answer, refused, response_of
+from redrive.aws.apigateway.control.exchange import Exchange, Place
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.metrics import ApiMetrics
+from redrive.aws.apigateway.control.records import API_PLACE, REST, REST_API, ApiPlace, RestApi, api_key
+from redrive.aws.apigateway.control.targets import Target, is_for_api, target_of
+from redrive.aws.apigateway.http import front as http_front
+from redrive.aws.apigateway.http.front import HttpFront
+from redrive.aws.apigateway.http.records import HTTP_API
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.rest.front import BODY_BYTES_MAX, RestFront, Staged
+from redrive.aws.wire.cors import preflight, shared
+from redrive.engine.engine import Engine
+from redrive.http import Request, Response
+from redrive.model.ids import id_text
+
+Refuse = Callable[[Request], Response | None]
+_UNKNOWN: Final = "INVALID_API_KEY"  # 403 Forbidden, as of a stage or an API that is not there
+
+
+class ApiFront:
+    """Answers requests to APIs (`redrive.server.app.Hosted`)."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        rest: RestFront,
+        http: HttpFront,
+        renderer: Renderer,
+        metrics: ApiMetrics,
+        log: AccessLog,
+    ) -> None:
+        """Answer them.
+
+        Args:
+            engine: Where APIs are kept, and whose time and ids are used.
+            rest: Answers those to REST APIs.
+            http: Answers those to HTTP APIs.
+            renderer: Renders templates.
+            metrics: Counts requests.
+            log: Writes them down.
+        """
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._rest = rest
+        self._http = http
+        self._renderer = renderer
+        self._metrics = metrics
+        self._log = log
+
+    def handles(self, request: Request) -> bool:
+        """True if a request is sent to an API."""
+        return is_for_api(request)
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
+        """The largest body."""
+        return BODY_BYTES_MAX
+
+    async def answer(self, request: Request, refusal: Refuse) -> Response:  # noqa: ARG002 - APIs are for pages, too
+        """Answer one request. An API is opened to everybody by its owner, method by method, and so to pages."""
+        request_id = id_text(self._engine.runtime.message_id())
+        if request.record is not None:
+            request.record.service, request.record.operation = "execute-api", request.method
+            request.record.request_id = request_id
+        now = self._engine.runtime.clock.now()
+        target = target_of(request) or Target("", "/", "")
+        found = await self._documents.get(API_PLACE, target.api)
+        exchange = Exchange(request, target, Place("", "", target.api, "", ""), "/", request_id, now)
+        if found is None:
+            return response_of(await self._forbidden(exchange), exchange)
+        if request.record is not None:
+            request.record.account = found.account
+        if found.kind == REST:
+            return await self._rest_answer(exchange, found)
+        return await self._http_answer(exchange, found)
+
+    async def _forbidden(self, exchange: Exchange) -> Answer:
+        return await refused(self._renderer, exchange, Refusal(_UNKNOWN))
+
+    async def _rest_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
+        key = api_key(found.account, found.region, exchange.target.api)
+        api = await self._documents.get(REST_API, key)
+        stage, exchange.path = stage_and_path(exchange.target)
+        staged = None if api is None else await self._rest.staged(api, stage)
+        if api is None or staged is None or self._is_closed(api, exchange):
+            return response_of(await self._forbidden(exchange), exchange)
+        exchange.place = Place(api.account, api.region, api.id, api.settings["name"], stage)
+        answer = await self._rest.answer(exchange, staged)
+        self._told(exchange, staged, answer)
+        return response_of(answer, exchange)
+
+    async def _http_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
+        key = api_key(found.account, found.region, exchange.target.api)
+        api = await self._documents.get(HTTP_API, key)
+        if api is None or api.settings.get("DisableExecuteApiEndpoint"):
+            return response_of(http_front.said(404), exchange)
+        exchange.place = Place(api.account, api.region, api.id, api.settings["Name"], "")
+        staged = await self._http.staged(api, exchange)
+        if staged is None:
+            return response_of(http_front.said(404), exchange)
+        cors = api.settings.get("CorsConfiguration")
+        asked = preflight(cors, exchange.request)
+        if asked is not None:
+            asked.status = HTTPStatus.NO_CONTENT
+            return asked
+        answer = await self._http.answer(exchange, staged)
+        self._told_of_http(exchange, staged, answer)
+        answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
+        return response_of(answer, exchange)
+
+    def _told_of_http(self, exchange: Exchange, staged: http_front.StagedApi, answer: Answer) -> None:
+        """Count and log a request to an HTTP API that was answered."""
+        now = self._engine.runtime.clock.now()
+        latency = exchange.integration.get("latency")
+        self._metrics.add(
+            exchange.place, answer.status, exchange.now, now - exchange.now, latency, is_rest=False
+        )
+        log = staged.settings.get("AccessLogSettings")
+        shown = (
+            None
+            if log is None
+            else {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
+        )
+        self._log.write(shown, exchange, answer.status, len(answer.body), now)
+
+    def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
+        """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
+        return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
+
+    def _told(self, exchange: Exchange, staged: Staged, answer: Answer) -> None:
+        """Count and log a request that was answered."""
+        now = self._engine.runtime.clock.now()
+        settings: Any = staged.settings.get("methodSettings") or {}
+        method = (exchange.route, exchange.method) if exchange.method else None
+        own = (
+            settings.get(f"{exchange.route.removeprefix('/')}/{exchange.method}") or settings.get("*/*") or {}
+        )
+        self._metrics.add(
+            exchange.place,
+            answer.status,
+            exchange.now,
+            now - exchange.now,
+            exchange.integration.get("latency"),
+            method=method if own.get("metricsEnabled") else None,
+        )
+        log = staged.settings.get("accessLogSettings")
+        self._log.write(log, exchange, answer.status, len(answer.body), now)
+
+
+def stage_and_path(target: Target) -> tuple[str, str]:
+    """The stage that a request names, and the path behind it."""
+    if target.stage:
+        return target.stage, _collapsed(target.path)
+    stage, slash, rest = target.path.lstrip("/").partition("/")
+    return stage, _collapsed(slash + rest or "/")
+
+
+def _collapsed(path: str) -> str:
+    """A path with each row of slashes as one."""
+    if "//" not in path:
+        return path
+    parts = [part for part in path.split("/") if part]
+    return f"/{'/'.join(parts)}{'/' if path.endswith('/') and parts else ''}"

@@ -1,0 +1,1 @@
+"""HTTP APIs: their operations, and requests to them."""

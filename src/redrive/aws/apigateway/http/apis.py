@@ -1,0 +1,314 @@
+"""HTTP APIs: made, imported, shown, changed and deleted, with all that they consist of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
+from redrive.aws.apigateway.control.records import (
+    API_PLACE,
+    DEPLOYMENT,
+    HTTP,
+    ApiPlace,
+    Deployment,
+    Tree,
+    api_key,
+    deployment_key,
+)
+from redrive.aws.apigateway.control.targets import PATH
+from redrive.aws.apigateway.http.definitions import defined_tree
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, TARGET
+from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
+from redrive.aws.apigateway.rest.definitions import read_definition
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.hosted_urls import hosted_url
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_GIVEN: Final = (
+    *("Name", "Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint"),
+    *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation", "IpAddressType"),
+)
+_PAYLOAD: Final = "2.0"
+
+
+class HttpApiOperations:
+    """Keeps HTTP APIs."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._chance = engine.runtime.chance
+
+    # ---- APIs ------------------------------------------------------------------------------------------------
+
+    async def create_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html; also with a target, at once."""
+        if params["ProtocolType"] != HTTP.upper():
+            raise unoffered("WebSocket APIs")
+        settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+        tree: Tree = {}
+        if params.get("Target"):
+            tree = self._quick(params, call.now)
+        return await self._make(call, settings, tree, params.get("Tags") or {})
+
+    async def import_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html: from OpenAPI 3."""
+        settings, tree = self._defined(params["Body"])
+        return await self._make(call, settings, tree, {})
+
+    async def reimport_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html; its stages stay."""
+        settings, tree = self._defined(params["Body"])
+
+        def change(api: HttpApi) -> HttpApi:
+            kept = {**tree, STAGES: api.tree.get(STAGES) or {}}
+            return replace(api, settings={**api.settings, **settings}, tree=kept)
+
+        return shown(call, await self.edit(call, params["ApiId"], change))
+
+    async def get_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html."""
+        return shown(call, await self.api(call, params["ApiId"]))
+
+    async def get_apis(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - all of them in one answer
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html."""
+        found = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
+        return {"Items": [shown(call, api) for api in found]}
+
+    async def update_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html."""
+        given = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+
+        def change(api: HttpApi) -> HttpApi:
+            return replace(api, settings={**api.settings, **given})
+
+        return shown(call, await self.edit(call, params["ApiId"], change))
+
+    async def delete_cors_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-cors.html."""
+
+        def change(api: HttpApi) -> HttpApi:
+            kept = {name: value for name, value in api.settings.items() if name != "CorsConfiguration"}
+            return replace(api, settings=kept)
+
+        await self.edit(call, params["ApiId"], change)
+        return {}
+
+    async def delete_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html; its deployments go with it."""
+        api_id = params["ApiId"]
+
+        async def decide(draft: Draft) -> None:
+            api = await _api_in(draft, call, api_id)
+            for key, _ in await draft.find(DEPLOYMENT, deployment_key(call.account, call.region, api_id, "")):
+                draft.remove(DEPLOYMENT, key)
+            draft.remove(HTTP_API, api.key)
+            draft.remove(API_PLACE, api_id)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def api(self, call: Call, api_id: str) -> HttpApi:
+        """An API of the caller's; raises AwsError."""
+        found = await self._documents.get(HTTP_API, api_key(call.account, call.region, api_id))
+        return _standing(found, api_id)
+
+    async def edit(self, call: Call, api_id: str, change: Callable[[HttpApi], HttpApi]) -> HttpApi:
+        """Change an API of the caller's; the API as it is then."""
+
+        async def decide(draft: Draft) -> HttpApi:
+            changed = change(await _api_in(draft, call, api_id))
+            draft.put(HTTP_API, changed.key, changed)
+            return changed
+
+        return await self._engine.resources.write(decide)
+
+    async def _make(
+        self, call: Call, settings: Mapping[str, Any], tree: Tree, tags: dict[str, str]
+    ) -> Structure:
+        api_id = chosen_id(tags) or new_id(self._chance, API_CHARS)
+        whole = {
+            "RouteSelectionExpression": "$request.method $request.path",
+            "ApiKeySelectionExpression": "$request.header.x-api-key",
+            "DisableExecuteApiEndpoint": False,
+            **settings,
+        }
+        made = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(API_PLACE, api_id) is not None:
+                raise conflict(f"The API identifier {api_id} is taken")
+            draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, HTTP))
+            draft.put(HTTP_API, made.key, made)
+
+        await self._engine.resources.write(decide)
+        return shown(call, made)
+
+    def _defined(self, body: str) -> tuple[dict[str, Any], Tree]:
+        definition = read_definition(body.encode())
+        info = definition.settings
+        settings = {
+            name: info[name.lower()] for name in ("Name", "Description", "Version") if name.lower() in info
+        }
+        cors = definition.document.get("x-amazon-apigateway-cors")
+        if isinstance(cors, Mapping):
+            settings["CorsConfiguration"] = {
+                name[0].upper() + name[1:]: value for name, value in cors.items()
+            }
+        return settings, defined_tree(definition.document, self._chance)
+
+    def _quick(self, params: Structure, now: int) -> Tree:
+        """The tree of an API that has one target for everything, or for one route."""
+        target, made = params["Target"], new_id(self._chance, 7)
+        is_function = target.startswith("arn:")
+        integration = {
+            "IntegrationId": made,
+            "ConnectionType": "INTERNET",
+            "TimeoutInMillis": 30_000,
+            "IntegrationType": "AWS_PROXY" if is_function else "HTTP_PROXY",
+            "IntegrationMethod": "POST" if is_function else "ANY",
+            "IntegrationUri": target,
+            "PayloadFormatVersion": _PAYLOAD if is_function else "1.0",
+            "ApiGatewayManaged": True,
+            **({"CredentialsArn": params["CredentialsArn"]} if params.get("CredentialsArn") else {}),
+        }
+        route = {
+            "RouteId": new_id(self._chance, 7),
+            "RouteKey": params.get("RouteKey") or DEFAULT_STAGE,
+            "AuthorizationType": "NONE",
+            "ApiKeyRequired": False,
+            "Target": f"{TARGET}{made}",
+            "ApiGatewayManaged": True,
+        }
+        stage = {
+            "StageName": DEFAULT_STAGE,
+            "AutoDeploy": True,
+            "CreatedDate": now,
+            "LastUpdatedDate": now,
+            "ApiGatewayManaged": True,
+        }
+        return {
+            INTEGRATIONS: {made: integration},
+            ROUTES: {route["RouteId"]: route},
+            STAGES: {DEFAULT_STAGE: stage},
+        }
+
+    # ---- deployments -----------------------------------------------------------------------------------------
+
+    async def create_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
+        made_id, name = new_id(self._chance), params.get("StageName")
+
+        async def decide(draft: Draft) -> Deployment:
+            api = await _api_in(draft, call, params["ApiId"])
+            tree = {place: part for place, part in api.tree.items() if place != STAGES}
+            made = Deployment(made_id, call.now, params.get("Description") or "", dict(api.settings), tree)
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), made)
+            if name:
+                stages = dict(api.tree.get(STAGES) or {})
+                if name not in stages:
+                    raise not_found("Invalid stage identifier specified")
+                stages[name] = {**stages[name], "DeploymentId": made_id, "LastUpdatedDate": call.now}
+                draft.put(HTTP_API, api.key, replace(api, tree={**api.tree, STAGES: stages}))
+            return made
+
+        return _shown_deployment(await self._engine.resources.write(decide))
+
+    async def get_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
+        key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
+        found = await self._documents.get(DEPLOYMENT, key)
+        if found is None:
+            raise not_found("Invalid Deployment identifier specified")
+        return _shown_deployment(found)
+
+    async def get_deployments(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
+        await self.api(call, params["ApiId"])
+        beginning = deployment_key(call.account, call.region, params["ApiId"], "")
+        found = await self._documents.find(DEPLOYMENT, beginning)
+        return {"Items": [_shown_deployment(each) for each in found]}
+
+    async def delete_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
+        key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
+
+        async def decide(draft: Draft) -> None:
+            api = await _api_in(draft, call, params["ApiId"])
+            if await draft.get(DEPLOYMENT, key) is None:
+                raise not_found("Invalid Deployment identifier specified")
+            stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
+            if any(stage.get("DeploymentId") == params["DeploymentId"] for stage in stages.values()):
+                raise bad_request("Active stages pointing to this deployment must be moved or deleted")
+            draft.remove(DEPLOYMENT, key)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    # ---- tags ------------------------------------------------------------------------------------------------
+
+    async def get_tags(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
+        return {"Tags": dict((await self.api(call, _tagged(params))).tags)}
+
+    async def tag_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
+        given = params.get("Tags") or {}
+        await self.edit(call, _tagged(params), lambda api: replace(api, tags={**api.tags, **given}))
+        return {}
+
+    async def untag_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
+        gone = params["TagKeys"]
+
+        def change(api: HttpApi) -> HttpApi:
+            return replace(api, tags={key: value for key, value in api.tags.items() if key not in gone})
+
+        await self.edit(call, _tagged(params), change)
+        return {}
+
+
+def _standing(found: HttpApi | None, api_id: str) -> HttpApi:
+    if found is None:
+        raise not_found(f"Invalid API identifier specified {api_id}")
+    return found
+
+
+async def _api_in(draft: Draft, call: Call, api_id: str) -> HttpApi:
+    found = await draft.get(HTTP_API, api_key(call.account, call.region, api_id))
+    return _standing(found, api_id)
+
+
+def _tagged(params: Structure) -> str:
+    """The id of the API that an ARN names."""
+    words = str(params["ResourceArn"]).rpartition(":")[2].strip("/").split("/")
+    if len(words) != 2 or words[0] != "apis":  # noqa: PLR2004 - `apis`, and the id
+        raise unoffered("tags of anything but APIs")
+    return words[1]
+
+
+def shown(call: Call, api: HttpApi) -> Structure:
+    """An API as callers see it."""
+    host, path = f"{api.id}.execute-api.{api.region}", f"{PATH}{api.id}"
+    return {
+        "ApiId": api.id,
+        "ApiEndpoint": hosted_url(call.base_url, host, path),
+        "ProtocolType": HTTP.upper(),
+        "CreatedDate": api.created_at,
+        **api.settings,
+        "Tags": dict(api.tags),
+    }
+
+
+def _shown_deployment(deployment: Deployment) -> Structure:
+    return {
+        "DeploymentId": deployment.id,
+        "CreatedDate": deployment.created_at,
+        "DeploymentStatus": "DEPLOYED",
+        "AutoDeployed": False,
+        "Description": deployment.description or None,
+    }

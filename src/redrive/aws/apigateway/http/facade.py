@@ -1,0 +1,34 @@
+"""Amazon API Gateway, HTTP APIs, on an engine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.aws.apigateway.control.errors import translated
+from redrive.aws.apigateway.http.apis import HttpApiOperations
+from redrive.aws.apigateway.http.parts import operations_alike
+from redrive.aws.apigateway.http.records import HTTP_API
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+
+
+class HttpApiGateway:
+    """HTTP APIs and what belongs to them."""
+
+    kinds: tuple[DocumentKind[Any], ...] = (HTTP_API,)
+    """All that callers make through this service, besides what REST APIs have too."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Speak for this engine."""
+        apis = HttpApiOperations(engine)
+        self.operations: Mapping[str, Verb] = {
+            **operations_alike(apis, engine),
+            **operations_of("apigatewayv2", apis),
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

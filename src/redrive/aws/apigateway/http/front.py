@@ -1,0 +1,300 @@
+"""The front of HTTP APIs: a route's integration answers a request."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.apigateway.control import function_proxy as functions
+from redrive.aws.apigateway.control.admission import SIGNED, check_policies, signer
+from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.callers import Callers
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.records import DEPLOYMENT, Tree, deployment_key
+from redrive.aws.apigateway.control.usage import Throttles
+from redrive.aws.apigateway.http import events as http_events
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, SUBTYPES, TARGET, TIMEOUT_MS
+from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
+from redrive.aws.apigateway.mapping.parameters import as_text, at_path, body_value
+from redrive.aws.apigateway.rest.integrations import Outgoing, http_headers, url_with
+from redrive.aws.apigateway.rest.routing import Routes
+from redrive.aws.gateway.authentication import Authentication
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.query.query import QUERY
+from redrive.aws.wire.service import Service
+from redrive.engine.engine import Engine
+from redrive.model.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_MAX: Final = 256
+#: The texts of an HTTP API's own answers, by status.
+_TEXTS: Final = {
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Request Entity Too Large",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+_DOCUMENTS: Final = frozenset({"map", "structure", "list"})
+_NOBODY: Final = frozenset(
+    {"MISSING_AUTHENTICATION_TOKEN", "ACCESS_DENIED", "INVALID_SIGNATURE", "EXPIRED_TOKEN"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedApi:
+    """A stage of an HTTP API as a request finds it.
+
+    Attributes:
+        settings: Of the stage.
+        tree: Of what the stage shows.
+        source: The document that the tree is of: what routes are remembered by.
+    """
+
+    settings: Mapping[str, Any]
+    tree: Tree
+    source: object
+
+
+class HttpFront:
+    """Answers requests to HTTP APIs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        authentication: Authentication,
+        calls: InnerCalls,
+        outgoing: Outgoing,
+        callers: Callers,
+    ) -> None:
+        """Answer them.
+
+        Args:
+            engine: Where deployments are, and whose time is used.
+            authentication: Tells who signed, where a route wants it.
+            calls: Of functions and services.
+            outgoing: Of HTTP endpoints.
+            callers: Makes callers of credentials.
+        """
+        self._documents = engine.resources.documents
+        self._clock = engine.runtime.clock
+        self._authentication = authentication
+        self._calls = calls
+        self._outgoing = outgoing
+        self._callers = callers
+        self._throttles = Throttles()
+        self._routes: dict[str, tuple[object, Routes]] = {}
+
+    async def staged(self, api: HttpApi, exchange: Exchange) -> StagedApi | None:
+        """The stage that a path begins with, or the one without a name; None: the API has neither."""
+        stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
+        path = (
+            exchange.target.path
+            if not exchange.target.stage
+            else f"/{exchange.target.stage}{exchange.target.path}"
+        )
+        name, slash, rest = path.lstrip("/").partition("/")
+        if name in stages:
+            exchange.path = slash + rest or "/"
+        else:
+            name, exchange.path = DEFAULT_STAGE, path.rstrip("/") if exchange.target.stage else path
+        settings = stages.get(name)
+        if settings is None:
+            return None
+        variables = settings.get("StageVariables") or {}
+        deployment_id = settings.get("DeploymentId") or ""
+        exchange.place = replace(exchange.place, stage=name, variables=variables, deployment=deployment_id)
+        if settings.get("AutoDeploy"):
+            return StagedApi(settings, api.tree, api)
+        key = deployment_key(api.account, api.region, api.id, deployment_id)
+        deployment = await self._documents.get(DEPLOYMENT, key)
+        return None if deployment is None else StagedApi(settings, deployment.tree, deployment)
+
+    async def answer(self, exchange: Exchange, staged: StagedApi) -> Answer:
+        """The answer to a request to a stage, also where it is refused."""
+        try:
+            return await self._answered(exchange, staged)
+        except Refusal as refusal:
+            exchange.error = {"message": refusal.reason, "responseType": refusal.kind}
+            return said(_status_of(refusal))
+        except TimeoutError:
+            exchange.error = {"message": "Endpoint request timed out", "responseType": "INTEGRATION_TIMEOUT"}
+            return said(503)
+        except StoreUnavailable:
+            return said(503)
+        except Exception:  # a fault of ours
+            logger.exception("api.failed: request %s to %s", exchange.id, exchange.place.api)
+            return said(500)
+
+    async def _answered(self, exchange: Exchange, staged: StagedApi) -> Answer:
+        found = self._routes_of(exchange.place.api, staged).find(exchange.path, exchange.request.method)
+        if found is None:
+            return said(404)
+        _, route, exchange.parameters = found
+        exchange.route, exchange.resource = route["RouteKey"], route["RouteId"]
+        exchange.method = route["RouteKey"].partition(" ")[0]
+        if route.get("AuthorizationType") == SIGNED:
+            exchange.caller = await signer(self._authentication, exchange.request)
+            check_policies(exchange, None, signed=True)
+        self._check_pace(exchange, staged.settings)
+        integration = (staged.tree.get(INTEGRATIONS) or {}).get(route.get("Target", "").removeprefix(TARGET))
+        if integration is None:
+            return said(500)
+        began = self._clock.now()
+        try:
+            async with asyncio.timeout((integration.get("TimeoutInMillis") or TIMEOUT_MS) / 1000):
+                answer = await self._integrated(exchange, integration)
+        finally:
+            exchange.integration["latency"] = self._clock.now() - began
+        exchange.integration["status"] = answer.status
+        return answer
+
+    def _routes_of(self, api_id: str, staged: StagedApi) -> Routes:
+        key = f"{api_id}/{staged.settings['StageName']}"
+        known = self._routes.get(key)
+        if known is not None and known[0] is staged.source:
+            return known[1]
+        if len(self._routes) >= _REMEMBERED_MAX:
+            self._routes.clear()
+        routes = Routes(_as_resources(staged.tree))
+        self._routes[key] = staged.source, routes
+        return routes
+
+    def _check_pace(self, exchange: Exchange, settings: Mapping[str, Any]) -> None:
+        own = (settings.get("RouteSettings") or {}).get(exchange.route) or {}
+        limits = {**(settings.get("DefaultRouteSettings") or {}), **own}
+        rate, burst = limits.get("ThrottlingRateLimit"), limits.get("ThrottlingBurstLimit")
+        if rate is None or burst is None:
+            return
+        bucket = (exchange.place.api, exchange.place.stage, exchange.route)
+        if not self._throttles.takes(bucket, float(rate), float(burst), exchange.now):
+            raise Refusal("THROTTLED")
+
+    # ---- integrations ----------------------------------------------------------------------------------------
+
+    async def _integrated(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+        if integration["IntegrationType"] == "HTTP_PROXY":
+            return await self._passed_on(exchange, integration)
+        path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
+        credentials = integration.get("CredentialsArn")
+        caller = await self._callers.of(exchange, credentials, exchange.method.replace("ANY", "*"), path)
+        subtype = integration.get("IntegrationSubtype")
+        if subtype is not None:
+            return await self._asked(exchange, integration, subtype, caller)
+        is_first = integration.get("PayloadFormatVersion") == "1.0"
+        event = (
+            functions.event_of(exchange, coded=http_events.is_coded(exchange.request), version="1.0")
+            if is_first
+            else http_events.event_of(exchange)
+        )
+        arn = functions.function_arn(integration["IntegrationUri"])
+        payload = await functions.invoked(self._calls, arn, event, caller, exchange)
+        return functions.answer_of(payload, coded=True) if is_first else http_events.answer_of(payload)
+
+    async def _asked(
+        self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any
+    ) -> Answer:
+        """The answer of a service's operation, in the form of its query protocol."""
+        service, operation, _ = SUBTYPES[subtype]
+        asked = Service.load(service).operation(operation)
+        params: dict[str, Any] = {}
+        region = exchange.place.region
+        for name, source in (integration.get("RequestParameters") or {}).items():
+            value = _value(exchange, source)
+            if name == "Region":
+                region = value or region
+            elif value is not None and name in asked.input.members:
+                params[name] = _typed(value, asked.input.members[name].shape.type)
+        try:
+            result = await self._calls.call(service, operation, params, caller, region)
+        except AwsError as refused:
+            exchange.integration["error"] = refused.message
+            response = QUERY.render_error(asked.service, refused, exchange.id)
+        else:
+            response = QUERY.render(asked, result, exchange.id)
+        return Answer(response.status, response.body, {"content-type": response.content_type})
+
+    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+        request, method = exchange.request, integration["IntegrationMethod"]
+        url = url_with(exchange, integration["IntegrationUri"], exchange.parameters, request.query)
+        return await self._outgoing.ask(
+            request.method if method == "ANY" else method,
+            url,
+            http_headers(exchange),
+            request.body,
+            integration.get("TimeoutInMillis") or TIMEOUT_MS,
+        )
+
+
+def said(status: int) -> Answer:
+    """An answer of the API's own."""
+    return Answer(status, orjson.dumps({"message": _TEXTS[status]}), {"content-type": JSON})
+
+
+def _status_of(refusal: Refusal) -> int:
+    if refusal.kind in _NOBODY:
+        return 403
+    if refusal.kind == "THROTTLED":
+        return 429
+    return 503 if refusal.kind == "INTEGRATION_FAILURE" else 500
+
+
+def _as_resources(tree: Tree) -> Iterator[Mapping[str, Any]]:
+    """Routes as the resources of REST APIs, with the one for all that no other is for as the root's greedy child."""
+    by_path: dict[str, dict[str, Any]] = {}
+    for route in (tree.get(ROUTES) or {}).values():
+        method, _, path = route["RouteKey"].partition(" ")
+        if path:
+            by_path.setdefault(path, {})[method] = route
+    for path, methods in by_path.items():
+        yield {"path": path, "id": path, "resourceMethods": methods}
+    default = [route for route in (tree.get(ROUTES) or {}).values() if route["RouteKey"] == "$default"]
+    for route in default:
+        yield {"path": "$default", "id": "$default", "resourceMethods": {"ANY": route}}
+
+
+def _value(exchange: Exchange, source: str) -> str | None:
+    """The value of a parameter: static, or from the request, with variables in the text where there are any."""
+    if not source.startswith("$"):
+        return source
+    place, _, name = source.partition(".")
+    if place == "$context":
+        return at_path(exchange.context(), name)
+    if place == "$stageVariables":
+        return exchange.place.variables.get(name)
+    kind, _, name = name.partition(".")
+    match kind:
+        case "body":
+            return body_value(exchange.body_text, name)
+        case "header":
+            return exchange.header(name)
+        case "path":
+            return exchange.parameters.get(name) if name else exchange.path
+        case "querystring":
+            values: Sequence[str] = exchange.query.get(name) or ()
+            return ",".join(values) or None
+    return None
+
+
+def _typed(value: str, kind: str) -> Any:
+    """A parameter as the operation takes it; documents come as JSON.
+
+    Raises:
+        Refusal: The text is not of that type.
+    """
+    try:
+        if kind in {"integer", "long"}:
+            return int(value)
+        if kind in _DOCUMENTS:
+            return json.loads(value)
+    except ValueError:
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{as_text(value)} is no {kind}") from None
+    return value

@@ -1,0 +1,1 @@
+"""Mapping templates and parameters."""

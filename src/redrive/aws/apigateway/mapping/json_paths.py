@@ -1,0 +1,84 @@
+"""JSON paths of `$input.path` and `$input.json`: members, indexes, wildcards, and descent to any depth."""
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+
+_STEP: Final = re.compile(
+    r"(?P<deep>\.\.)?(?:\.?(?P<name>[^.\[\]'\"*()?@\s]+)|\[\s*'(?P<quoted>[^']*)'\s*\]|\[\s*\"(?P<double>[^\"]*)\"\s*\]"
+    r"|\[\s*(?P<index>-?[0-9]{1,9})\s*\]|(?P<all>\.?\*|\[\s*\*\s*\]))"
+)
+_CHARS_MAX: Final = 1024
+
+Step = tuple[bool, str | int | None]
+"""Whether it looks at any depth; and the name, the index, or None: all."""
+
+
+@lru_cache(maxsize=1024)
+def steps_of(path: str) -> tuple[Step, ...]:
+    """The steps of a path.
+
+    Raises:
+        TemplateFailed: The path is malformed, or uses a filter or a slice.
+    """
+    text = path.strip()
+    if not text.startswith("$") or len(text) > _CHARS_MAX:
+        raise TemplateFailed(f"Invalid JSON path: {path[:100]}")
+    at, steps = 1, []
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None:
+            raise TemplateFailed(f"Invalid JSON path, or one that is not offered: {path[:100]}")
+        key: str | int | None = None
+        for name in ("name", "quoted", "double"):
+            key = found[name] if found[name] is not None else key
+        if found["index"] is not None:
+            key = int(found["index"])
+        steps.append((found["deep"] is not None, key))
+        at = found.end()
+    return tuple(steps)
+
+
+def looked_up(budget: Budget, document: Any, path: str) -> Any:
+    """The value at a path, or a list of all where it may lead to several; None: nothing stands there."""
+    steps = steps_of(path)
+    several = any(deep or key is None for deep, key in steps)
+    found = [document]
+    for deep, key in steps:
+        budget.spend(len(found) + 1)
+        if deep:
+            found = _all_below(budget, found)
+        found = [value for each in found for value in _values(budget, each, key)]
+    if several:
+        return found
+    return found[0] if found else None
+
+
+def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
+    if key is None:
+        items = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        budget.spend(len(items))
+        return items
+    if isinstance(key, int):
+        if isinstance(value, list) and -len(value) <= key < len(value):
+            return [value[key]]
+        return []
+    return [value[key]] if isinstance(value, dict) and key in value else []
+
+
+def _all_below(budget: Budget, found: list[Any]) -> list[Any]:
+    below: list[Any] = []
+    level = list(found)
+    while level:
+        budget.spend(len(level))
+        below += level
+        level = [
+            child
+            for value in level
+            for child in (
+                value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            )
+        ]
+    return below

@@ -1,0 +1,156 @@
+"""The objects of mapping templates: `$input`, `$util` and `$context`.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-mapping-template-reference.html
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import quote_plus, unquote_plus
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.apigateway.control.exchange import Exchange, last_values
+from redrive.aws.apigateway.mapping.json_paths import looked_up
+from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.values import HostObject, text_of
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
+_PLACES: Final = ("path", "querystring", "header")
+
+
+class InputObject(HostObject):
+    """`$input`: the body, and the parameters of the request.
+
+    Attributes:
+        body: As it came; `{}` where there was none.
+    """
+
+    def __init__(self, exchange: Exchange, body: str) -> None:
+        """Show this body of a request or of an answer."""
+        self._exchange = exchange
+        self.body = body or "{}"
+        self._document: Any = None
+        self._is_read = False
+
+    @override
+    def member(self, name: str) -> Any:
+        """`body` alone."""
+        return self.body if name == "body" else None
+
+    @override
+    def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
+        """`json`, `path` and `params`; null of others."""
+        given = text_of(budget, arguments[0]) if arguments else ""
+        match name:
+            case "json":
+                found = looked_up(budget, self._read(budget), given or "$")
+                return budget.text(orjson.dumps(found).decode())
+            case "path":
+                return looked_up(budget, self._read(budget), given or "$")
+            case "params":
+                return self._parameter(given) if arguments else self._parameters()
+        return None
+
+    def _read(self, budget: Budget) -> Any:
+        if not self._is_read:
+            budget.text(self.body)
+            try:
+                self._document = orjson.loads(self.body)
+            except orjson.JSONDecodeError:
+                self._document = self.body  # what is no JSON is a text
+            self._is_read = True
+        return self._document
+
+    def _parameter(self, name: str) -> str:
+        exchange = self._exchange
+        if name in _PLACES:
+            return self._parameters()[name]  # type: ignore[return-value] # a map, as Amazon's answers it
+        found = exchange.parameters.get(name)
+        if found is None and name in exchange.query:
+            found = exchange.query[name][-1]
+        return (exchange.header(name) if found is None else found) or ""
+
+    def _parameters(self) -> dict[str, dict[str, str]]:
+        exchange = self._exchange
+        return {
+            "path": dict(exchange.parameters),
+            "querystring": last_values(exchange.query),
+            "header": dict(exchange.headers),
+        }
+
+
+class UtilObject(HostObject):
+    """`$util`: texts in other forms."""
+
+    @override
+    def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
+        """A text in another form; null of methods that it has not."""
+        method = _UTIL.get(name)
+        if method is None or not arguments:
+            return None
+        text = budget.text(text_of(budget, arguments[0]))
+        made = method(text)
+        return budget.text(made) if isinstance(made, str) else made
+
+
+def _escaped(text: str) -> str:
+    """A text as it stands between quotes of JavaScript; Amazon's escapes single quotes as well."""
+    return orjson.dumps(text).decode()[1:-1].replace("'", "\\'").replace("/", "\\/") if text else ""
+
+
+def _url_encoded(text: str) -> str:
+    """A text as Java's URLEncoder writes it; Python's own looks at each byte, which takes six times as long."""
+    return _UNSAFE.sub(lambda found: quote_plus(found[0], safe="*-._"), text)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise TemplateFailed("$util.parseJson: the text is no JSON") from None
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise TemplateFailed("$util.base64Decode: the text is no base64 of a text") from None
+
+
+_UTIL: Final[Mapping[str, Callable[[str], Any]]] = {
+    "escapeJavaScript": _escaped,
+    "parseJson": _parsed,
+    "urlEncode": _url_encoded,
+    "urlDecode": unquote_plus,
+    "base64Encode": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64Decode": _from_base64,
+}
+_UTIL_OBJECT: Final = UtilObject()
+
+
+def variables_of(exchange: Exchange, body: str) -> dict[str, Any]:
+    """The variables of a template.
+
+    Args:
+        exchange: The request.
+        body: Of the request, or of the answer of what is behind the method.
+    """
+    context = exchange.context()
+    for name, members in (
+        ("requestOverride", ("header", "path", "querystring")),
+        ("responseOverride", ("header",)),
+    ):
+        context[name] = {member: {} for member in members}
+    message = context["error"].get("message")
+    if message is not None:
+        context["error"]["messageString"] = orjson.dumps(message).decode()
+    return {
+        "context": context,
+        "input": InputObject(exchange, body),
+        "stageVariables": dict(exchange.place.variables),
+        "util": _UTIL_OBJECT,
+    }

@@ -1,0 +1,116 @@
+"""Directives and texts of templates, each a node that writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redrive.aws.apigateway.mapping.velocity import values
+from redrive.aws.apigateway.mapping.velocity.budget import Budget
+from redrive.aws.apigateway.mapping.velocity.expressions import Expression, Node, Reference, Scope
+
+
+class Broken(Exception):  # noqa: N818 - a turn of the way, not an error
+    """The end of a loop, by `#break`."""
+
+
+class Stopped(Exception):  # noqa: N818 - a turn of the way, not an error
+    """The end of a template, by `#stop`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text as it is."""
+
+    text: str
+
+    def write(self, scope: Scope) -> None:
+        """See `Node`."""
+        scope.budget.spend()
+        scope.write(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """`#set($place = value)`."""
+
+    place: Reference
+    given: Expression
+
+    def write(self, scope: Scope) -> None:
+        """See `Node`."""
+        self.place.put(scope, self.given.value(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`#if … #elseif … #else … #end`: the first branch whose condition is true; that of `#else` has none."""
+
+    branches: Sequence[tuple[Expression | None, Sequence[Node]]]
+
+    def write(self, scope: Scope) -> None:
+        """See `Node`."""
+        for condition, nodes in self.branches:
+            scope.budget.spend()
+            if condition is None or values.is_true(condition.value(scope)):
+                for node in nodes:
+                    node.write(scope)
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class Foreach:
+    """`#foreach($item in $items) … #end`, over the values of a map too."""
+
+    name: str
+    items: Expression
+    nodes: Sequence[Node]
+
+    def write(self, scope: Scope) -> None:
+        """See `Node`."""
+        found = self.items.value(scope)
+        items = _items(scope.budget, found)
+        before = {name: scope.names.get(name) for name in (self.name, "foreach", "velocityCount")}
+        for index, item in enumerate(items):
+            scope.budget.spend()
+            count = index + 1
+            scope.names[self.name] = item
+            scope.names["velocityCount"] = count
+            scope.names["foreach"] = {
+                "index": index,
+                "count": count,
+                "first": index == 0,
+                "last": count == len(items),
+                "hasNext": count < len(items),
+                "parent": before["foreach"],
+            }
+            try:
+                for node in self.nodes:
+                    node.write(scope)
+            except Broken:
+                break
+        scope.names.update(before)
+
+
+def _items(budget: Budget, found: Any) -> list[Any]:
+    if not isinstance(found, list | dict):
+        return []
+    budget.spend(len(found))  # a copy: the loop may change what it goes through
+    return list(found.values() if isinstance(found, dict) else found)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """`#break`."""
+
+    def write(self, _: Scope) -> None:
+        """See `Node`."""
+        raise Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """`#stop`, and `#return`."""
+
+    def write(self, _: Scope) -> None:
+        """See `Node`."""
+        raise Stopped

@@ -1,0 +1,245 @@
+"""Expressions of templates: literals, references and operators, each a node that gives its value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from redrive.aws.apigateway.mapping.velocity import values
+from redrive.aws.apigateway.mapping.velocity.budget import Budget
+from redrive.aws.apigateway.mapping.velocity.methods import called
+from redrive.aws.apigateway.mapping.velocity.values import Value
+
+
+class Scope:
+    """The variables and the output of one rendering.
+
+    Attributes:
+        budget: What the rendering may still do.
+        names: The variables.
+        out: The pieces of the text so far.
+    """
+
+    __slots__ = ("budget", "names", "out")
+
+    def __init__(self, budget: Budget, names: dict[str, Value]) -> None:
+        """Begin with these variables."""
+        self.budget = budget
+        self.names = names
+        self.out: list[str] = []
+
+    def write(self, text: str) -> None:
+        """Write a piece."""
+        self.out.append(self.budget.text(text))
+
+
+class Expression(Protocol):
+    """A node that has a value."""
+
+    def value(self, scope: Scope) -> Value:
+        """The value; raises TemplateFailed."""
+        ...
+
+
+class Node(Protocol):
+    """A node that writes something, or nothing."""
+
+    def write(self, scope: Scope) -> None:
+        """Write it; raises TemplateFailed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a truth, null, or a text in single quotes."""
+
+    given: Value
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        scope.budget.spend()
+        return self.given
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolated:
+    """A text in double quotes, with references and directives in it."""
+
+    nodes: Sequence[Node]
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        scope.budget.spend()
+        inner = Scope(scope.budget, scope.names)
+        for node in self.nodes:
+            node.write(inner)
+        return scope.budget.text("".join(inner.out))
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """`[1, $two]`."""
+
+    items: Sequence[Expression]
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        return [item.value(scope) for item in self.items]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """`{"key": $value}`."""
+
+    items: Sequence[tuple[Expression, Expression]]
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        made: dict[str, Value] = {}
+        for key, item in self.items:
+            values.put(made, key.value(scope), item.value(scope))
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """`[1..$n]`, from either end."""
+
+    first: Expression
+    last: Expression
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        first, last = self.first.value(scope), self.last.value(scope)
+        if not (isinstance(first, int) and isinstance(last, int)):
+            return None
+        scope.budget.spend(abs(last - first) + 1)
+        return list(range(first, last + 1) if first <= last else range(first, last - 1, -1))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`.name` behind a reference."""
+
+    name: str
+
+    def of(self, scope: Scope, value: Value) -> Value:
+        """The member of a value."""
+        scope.budget.spend()
+        return values.member(value, self.name)
+
+    def put(self, _: Scope, value: Value, item: Value) -> None:
+        """Put a value there."""
+        values.put(value, self.name, item)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """`[index]` behind a reference."""
+
+    index: Expression
+
+    def of(self, scope: Scope, value: Value) -> Value:
+        """The element of a value."""
+        return values.element(value, self.index.value(scope))
+
+    def put(self, scope: Scope, value: Value, item: Value) -> None:
+        """Put a value there."""
+        values.put(value, self.index.value(scope), item)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """`.name(arguments)` behind a reference."""
+
+    name: str
+    arguments: Sequence[Expression]
+
+    def of(self, scope: Scope, value: Value) -> Value:
+        """The answer of a value's method."""
+        given = [argument.value(scope) for argument in self.arguments]
+        return None if value is None else called(scope.budget, value, self.name, given)
+
+    def put(self, _: Scope, value: Value, item: Value) -> None:
+        """Nothing: a call is no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`$name` and what follows it; what is not there is null, and written as nothing."""
+
+    name: str
+    steps: Sequence[Member | Element | MethodCall]
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        scope.budget.spend()
+        found = scope.names.get(self.name)
+        for step in self.steps:
+            found = step.of(scope, found)
+        return found
+
+    def write(self, scope: Scope) -> None:
+        """See `Node`."""
+        scope.write(values.text_of(scope.budget, self.value(scope)))
+
+    def put(self, scope: Scope, item: Value) -> None:
+        """Give the place a value."""
+        if not self.steps:
+            scope.names[self.name] = item
+            return
+        found = scope.names.get(self.name)
+        for step in self.steps[:-1]:
+            found = step.of(scope, found)
+        self.steps[-1].put(scope, found, item)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`!condition`."""
+
+    operand: Expression
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        return not values.is_true(self.operand.value(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-number`."""
+
+    operand: Expression
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        return values.calculated("-", 0, self.operand.value(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator between two values; the right one is not looked at where the left one decides."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    def value(self, scope: Scope) -> Value:
+        """See `Expression`."""
+        scope.budget.spend()
+        left = self.left.value(scope)
+        if self.operator == "&&":
+            return values.is_true(left) and values.is_true(self.right.value(scope))
+        if self.operator == "||":
+            return values.is_true(left) or values.is_true(self.right.value(scope))
+        right = self.right.value(scope)
+        match self.operator:
+            case "==":
+                return values.equal(scope.budget, left, right)
+            case "!=":
+                return not values.equal(scope.budget, left, right)
+            case "+":
+                return values.add(scope.budget, left, right)
+            case "-" | "*" | "/" | "%":
+                return values.calculated(self.operator, left, right)
+            case _:
+                return values.compared(self.operator, left, right)

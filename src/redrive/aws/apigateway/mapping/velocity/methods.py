@@ -1,0 +1,250 @@
+"""Methods that templates call of values: those of Java's strings, numbers, lists and maps."""
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import re2
+
+from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.values import HostObject, Value, equal, key_of, text_of
+
+_INTS: Final = 1 << 32
+
+
+def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> Value:
+    """The answer of a method; null of one that is not there.
+
+    Raises:
+        TemplateFailed: It does not take these arguments.
+    """
+    budget.spend()
+    if isinstance(value, HostObject):
+        return value.call(budget, name, arguments)
+    found = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
+    if found is None:
+        return None
+    budget.spend(len(value) // 64 if isinstance(value, str | list | dict) else 0)
+    try:
+        made = found(budget, value, *arguments)
+    except (TypeError, AttributeError, ValueError, IndexError, KeyError) as error:
+        raise TemplateFailed(f"{name}: {error}") from None
+    return budget.text(made) if isinstance(made, str) else made
+
+
+def _kind(value: Value) -> type:
+    if isinstance(value, bool):
+        return bool
+    if isinstance(value, int | float):
+        return int
+    return type(value)
+
+
+Method: TypeAlias = Callable[..., Value]
+_GROUP: Final = re.compile(r"\$(\d)")
+
+
+def _matches(_: Budget, text: str, pattern: str) -> bool:
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern)
+    except re2.error:
+        raise TemplateFailed(f"{pattern} is no regular expression") from None
+
+
+def _replaced(budget: Budget, text: str, old: str, new: str, count: int = -1) -> str:
+    budget.spend((len(text) + text.count(old) * len(new)) // 64)
+    return text.replace(old, new, count)
+
+
+def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
+    def expanded(found: Any) -> str:
+        budget.spend()
+        made = _GROUP.sub(lambda group: _group(found, int(group[1])), new)
+        return budget.text(made)
+
+    return str(_compiled(pattern).sub(expanded, text, count=count))
+
+
+def _group(found: Any, number: int) -> str:
+    """The text of a group of a match."""
+    if number > found.re.groups:
+        raise TemplateFailed(f"No group {number}")
+    return found[number] or ""
+
+
+def _split(budget: Budget, text: str, pattern: str) -> list[str]:
+    """The texts between matches, as Java has them: nothing before an empty first match, and no empty ones at the end."""
+    parts: list[str] = []
+    begin = 0
+    for found in _compiled(pattern).finditer(text):
+        budget.spend()
+        if found.end() > 0:
+            parts.append(text[begin : found.start()])
+            begin = found.end()
+    if not parts:
+        return [text]
+    parts.append(text[begin:])
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def _substring(_: Budget, text: str, begin: int, end: int | None = None) -> str:
+    end = len(text) if end is None else end
+    if not 0 <= begin <= end <= len(text):
+        raise TemplateFailed("substring: the index is out of bounds")
+    return text[begin:end]
+
+
+def _index_from(_: Budget, text: str, part: str, begin: int = 0) -> int:
+    return text.find(part, max(0, begin))
+
+
+def _hash_code(budget: Budget, text: str) -> int:
+    """The hash that Java computes, of UTF-16 units, as a signed number of 32 bits."""
+    budget.spend(len(text) // 8)
+    code = 0
+    for (unit,) in struct.iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
+        code = (31 * code + unit) % _INTS
+    return code - _INTS if code >= _INTS // 2 else code
+
+
+def _within(index: int, places: int) -> int:
+    """An index that is a place's; Java counts none from the end."""
+    if not 0 <= index < places:
+        raise TemplateFailed(f"{index} is out of bounds")
+    return index
+
+
+def _got(_: Budget, items: str | list[Value], index: int) -> Value:
+    return items[_within(index, len(items))]
+
+
+def _appended(_: Budget, items: list[Value], *given: Value) -> bool:
+    if len(given) == 1:
+        items.append(given[0])
+    else:
+        index, item = given
+        items.insert(_within(index, len(items) + 1), item)
+    return True
+
+
+def _set(_: Budget, items: list[Value], index: int, item: Value) -> Value:
+    before, items[index] = items[_within(index, len(items))], item
+    return before
+
+
+def _removed(budget: Budget, items: list[Value], index: Value) -> Value:
+    if isinstance(index, int):
+        return items.pop(_within(index, len(items)))
+    found = _index_of(budget, items, index)
+    if found >= 0:
+        del items[found]
+    return found >= 0
+
+
+def _extended(budget: Budget, items: list[Value], others: list[Value]) -> bool:
+    budget.spend(len(others))
+    items.extend(others)
+    return True
+
+
+def _put_all(budget: Budget, items: dict[str, Value], others: Mapping[str, Value]) -> None:
+    budget.spend(len(others))
+    items.update(others)
+
+
+def _put(_: Budget, items: dict[str, Value], key: Value, item: Value) -> Value:
+    before = items.get(key_of(key))
+    items[key_of(key)] = item
+    return before
+
+
+def _copied(budget: Budget, items: Any) -> list[Value]:
+    budget.spend(len(items))
+    return list(items)
+
+
+def _contains(budget: Budget, items: list[Value], item: Value) -> bool:
+    return any(equal(budget, each, item) for each in items)
+
+
+def _index_of(budget: Budget, items: list[Value], item: Value) -> int:
+    return next((at for at, each in enumerate(items) if equal(budget, each, item)), -1)
+
+
+_OF_ALL: Final[Mapping[str, Method]] = {
+    "toString": text_of,
+    "equals": lambda budget, value, other: type(value) is type(other) and equal(budget, value, other),
+}
+_OF_TEXTS: Final[Mapping[str, Method]] = {
+    "length": lambda _, text: len(text),
+    "isEmpty": lambda _, text: not text,
+    "isBlank": lambda _, text: not text.strip(),
+    "contains": lambda _, text, part: part in text,
+    "startsWith": lambda _, text, part: text.startswith(part),
+    "endsWith": lambda _, text, part: text.endswith(part),
+    "indexOf": _index_from,
+    "lastIndexOf": lambda _, text, part: text.rfind(part),
+    "substring": _substring,
+    "charAt": _got,
+    "toUpperCase": lambda _, text: text.upper(),
+    "toLowerCase": lambda _, text: text.lower(),
+    "trim": lambda _, text: text.strip(),
+    "concat": lambda _, text, other: text + other,
+    "replace": _replaced,
+    "replaceAll": _replaced_all,
+    "replaceFirst": lambda budget, text, pattern, new: _replaced_all(budget, text, pattern, new, 1),
+    "matches": _matches,
+    "split": _split,
+    "equalsIgnoreCase": lambda _, text, other: isinstance(other, str) and text.lower() == other.lower(),
+    "compareTo": lambda _, text, other: (text > other) - (text < other),
+    "hashCode": _hash_code,
+}
+_OF_LISTS: Final[Mapping[str, Method]] = {
+    "size": lambda _, items: len(items),
+    "isEmpty": lambda _, items: not items,
+    "get": _got,
+    "set": _set,
+    "add": _appended,
+    "addAll": _extended,
+    "remove": _removed,
+    "contains": _contains,
+    "indexOf": _index_of,
+}
+_OF_MAPS: Final[Mapping[str, Method]] = {
+    "size": lambda _, items: len(items),
+    "isEmpty": lambda _, items: not items,
+    "get": lambda _, items, key: items.get(key_of(key)),
+    "getOrDefault": lambda _, items, key, otherwise: items.get(key_of(key), otherwise),
+    "put": _put,
+    "putAll": _put_all,
+    "remove": lambda _, items, key: items.pop(key_of(key), None),
+    "containsKey": lambda _, items, key: key_of(key) in items,
+    "containsValue": lambda budget, items, item: _contains(budget, list(items.values()), item),
+    "keySet": lambda budget, items: _copied(budget, items.keys()),
+    "values": lambda budget, items: _copied(budget, items.values()),
+    "entrySet": lambda budget, items: [
+        {"key": key, "value": item} for key, item in _copied(budget, items.items())
+    ],
+}
+_OF_ENTRIES: Final = {"getKey": "key", "getValue": "value"}
+_METHODS: Final[Mapping[type, Mapping[str, Method]]] = {
+    str: _OF_TEXTS,
+    list: _OF_LISTS,
+    dict: {
+        **_OF_MAPS,
+        **{name: lambda _, items, at=at: items.get(at) for name, at in _OF_ENTRIES.items()},
+    },
+    int: {
+        "intValue": lambda _, number: int(number),
+        "longValue": lambda _, number: int(number),
+        "doubleValue": lambda _, number: float(number),
+    },
+    bool: {"booleanValue": lambda _, truth: truth},
+}

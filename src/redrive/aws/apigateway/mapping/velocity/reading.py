@@ -1,0 +1,372 @@
+"""Reading of templates: from their text to nodes, in one pass that never goes back."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, Text
+from redrive.aws.apigateway.mapping.velocity.expressions import (
+    Element,
+    Expression,
+    Interpolated,
+    ListOf,
+    Literal,
+    MapOf,
+    Member,
+    MethodCall,
+    Negative,
+    Node,
+    Not,
+    Operation,
+    RangeOf,
+    Reference,
+)
+
+DEPTH_MAX: Final = 40
+_NUMBER_CHARS_MAX: Final = 19  # of Java's longs
+_TEXT: Final = re.compile(r"[^$#\\]+")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_MEMBER: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)")
+_REFERENCE: Final = re.compile(r"\$!?\{?(?=[A-Za-z_])")
+_DIRECTIVE: Final = re.compile(r"#(?:\{([a-z]+)\}|([a-z]+))")
+_ESCAPED: Final = re.compile(r"\\+(?=[$#])")
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SPACE: Final = re.compile(r"\s*")
+_LINE_END: Final = re.compile(r"[ \t]*\r?\n")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_SPELLED: Final = {
+    "and": "&&",
+    "or": "||",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+#: From the loosest to the tightest.
+_OPERATORS: Final = (("||",), ("&&",), ("==", "!="), ("<=", ">=", "<", ">"), ("+", "-"), ("*", "/", "%"))
+_ENDS: Final = frozenset({"end", "else", "elseif"})
+_REFUSED: Final = frozenset({"macro", "include", "parse", "evaluate", "define"})
+
+
+class Reading:
+    """A template as far as it was read."""
+
+    def __init__(self, text: str, depth: int = 0) -> None:
+        """Read this text, which stands in another template so deep."""
+        self._text = text
+        self._at = 0
+        self._depth = depth
+
+    def template(self) -> Sequence[Node]:
+        """All of it.
+
+        Raises:
+            TemplateFailed: It cannot be read.
+        """
+        nodes, end = self._block()
+        if end:
+            raise self._failed(f"#{end} without a beginning")
+        return nodes
+
+    # ---- blocks ----------------------------------------------------------------------------------------------
+
+    def _block(self) -> tuple[Sequence[Node], str]:
+        """The nodes up to a directive that ends the block, and the name of that; empty at the end of the text."""
+        nodes: list[Node] = []
+        self._enter()
+        while self._at < len(self._text):
+            if (found := self._match(_TEXT)) is not None:
+                nodes.append(Text(found))
+            elif (node := self._special()) is not None:
+                if isinstance(node, str):
+                    self._depth -= 1
+                    return nodes, node
+                nodes.append(node)
+        self._depth -= 1
+        return nodes, ""
+
+    def _special(self) -> Node | str | None:
+        """The node of a mark; the name of a directive that ends a block; None of what writes nothing."""
+        if (escapes := self._match(_ESCAPED)) is not None:
+            mark = self._text[self._at] if len(escapes) % 2 else ""
+            self._at += len(mark)
+            return Text("\\" * (len(escapes) // 2) + mark)
+        if self._text[self._at] == "$" and _REFERENCE.match(self._text, self._at):
+            return self._reference()
+        if self._text.startswith("##", self._at):
+            end = self._text.find("\n", self._at)
+            self._at = len(self._text) if end < 0 else end + 1
+            return None
+        for begin, end_mark in (("#*", "*#"), ("#[[", "]]#")):
+            if self._text.startswith(begin, self._at):
+                inner = self._until(begin, end_mark)
+                return None if begin == "#*" else Text(inner)
+        directive = _DIRECTIVE.match(self._text, self._at)
+        if directive is not None:
+            return self._directive(directive)
+        self._at += 1
+        return Text(self._text[self._at - 1])
+
+    def _until(self, begin: str, end_mark: str) -> str:
+        end = self._text.find(end_mark, self._at + len(begin))
+        if end < 0:
+            raise self._failed(f"{begin} without {end_mark}")
+        inner = self._text[self._at + len(begin) : end]
+        self._at = end + len(end_mark)
+        return inner
+
+    def _directive(self, found: re.Match[str]) -> Node | str | None:
+        name = found[1] or found[2]
+        if name in _REFUSED:
+            raise self._failed(f"#{name} is not offered")
+        node: Node | str
+        match name:
+            case "set" | "if" | "foreach" | "elseif":
+                self._at = found.end()
+                node = {"set": self._set, "if": self._if, "foreach": self._foreach}.get(name, lambda: name)()
+            case "end" | "else" | "break" | "stop" | "return":
+                self._at = found.end()
+                node = Break() if name == "break" else name if name in _ENDS else Stop()
+            case _:
+                self._at += 1
+                return Text("#")
+        if name not in {"elseif", "if", "foreach"}:
+            self._match(_LINE_END)
+        return node
+
+    def _set(self) -> Node:
+        self._expect("(")
+        self._match(_SPACE)
+        place = self._reference()
+        self._expect("=")
+        given = self._expression()
+        self._expect(")")
+        return Set(place, given)
+
+    def _if(self) -> Node:
+        branches: list[tuple[Expression | None, Sequence[Node]]] = []
+        condition: Expression | None = self._condition()
+        while True:
+            nodes, end = self._block()
+            branches.append((condition, nodes))
+            match end:
+                case "end":
+                    return If(branches)
+                case "elseif" if condition is not None:
+                    condition = self._condition()
+                case "else" if condition is not None:
+                    condition = None
+                case _:
+                    raise self._failed("#if without #end")
+
+    def _condition(self) -> Expression:
+        self._expect("(")
+        condition = self._expression()
+        self._expect(")")
+        self._match(_LINE_END)
+        return condition
+
+    def _foreach(self) -> Node:
+        self._expect("(")
+        self._match(_SPACE)
+        place = self._reference()
+        self._match(_SPACE)
+        if self._match(_NAME) != "in" or place.steps:
+            raise self._failed("#foreach without in")
+        items = self._expression()
+        self._expect(")")
+        self._match(_LINE_END)
+        nodes, end = self._block()
+        if end != "end":
+            raise self._failed("#foreach without #end")
+        return Foreach(place.name, items, nodes)
+
+    # ---- references ------------------------------------------------------------------------------------------
+
+    def _reference(self) -> Reference:
+        begin = _REFERENCE.match(self._text, self._at)
+        if begin is None:
+            raise self._failed("a reference is missing")
+        self._at = begin.end()
+        self._enter()
+        name = self._match(_NAME) or ""
+        steps: list[Member | Element | MethodCall] = []
+        while (step := self._step()) is not None:
+            steps.append(step)
+        if begin[0].endswith("{"):
+            self._expect("}")
+        self._depth -= 1
+        return Reference(name, steps)
+
+    def _step(self) -> Member | Element | MethodCall | None:
+        found = _MEMBER.match(self._text, self._at)
+        if found is not None:
+            self._at = found.end()
+            if not self._text.startswith("(", self._at):
+                return Member(found[1])
+            self._at += 1
+            return MethodCall(found[1], self._listed(")"))
+        if not self._text.startswith("[", self._at):
+            return None
+        self._at += 1
+        index = self._expression()
+        self._expect("]")
+        return Element(index)
+
+    # ---- expressions -----------------------------------------------------------------------------------------
+
+    def _expression(self, level: int = 0) -> Expression:
+        if level == len(_OPERATORS):
+            return self._unary()
+        left = self._expression(level + 1)
+        while (operator := self._operator(_OPERATORS[level])) is not None:
+            left = Operation(operator, left, self._expression(level + 1))
+        return left
+
+    def _operator(self, operators: Sequence[str]) -> str | None:
+        self._match(_SPACE)
+        for operator in operators:
+            if self._text.startswith(operator, self._at):
+                self._at += len(operator)
+                return operator
+        word = _NAME.match(self._text, self._at)
+        if word is not None and _SPELLED.get(word[0]) in operators:
+            self._at = word.end()
+            return _SPELLED[word[0]]
+        return None
+
+    def _unary(self) -> Expression:
+        self._match(_SPACE)
+        self._enter()
+        mark = self._text[self._at : self._at + 1]
+        made: Expression
+        if mark == "!" or _is_word(self._text, self._at, "not"):
+            self._at += 1 if mark == "!" else len("not")
+            made = Not(self._unary())
+        elif mark == "-":
+            self._at += 1
+            made = Negative(self._unary())
+        elif mark == "(":
+            self._at += 1
+            made = self._expression()
+            self._expect(")")
+        else:
+            made = self._primary(mark)
+        self._depth -= 1
+        return made
+
+    def _primary(self, mark: str) -> Expression:
+        if mark == "$":
+            return self._reference()
+        if mark in {"'", '"'} and mark:
+            return self._quoted(mark)
+        if mark == "[":
+            self._at += 1
+            return self._list_or_range()
+        if mark == "{":
+            self._at += 1
+            return self._map()
+        if (number := self._match(_NUMBER)) is not None:
+            if len(number) > _NUMBER_CHARS_MAX:
+                raise self._failed("a number is too long")
+            return Literal(float(number) if "." in number else int(number))
+        word = self._match(_NAME)
+        if word not in _WORDS:
+            raise self._failed("an expression is missing")
+        return Literal(_WORDS[word])
+
+    def _quoted(self, mark: str) -> Expression:
+        """A text; its own quote stands in it twice, and of backslashes nothing is known."""
+        begin = self._at + 1
+        end = self._text.find(mark, begin)
+        while end >= 0 and self._text.startswith(mark, end + 1):
+            end = self._text.find(mark, end + 2)
+        if end < 0:
+            raise self._failed("a text without its end")
+        self._at = end + 1
+        text = self._text[begin:end].replace(mark * 2, mark)
+        if mark == "'" or ("$" not in text and "#" not in text):
+            return Literal(text)
+        return Interpolated(Reading(text, self._depth).template())
+
+    def _list_or_range(self) -> Expression:
+        self._match(_SPACE)
+        if self._text.startswith("]", self._at):
+            self._at += 1
+            return ListOf([])
+        first = self._expression()
+        self._match(_SPACE)
+        if self._text.startswith("..", self._at):
+            self._at += 2
+            last = self._expression()
+            self._expect("]")
+            return RangeOf(first, last)
+        if self._text.startswith(",", self._at):
+            self._at += 1
+            return ListOf([first, *self._listed("]")])
+        self._expect("]")
+        return ListOf([first])
+
+    def _map(self) -> Expression:
+        items: list[tuple[Expression, Expression]] = []
+        self._match(_SPACE)
+        while not self._text.startswith("}", self._at):
+            key = self._expression()
+            self._expect(":")
+            items.append((key, self._expression()))
+            self._match(_SPACE)
+            if self._text.startswith(",", self._at):
+                self._at += 1
+                self._match(_SPACE)
+            elif not self._text.startswith("}", self._at):
+                raise self._failed("} is missing")
+        self._at += 1
+        return MapOf(items)
+
+    def _listed(self, end: str) -> list[Expression]:
+        """The expressions up to a mark, which is read too."""
+        found: list[Expression] = []
+        self._match(_SPACE)
+        if self._text.startswith(end, self._at):
+            self._at += 1
+            return found
+        while True:
+            found.append(self._expression())
+            self._match(_SPACE)
+            if self._text.startswith(",", self._at):
+                self._at += 1
+                continue
+            self._expect(end)
+            return found
+
+    # ---- what stands there -----------------------------------------------------------------------------------
+
+    def _match(self, pattern: re.Pattern[str]) -> str | None:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return None
+        self._at = found.end()
+        return found[0]
+
+    def _expect(self, mark: str) -> None:
+        self._match(_SPACE)
+        if not self._text.startswith(mark, self._at):
+            raise self._failed(f"{mark} is missing")
+        self._at += len(mark)
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise self._failed("it is nested too deeply")
+
+    def _failed(self, why: str) -> TemplateFailed:
+        line = self._text.count("\n", 0, self._at) + 1
+        return TemplateFailed(f"Unable to parse the template, line {line}: {why}")
+
+
+def _is_word(text: str, at: int, word: str) -> bool:
+    found = _NAME.match(text, at)
+    return found is not None and found[0] == word

@@ -1,0 +1,188 @@
+"""Values of templates: Java's view of strings, numbers, lists and maps, which are Python's own here."""
+
+from typing import Any, Final, TypeAlias
+
+from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.doubles import java_double
+
+Value: TypeAlias = Any
+"""None, bool, int, float, str, list, dict, or an object with methods of its own."""
+
+_LONG_BITS: Final = 64
+_LONG_END: Final = 1 << 63
+_DEPTH_MAX: Final = 100
+
+
+class HostObject:
+    """An object that templates are given: `$input`, `$util`. To tell it by its class takes no time."""
+
+    __slots__ = ()
+
+    def member(self, name: str) -> Value:  # noqa: ARG002 - of those that have some
+        """A property; None: there is none."""
+        return None
+
+    def call(self, budget: Budget, name: str, arguments: list[Value]) -> Value:
+        """The answer of a method."""
+        raise NotImplementedError
+
+    def text(self, budget: Budget) -> str:  # noqa: ARG002 - as overridden
+        """The text in the place of the object itself: nothing."""
+        return ""
+
+
+def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
+    """The text of a value, as Java's `toString` writes it, and nothing for null."""
+    if isinstance(value, str):
+        return value
+    budget.spend()
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return java_double(value)
+    if depth > _DEPTH_MAX:
+        raise TemplateFailed("A value is nested too deeply")
+    if isinstance(value, dict):
+        inner = (f"{key}={_inner(budget, item, depth)}" for key, item in value.items())
+        return budget.text("{" + ", ".join(inner) + "}")
+    if isinstance(value, list):
+        return budget.text("[" + ", ".join(_inner(budget, item, depth) for item in value) + "]")
+    if isinstance(value, HostObject):
+        return budget.text(value.text(budget))
+    return ""
+
+
+def _inner(budget: Budget, value: Value, depth: int) -> str:
+    return "null" if value is None else text_of(budget, value, depth + 1)
+
+
+def is_true(value: Value) -> bool:
+    """True unless a value is null, false, zero, or empty: what Velocity 2 takes for false."""
+    if value is None or value is False:
+        return False
+    return bool(value) if isinstance(value, str | list | dict | int | float) else True
+
+
+def equal(budget: Budget, left: Value, right: Value, depth: int = 0) -> bool:
+    """True if two values are equal; a number and its text are, as in Velocity."""
+    budget.spend()
+    if depth > _DEPTH_MAX:
+        raise TemplateFailed("A value is nested too deeply")
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = zip(left, right, strict=True) if len(left) == len(right) else None
+        return pairs is not None and all(equal(budget, *pair, depth + 1) for pair in pairs)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            equal(budget, item, right[key], depth + 1) for key, item in left.items()
+        )
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        return False
+    if type(left) is type(right) or (_is_number(left) and _is_number(right)):
+        return bool(left == right)
+    if left is None or right is None:
+        return False
+    return text_of(budget, left) == text_of(budget, right)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------
+
+
+def add(budget: Budget, left: Value, right: Value) -> Value:
+    """The sum of numbers, or texts one after the other."""
+    if isinstance(left, str) or isinstance(right, str):
+        budget.spend((len(left) if isinstance(left, str) else 0) // 64)
+        return budget.text(text_of(budget, left) + text_of(budget, right))
+    return calculated("+", left, right)
+
+
+def calculated(operator: str, left: Value, right: Value) -> Value:
+    """A sum, difference, product, quotient or remainder, as long as Java's longs; null of what is no number."""
+    if not (_is_number(left) and _is_number(right)):
+        return None
+    whole = isinstance(left, int) and isinstance(right, int)
+    if operator in "/%" and not right:
+        return None
+    try:
+        match operator:
+            case "+":
+                made = left + right
+            case "-":
+                made = left - right
+            case "*":
+                made = left * right
+            case "/":  # towards zero, as Java divides
+                made = (
+                    abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+                    if whole
+                    else left / right
+                )
+            case _:
+                made = abs(left) % abs(right) * (-1 if left < 0 else 1)
+    except OverflowError:
+        return None
+    return _as_long(made) if whole else made
+
+
+def _as_long(number: int) -> int:
+    return (number + _LONG_END) % (1 << _LONG_BITS) - _LONG_END
+
+
+def compared(operator: str, left: Value, right: Value) -> bool:
+    """The answer of `<`, `<=`, `>` or `>=`; false of values that have no order."""
+    if not ((_is_number(left) and _is_number(right)) or (isinstance(left, str) and isinstance(right, str))):
+        return False
+    match operator:
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case _:
+            return bool(left >= right)
+
+
+# ---- members and indexes ---------------------------------------------------------------------------------------------
+
+
+def member(value: Value, name: str) -> Value:
+    """The property of a value: of a map the value of a key; null where there is none."""
+    if isinstance(value, dict):
+        return value.get(name)
+    return value.member(name) if isinstance(value, HostObject) else None
+
+
+def element(value: Value, index: Value) -> Value:
+    """The element at an index, or the value of a key; null where there is none."""
+    if isinstance(value, list) and isinstance(index, int):
+        return value[index] if 0 <= index < len(value) else None
+    if isinstance(value, dict):
+        return value.get(key_of(index))
+    return value.member(index) if isinstance(value, HostObject) and isinstance(index, str) else None
+
+
+def put(value: Value, index: Value, item: Value) -> None:
+    """Put an element in its place, or a value under its key; nothing where there is no such place."""
+    if isinstance(value, dict):
+        value[key_of(index)] = item
+    elif isinstance(value, list) and isinstance(index, int) and 0 <= index < len(value):
+        value[index] = item
+
+
+def key_of(value: Value) -> str:
+    """The key that a value is, which is a text in JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return java_double(value)
+    if value is None or isinstance(value, bool | int):
+        return str(value)
+    raise TemplateFailed("A list or a map is no key")

@@ -1,0 +1,1 @@
+"""REST APIs: their operations, and requests to them."""

@@ -1,0 +1,51 @@
+"""The settings of an account's region."""
+
+from typing import Final
+
+from redrive.aws.apigateway.control.errors import bad_request
+from redrive.aws.apigateway.control.records import ACCOUNT, GatewayAccount
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+_ROLE: Final = "/cloudwatchRoleArn"
+_THROTTLE: Final = {"burstLimit": 5000, "rateLimit": 10000.0}
+
+
+class AccountOperations:
+    """Shows and changes the settings of an account's region."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine."""
+        self._documents = engine.resources.documents
+
+    async def get_account(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - it has none
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetAccount.html."""
+        return _shown(await self._documents.get(ACCOUNT, _key(call)) or GatewayAccount())
+
+    async def update_account(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateAccount.html: the role that logs are written by."""
+
+        def patched(account: GatewayAccount) -> GatewayAccount:
+            for operation in params.get("patchOperations") or ():
+                if operation.get("path") != _ROLE:
+                    raise bad_request(f"Invalid patch path {operation.get('path')}")
+                given = operation.get("value") or ""
+                account = GatewayAccount("" if operation.get("op") == "remove" else given)
+            return account
+
+        made = await self._documents.update_or_create(ACCOUNT, _key(call), patched(GatewayAccount()), patched)
+        return _shown(made)
+
+
+def _key(call: Call) -> str:
+    return f"{call.account}/{call.region}"
+
+
+def _shown(account: GatewayAccount) -> Structure:
+    return {
+        "cloudwatchRoleArn": account.role or None,
+        "throttleSettings": dict(_THROTTLE),
+        "features": ["UsagePlans"],
+        "apiKeyVersion": "4",
+    }

@@ -1,0 +1,195 @@
+"""REST APIs as wholes: made, imported, shown, changed and deleted."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
+from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
+from redrive.aws.apigateway.control.paging import page
+from redrive.aws.apigateway.control.records import (
+    API_PLACE,
+    DEPLOYMENT,
+    REST,
+    REST_API,
+    ApiPlace,
+    RestApi,
+    Tree,
+    api_key,
+    deployment_key,
+)
+from redrive.aws.apigateway.control.tags import check_tags
+from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
+from redrive.aws.apigateway.rest.editing import Editing, api_in
+from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
+from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_NAME_CHARS_MAX: Final = 1024
+_GIVEN: Final = (
+    *("name", "description", "version", "binaryMediaTypes", "minimumCompressionSize", "apiKeySource"),
+    *("endpointConfiguration", "policy", "disableExecuteApiEndpoint"),
+)
+_PATCHED: Final = frozenset(_GIVEN) - {"version"}
+_COMPRESSION_MAX: Final = 10 * 1024 * 1024
+_SCHEMA: Final = (
+    '{{\n  "$schema": "http://json-schema.org/draft-04/schema#",\n  "title" : "{} Schema",\n'
+    '  "type" : "object"{}\n}}'
+)
+_MESSAGE: Final = ',\n  "properties" : {\n    "message" : { "type" : "string" }\n  }'
+_MODELS: Final = {
+    "Empty": ("This is a default empty schema model", _SCHEMA.format("Empty", "")),
+    "Error": ("This is a default error schema model", _SCHEMA.format("Error", _MESSAGE)),
+}
+
+
+class RestApiOperations:
+    """Keeps REST APIs."""
+
+    def __init__(self, engine: Engine, editing: Editing) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._chance = engine.runtime.chance
+        self._editing = editing
+
+    async def create_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateRestApi.html."""
+        if params.get("cloneFrom"):
+            raise unoffered("cloneFrom")
+        settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+        return shown(await self._make(call, settings, params.get("tags") or {}))
+
+    async def import_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_ImportRestApi.html."""
+        definition = read_definition(params["body"])
+        given = _given_types(params)
+        settings = {"name": "Imported", **definition.settings, **given}
+        return shown(await self._make(call, settings, {}, definition.document))
+
+    async def put_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutRestApi.html."""
+        definition = read_definition(params["body"])
+        merges = params.get("mode", "merge") == "merge"
+
+        def change(api: RestApi) -> RestApi:
+            before = (
+                api.tree if merges else {**_bare(api, self._chance), "stages": api.tree.get("stages") or {}}
+            )
+            tree = imported_tree(before, definition.document, self._chance)
+            settings = {**api.settings, **definition.settings, **_given_types(params)}
+            return replace(api, settings=_checked(settings), tree=tree)
+
+        return shown(await self._editing.edit(call, params["restApiId"], change))
+
+    async def _make(
+        self,
+        call: Call,
+        settings: Mapping[str, Any],
+        tags: dict[str, str],
+        document: Mapping[str, Any] | None = None,
+    ) -> RestApi:
+        check_tags(tags)
+        root = new_id(self._chance, API_CHARS)
+        endpoints = {
+            "types": ["EDGE"],
+            "ipAddressType": "ipv4",
+            **(settings.get("endpointConfiguration") or {}),
+        }
+        whole = {
+            "apiKeySource": "HEADER",
+            "disableExecuteApiEndpoint": False,
+            **settings,
+            "endpointConfiguration": endpoints,
+            "rootResourceId": root,
+        }
+        chosen = chosen_id(tags)
+        api_id = chosen or new_id(self._chance, API_CHARS)
+        api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
+        api = replace(api, tree=_bare(api, self._chance))
+        if document is not None:
+            api = replace(api, tree=imported_tree(api.tree, document, self._chance))
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(API_PLACE, api_id) is not None:
+                raise conflict(f"The API identifier {api_id} is taken")
+            draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, REST))
+            draft.put(REST_API, api.key, api)
+
+        await self._engine.resources.write(decide)
+        return api
+
+    async def get_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetRestApi.html."""
+        return shown(await self._editing.api(call, params["restApiId"]))
+
+    async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetRestApis.html."""
+        found = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
+        return page([shown(api) for api in found], params)
+
+    async def update_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateRestApi.html."""
+        operations = params.get("patchOperations") or ()
+
+        def change(api: RestApi) -> RestApi:
+            settings = patched(dict(api.settings), shape_of("GetRestApi"), _PATCHED, operations)
+            return replace(api, settings=_checked(settings))
+
+        return shown(await self._editing.edit(call, params["restApiId"], change))
+
+    async def delete_rest_api(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteRestApi.html; its deployments go with it."""
+        api_id = params["restApiId"]
+
+        async def decide(draft: Draft) -> None:
+            api = await api_in(draft, call, api_id)
+            beginning = deployment_key(call.account, call.region, api_id, "")
+            for key, _ in await draft.find(DEPLOYMENT, beginning):
+                draft.remove(DEPLOYMENT, key)
+            draft.remove(REST_API, api.key)
+            draft.remove(API_PLACE, api_id)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+
+def shown(api: RestApi) -> Structure:
+    """An API as callers see it."""
+    return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags) or None}
+
+
+def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    name = settings.get("name") or ""
+    if not name or len(name) > _NAME_CHARS_MAX:
+        raise bad_request(f"The name of an API has 1 to {_NAME_CHARS_MAX} characters")
+    size = settings.get("minimumCompressionSize")
+    if size is not None and not 0 <= size <= _COMPRESSION_MAX:
+        raise bad_request(f"Invalid minimum compression size, must be between 0 and {_COMPRESSION_MAX}")
+    return dict(settings)
+
+
+def _given_types(params: Structure) -> dict[str, Any]:
+    """The endpoint types that an import's parameters give."""
+    given = (params.get("parameters") or {}).get("endpointConfigurationTypes")
+    return {"endpointConfiguration": {"types": [given], "ipAddressType": "ipv4"}} if given else {}
+
+
+def _bare(api: RestApi, chance: random.Random) -> Tree:
+    """The tree of an API that has nothing but its root, and the models that all have."""
+    models = {
+        name: {
+            "id": new_id(chance),
+            "name": name,
+            "description": text,
+            "schema": schema,
+            "contentType": "application/json",
+        }
+        for name, (text, schema) in _MODELS.items()
+    }
+    root = api.settings["rootResourceId"]
+    return {RESOURCES: {root: {"id": root, "path": "/"}}, "models": models}

@@ -1,0 +1,194 @@
+"""Methods of definitions: what a path's operation of OpenAPI says of a method, and what is behind it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHOD
+from redrive.aws.apigateway.rest.methods import integration_of, integration_response_of, method_of
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.json.input import reader
+
+_X: Final = "x-amazon-apigateway-"
+_JSON: Final = "application/json"
+_PLACES: Final = {"header": "header", "query": "querystring", "path": "path"}
+_KINDS: Final = frozenset({"AWS", "AWS_PROXY", "HTTP", "HTTP_PROXY", "MOCK"})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition, as far as all its methods need it.
+
+    Attributes:
+        document: The whole.
+        validators: The ids of request validators, by name.
+        schemes: What methods' `security` names.
+    """
+
+    document: Mapping[str, Any]
+    validators: Mapping[str, str]
+    schemes: Mapping[str, Any]
+
+    def resolved(self, value: Any) -> Mapping[str, Any]:
+        """A parameter, or the one that it refers to."""
+        found = value
+        if isinstance(value, Mapping) and isinstance(value.get("$ref"), str):
+            found = self.document
+            for step in value["$ref"].removeprefix("#/").split("/"):
+                found = found.get(step) if isinstance(found, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
+
+
+def defined_method(
+    tree: Tree,
+    name: str,
+    resource_id: str,
+    item: Mapping[str, Any],
+    operation: Mapping[str, Any],
+    definition: Definition,
+) -> dict[str, Any]:
+    """A method as its API keeps it.
+
+    Args:
+        tree: Of the API, with its models, and validators.
+        name: `GET` … `ANY`.
+        resource_id: The resource's.
+        item: All of the path.
+        operation: What it says of the method.
+        definition: The rest.
+
+    Raises:
+        AwsError: `BadRequestException`: a part of it is not acceptable.
+    """
+    listed = [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]
+    parameters = [definition.resolved(each) for each in listed]
+    wanted = {
+        "httpMethod": name,
+        "operationName": operation.get("operationId"),
+        "requestParameters": _request_parameters(parameters) or None,
+        "requestModels": dict(_request_models(parameters, operation, definition)) or None,
+        "requestValidatorId": _validator(operation, definition),
+        **_authorization(operation, definition),
+    }
+    made = method_of(tree, wanted)
+    responses = {
+        str(status): _method_response(str(status), definition.resolved(response))
+        for status, response in (operation.get("responses") or {}).items()
+        if str(status).isdecimal()
+    }
+    if responses:
+        made["methodResponses"] = responses
+    given = operation.get(f"{_X}integration")
+    if isinstance(given, Mapping):
+        made[INTEGRATION] = _integration(given, resource_id)
+    return _typed(made)
+
+
+def _typed(method: dict[str, Any]) -> dict[str, Any]:
+    """A method whose values have the published model's types: templates and mappings count on texts."""
+    try:
+        typed: dict[str, Any] = reader(METHOD.shape)(method)
+    except AwsError as mismatch:
+        raise ValueError(str(mismatch)) from None
+    return typed
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _request_parameters(parameters: list[Mapping[str, Any]]) -> dict[str, bool]:
+    return {
+        f"method.request.{_PLACES[each['in']]}.{each['name']}": bool(each.get("required"))
+        for each in parameters
+        if each.get("in") in _PLACES and each.get("name")
+    }
+
+
+def _request_models(
+    parameters: list[Mapping[str, Any]], operation: Mapping[str, Any], definition: Definition
+) -> Iterator[tuple[str, str]]:
+    consumed = operation.get("consumes") or definition.document.get("consumes") or [_JSON]
+    for each in parameters:
+        model = _model(each.get("schema")) if each.get("in") == "body" else ""
+        if model:
+            yield from ((str(kind), model) for kind in _listed(consumed))
+    body = definition.resolved(operation.get("requestBody"))
+    for kind, content in (body.get("content") or {}).items():
+        model = _model(definition.resolved(content).get("schema"))
+        if model:
+            yield str(kind), model
+
+
+def _model(schema: Any) -> str:
+    """The name of the model that a schema refers to; empty: it is no reference."""
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    return str(reference).rpartition("/")[2] if reference else ""
+
+
+def _validator(operation: Mapping[str, Any], definition: Definition) -> str | None:
+    name = operation.get(f"{_X}request-validator", definition.document.get(f"{_X}request-validator"))
+    if name is None:
+        return None
+    found = definition.validators.get(str(name))
+    if found is None:
+        raise bad_request(f"Invalid Request Validator specified: {name}")
+    return found
+
+
+def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"authorizationType": "NONE"}
+    if isinstance(operation.get(f"{_X}auth"), Mapping):
+        wanted["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
+    for requirement in _listed(operation.get("security", definition.document.get("security"))):
+        for name in requirement if isinstance(requirement, Mapping) else ():
+            scheme = definition.resolved(definition.schemes.get(name))
+            if f"{_X}authorizer" in scheme:
+                wanted["authorizationType"] = "CUSTOM"
+            elif scheme.get(f"{_X}authtype") == "awsSigv4":
+                wanted["authorizationType"] = "AWS_IAM"
+            elif scheme.get("type") == "apiKey" and str(scheme.get("name", "")).lower() == "x-api-key":
+                wanted["apiKeyRequired"] = True
+    return wanted
+
+
+def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"statusCode": status}
+    contents = response.get("content") or {}
+    models = {kind: _model(content.get("schema")) for kind, content in contents.items()}
+    if model := _model(response.get("schema")):
+        models[_JSON] = model
+    if kept := {kind: model for kind, model in models.items() if model}:
+        made["responseModels"] = kept
+    if isinstance(response.get("headers"), Mapping):
+        made["responseParameters"] = {f"method.response.header.{name}": False for name in response["headers"]}
+    return made
+
+
+def _integration(given: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
+    kind = str(given.get("type", "")).upper()
+    if kind not in _KINDS:
+        raise bad_request(f"Invalid integration type specified: {given.get('type')}")
+    timeout = given.get("timeoutInMillis")
+    wanted = {
+        **{key: given.get(key) for key in ("uri", "credentials", "connectionId", "cacheNamespace")},
+        **{key: given.get(key) for key in ("requestParameters", "requestTemplates", "cacheKeyParameters")},
+        **{
+            key: str(given[key]).upper()
+            for key in ("passthroughBehavior", "contentHandling", "connectionType")
+            if given.get(key)
+        },
+        "type": kind,
+        "integrationHttpMethod": given.get("httpMethod"),
+        "timeoutInMillis": None if timeout is None else int(timeout),
+    }
+    made = integration_of(wanted, resource_id)
+    responses: dict[str, Any] = {}
+    for pattern, response in (given.get("responses") or {}).items():
+        status = str(response.get("statusCode", "200"))
+        selection = {} if str(pattern) == "default" else {"selectionPattern": str(pattern)}
+        response_key = status if status not in responses else f"{status} {pattern}"
+        responses[response_key] = integration_response_of({**response, **selection, "statusCode": status})
+    return {**made, "integrationResponses": responses} if responses else made

@@ -1,0 +1,200 @@
+"""Definitions of APIs by OpenAPI 3 and Swagger 2, with Amazon's extensions.
+
+https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-swagger-extensions.html
+"""
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from redrive.aws.apigateway.control.errors import bad_request
+from redrive.aws.apigateway.control.gateway_responses import RESPONSES
+from redrive.aws.apigateway.control.ids import new_id
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
+from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES, METHODS, RESOURCES
+from redrive.aws.apigateway.rest.resources import with_resource
+from redrive.aws.kit.nesting import is_nested_deeper
+
+MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""The errors of a reader that meets a text where an object has to be, and the like."""
+INVALID: Final = "Invalid OpenAPI input."
+_X: Final = "x-amazon-apigateway-"
+_DEPTH_MAX: Final = 60
+_VALUES_MAX: Final = 100_000
+_YAML_BYTES_MAX: Final = 512 * 1024  # 0.2 s
+_METHODS: Final = {
+    **{name: name.upper() for name in ("get", "put", "post", "delete", "patch", "options", "head")},
+    f"{_X}any-method": "ANY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDefinition:
+    """A definition that was read.
+
+    Attributes:
+        settings: Of the API, as far as the definition has them.
+        document: The whole.
+    """
+
+    settings: Mapping[str, Any]
+    document: Mapping[str, Any]
+
+
+def read_definition(body: bytes) -> ReadDefinition:
+    """Read a definition.
+
+    Raises:
+        AwsError: `BadRequestException`: the text cannot be read as a definition.
+    """
+    document = _document(body)
+    info = _object(document.get("info"))
+    version = document.get("openapi") or document.get("swagger")
+    if not isinstance(document.get("paths"), Mapping) or not str(version or "").startswith(("2", "3")):
+        raise bad_request(INVALID)
+    given = {
+        "name": info.get("title"),
+        "description": info.get("description"),
+        "version": None if info.get("version") is None else str(info["version"]),
+        "binaryMediaTypes": document.get(f"{_X}binary-media-types"),
+        "minimumCompressionSize": document.get(f"{_X}minimum-compression-size"),
+        "apiKeySource": document.get(f"{_X}api-key-source"),
+        "policy": None if (policy := document.get(f"{_X}policy")) is None else json.dumps(policy),
+        "disableExecuteApiEndpoint": _object(document.get(f"{_X}endpoint-configuration")).get(
+            "disableExecuteApiEndpoint"
+        ),
+    }
+    return ReadDefinition({name: value for name, value in given.items() if value is not None}, document)
+
+
+def _document(body: bytes) -> Mapping[str, Any]:
+    try:
+        text = body.decode()
+        if text.lstrip().startswith("{"):
+            document = json.loads(text)
+        else:
+            _check_yaml(text)
+            document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except (ValueError, RecursionError, yaml.YAMLError):
+        raise bad_request("Unable to parse API definition because of a malformed input") from None
+    if not isinstance(document, Mapping):
+        raise bad_request(INVALID)
+    document = {str(name): value for name, value in document.items()}
+    if is_nested_deeper(document, _DEPTH_MAX):
+        raise bad_request("The API definition is nested too deeply")
+    return document
+
+
+def _check_yaml(text: str) -> None:
+    """Refuse YAML that stands for more than it says: an alias is a whole value again."""
+    depth = 0
+    if len(text) > _YAML_BYTES_MAX:
+        raise bad_request(f"A definition in YAML has at most {_YAML_BYTES_MAX} bytes")
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > _DEPTH_MAX or count > _VALUES_MAX:
+            raise bad_request("The API definition has aliases, is nested too deeply, or has too many values")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+# ---- the tree --------------------------------------------------------------------------------------------------------
+
+
+def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Random) -> Tree:
+    """A tree with all that a definition has; what it has too is the definition's then.
+
+    Raises:
+        AwsError: `BadRequestException`: a part of it is not acceptable.
+    """
+    try:
+        return _imported(before, document, chance)
+    except MALFORMED:
+        raise bad_request(INVALID) from None
+
+
+def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) -> Tree:
+    schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
+    validators: dict[str, dict[str, Any]] = {
+        new_id(chance): {
+            "name": str(name),
+            "validateRequestBody": bool(_object(value).get("validateRequestBody")),
+            "validateRequestParameters": bool(_object(value).get("validateRequestParameters")),
+        }
+        for name, value in _object(document.get(f"{_X}request-validators")).items()
+    }
+    schemes = _object(
+        document.get("securityDefinitions") or _object(document.get("components")).get("securitySchemes")
+    )
+    tree: Tree = {
+        **before,
+        "models": {**(before.get("models") or {}), **_models(schemas, chance)},
+        "validators": {
+            **(before.get("validators") or {}),
+            **{key: {"id": key, **value} for key, value in validators.items()},
+        },
+        GATEWAY_RESPONSES: {**(before.get(GATEWAY_RESPONSES) or {}), **dict(_gateway_responses(document))},
+    }
+    definition = Definition(
+        document,
+        {value["name"]: key for key, value in validators.items()},
+        schemes,
+    )
+    for path, item in document["paths"].items():
+        tree = _with_path(tree, str(path), _object(item), definition, chance)
+    return tree
+
+
+def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
+    return {
+        str(name): {
+            "id": new_id(chance),
+            "name": str(name),
+            "schema": json.dumps(schema, default=str),
+            "contentType": "application/json",
+        }
+        for name, schema in schemas.items()
+    }
+
+
+def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for kind, given in _object(document.get(f"{_X}gateway-responses")).items():
+        if kind not in RESPONSES:
+            raise bad_request(f"Invalid response type specified: {kind}")
+        value = _object(given)
+        made = {name: value[name] for name in ("responseParameters", "responseTemplates") if name in value}
+        if value.get("statusCode"):
+            made["statusCode"] = str(value["statusCode"])
+        yield kind, made
+
+
+def _with_path(
+    tree: Tree, path: str, item: Mapping[str, Any], definition: Definition, chance: random.Random
+) -> Tree:
+    by_path = {resource["path"]: key for key, resource in tree[RESOURCES].items()}
+    at, whole = by_path["/"], ""
+    for part in path.strip("/").split("/"):
+        if not part:
+            continue
+        whole = f"{whole}/{part}"
+        if whole not in by_path:
+            by_path[whole] = new_id(chance)
+            tree = with_resource(tree, by_path[whole], at, part)
+        at = by_path[whole]
+    methods = {
+        _METHODS[name]: defined_method(tree, _METHODS[name], at, item, _object(operation), definition)
+        for name, operation in item.items()
+        if name in _METHODS
+    }
+    if not methods:
+        return tree
+    resource = tree[RESOURCES][at]
+    kept = {**resource, METHODS: {**(resource.get(METHODS) or {}), **methods}}
+    return {**tree, RESOURCES: {**tree[RESOURCES], at: kept}}

@@ -1,0 +1,156 @@
+"""Deployments: an API as it was at a moment, until it is deleted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, not_found, unoffered
+from redrive.aws.apigateway.control.ids import new_id
+from redrive.aws.apigateway.control.paging import page
+from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, Deployment, RestApi, deployment_key
+from redrive.aws.apigateway.rest.editing import Editing, api_in
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES, STAGES
+from redrive.aws.apigateway.rest.stages import made_stage
+from redrive.aws.apigateway.rest.trees import found, with_value
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_MISSING: Final = "Invalid Deployment identifier specified"
+
+
+class DeploymentOperations:
+    """Makes, shows and deletes deployments."""
+
+    def __init__(self, engine: Engine, editing: Editing) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._chance = engine.runtime.chance
+        self._editing = editing
+
+    async def create_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
+        if params.get("canarySettings"):
+            raise unoffered("canary releases")
+        made_id = new_id(self._chance)
+        name = params.get("stageName")
+
+        async def decide(draft: Draft) -> Deployment:
+            api = await api_in(draft, call, params["restApiId"])
+            made = deployment_of(api, made_id, call.now, params.get("description") or "")
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), made)
+            if name:
+                changed = replace(api, tree=_with_stage(api, made_id, params, call.now))
+                draft.put(REST_API, changed.key, changed)
+            return made
+
+        return shown(await self._engine.resources.write(decide))
+
+    async def get_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetDeployment.html."""
+        await self._editing.api(call, params["restApiId"])
+        key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
+        deployment = await self._documents.get(DEPLOYMENT, key)
+        if deployment is None:
+            raise not_found(_MISSING)
+        whole = "apisummary" in (params.get("embed") or ())
+        return {**shown(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
+
+    async def get_deployments(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetDeployments.html."""
+        await self._editing.api(call, params["restApiId"])
+        beginning = deployment_key(call.account, call.region, params["restApiId"], "")
+        deployments = await self._documents.find(DEPLOYMENT, beginning)
+        return page([shown(deployment) for deployment in deployments], params)
+
+    async def update_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateDeployment.html: its description alone."""
+        await self._editing.api(call, params["restApiId"])
+        key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
+        operations = params.get("patchOperations") or ()
+        for operation in operations:
+            if operation.get("path") != "/description":
+                raise bad_request(f"Invalid patch path {operation.get('path')}")
+
+        async def decide(draft: Draft) -> Deployment:
+            deployment = await draft.get(DEPLOYMENT, key)
+            if deployment is None:
+                raise not_found(_MISSING)
+            for operation in operations:
+                deployment = replace(deployment, description=operation.get("value") or "")
+            draft.put(DEPLOYMENT, key, deployment)
+            return deployment
+
+        return shown(await self._engine.resources.write(decide))
+
+    async def delete_deployment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteDeployment.html, unless a stage shows it."""
+        key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
+
+        async def decide(draft: Draft) -> None:
+            api = await api_in(draft, call, params["restApiId"])
+            if await draft.get(DEPLOYMENT, key) is None:
+                raise not_found(_MISSING)
+            stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
+            if any(stage["deploymentId"] == params["deploymentId"] for stage in stages.values()):
+                raise bad_request("Active stages pointing to this deployment must be moved or deleted")
+            draft.remove(DEPLOYMENT, key)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+
+def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> Deployment:
+    """A deployment of an API as it is.
+
+    Raises:
+        AwsError: `BadRequestException`: it has no methods, or one without anything behind it.
+    """
+    methods = [
+        method
+        for resource in api.tree[RESOURCES].values()
+        for method in (resource.get(METHODS) or {}).values()
+    ]
+    if not methods:
+        raise bad_request("The REST API doesn't contain any methods")
+    if any(INTEGRATION not in method for method in methods):
+        raise bad_request("No integration defined for method")
+    tree = {name: part for name, part in api.tree.items() if name != STAGES}
+    return Deployment(made_id, now, description, dict(api.settings), tree)
+
+
+def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
+    name = params["stageName"]
+    before = found(api.tree, [STAGES, name])
+    if before is not None:
+        stage = {**before, "deploymentId": deployment_id, "lastUpdatedDate": now}
+        if params.get("variables"):
+            stage["variables"] = {**(before.get("variables") or {}), **params["variables"]}
+        return with_value(api.tree, [STAGES, name], stage)
+    given = {**params, "deploymentId": deployment_id, "description": params.get("stageDescription")}
+    return with_value(api.tree, [STAGES, name], made_stage(given, now))
+
+
+def shown(deployment: Deployment) -> Structure:
+    """A deployment as callers see it."""
+    return {
+        "id": deployment.id,
+        "createdDate": deployment.created_at,
+        "description": deployment.description or None,
+    }
+
+
+def _summary(deployment: Deployment) -> Structure:
+    return {
+        resource["path"]: {
+            name: {
+                "authorizationType": method.get("authorizationType"),
+                "apiKeyRequired": bool(method.get("apiKeyRequired")),
+            }
+            for name, method in (resource.get(METHODS) or {}).items()
+        }
+        for resource in deployment.tree[RESOURCES].values()
+        if resource.get(METHODS)
+    }

@@ -1,0 +1,73 @@
+"""Amazon API Gateway, REST APIs, on an engine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.aws.apigateway.control.errors import translated
+from redrive.aws.apigateway.control.quotas import USAGE
+from redrive.aws.apigateway.control.records import (
+    ACCOUNT,
+    API_KEY,
+    API_PLACE,
+    DEPLOYMENT,
+    KEY_VALUE,
+    REST_API,
+    USAGE_PLAN,
+)
+from redrive.aws.apigateway.control.tags import TagOperations
+from redrive.aws.apigateway.rest.accounts import AccountOperations
+from redrive.aws.apigateway.rest.apis import RestApiOperations
+from redrive.aws.apigateway.rest.deployments import DeploymentOperations
+from redrive.aws.apigateway.rest.editing import Editing
+from redrive.aws.apigateway.rest.keys import ApiKeyOperations
+from redrive.aws.apigateway.rest.methods import MethodOperations
+from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
+from redrive.aws.apigateway.rest.plans import UsagePlanOperations
+from redrive.aws.apigateway.rest.resources import ResourceOperations
+from redrive.aws.apigateway.rest.stages import StageOperations
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+
+
+class ApiGateway:
+    """REST APIs and what belongs to them."""
+
+    kinds: tuple[DocumentKind[Any], ...] = (
+        REST_API,
+        DEPLOYMENT,
+        API_PLACE,
+        API_KEY,
+        KEY_VALUE,
+        USAGE_PLAN,
+        USAGE,
+        ACCOUNT,
+    )
+    """All that callers make through this service."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Speak for this engine."""
+        editing = Editing(engine)
+        self.operations: Mapping[str, Verb] = {
+            **operations_alike(editing),
+            **operations_of(
+                "apigateway",
+                RestApiOperations(engine, editing),
+                ResourceOperations(engine, editing),
+                MethodOperations(editing),
+                PartOperations(engine, editing),
+                DeploymentOperations(engine, editing),
+                StageOperations(engine, editing),
+                TagOperations(engine),
+                ApiKeyOperations(engine),
+                UsagePlanOperations(engine),
+                AccountOperations(engine),
+            ),
+        }
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

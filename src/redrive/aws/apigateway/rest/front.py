@@ -1,0 +1,130 @@
+"""The front of REST APIs: a request goes the way that its method says, and comes back as an answer."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.admission import SIGNED, check_policies, check_request, signer
+from redrive.aws.apigateway.control.answers import Answer, refused
+from redrive.aws.apigateway.control.exchange import Exchange, Place
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.records import DEPLOYMENT, Deployment, RestApi, deployment_key
+from redrive.aws.apigateway.control.usage import Usage
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.rest.integrations import Integrations
+from redrive.aws.apigateway.rest.kinds import RESOURCES, STAGES
+from redrive.aws.apigateway.rest.routing import Routes
+from redrive.aws.gateway.authentication import Authentication
+from redrive.engine.engine import Engine
+from redrive.model.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_MAX: Final = 256
+BODY_BYTES_MAX: Final = 10 * 1024 * 1024
+"""The largest body, as Amazon's quotas have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A stage as a request finds it.
+
+    Attributes:
+        settings: Of the stage.
+        deployment: What it shows.
+    """
+
+    settings: Mapping[str, Any]
+    deployment: Deployment
+
+
+class RestFront:
+    """Answers requests to REST APIs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        authentication: Authentication,
+        integrations: Integrations,
+        renderer: Renderer,
+        usage: Usage,
+    ) -> None:
+        """Answer them.
+
+        Args:
+            engine: Where deployments are.
+            authentication: Tells who signed, where a method wants it.
+            integrations: Call what is behind methods.
+            renderer: Renders templates.
+            usage: Knows keys and plans, and how fast callers may ask.
+        """
+        self._documents = engine.resources.documents
+        self._authentication = authentication
+        self._integrations = integrations
+        self._renderer = renderer
+        self._usage = usage
+        self._routes: dict[str, tuple[Deployment, Routes]] = {}
+
+    async def staged(self, api: RestApi, stage: str) -> Staged | None:
+        """A stage of an API; None: it has no such stage."""
+        settings = (api.tree.get(STAGES) or {}).get(stage)
+        if settings is None:
+            return None
+        key = deployment_key(api.account, api.region, api.id, settings["deploymentId"])
+        deployment = await self._documents.get(DEPLOYMENT, key)
+        return None if deployment is None else Staged(settings, deployment)
+
+    async def answer(self, exchange: Exchange, staged: Staged) -> Answer:
+        """The answer to a request to a stage, also where it is refused."""
+        deployment, settings = staged.deployment, staged.settings
+        place = exchange.place
+        exchange.place = replace(place, deployment=deployment.id, variables=settings.get("variables") or {})
+        try:
+            return await self._answered(exchange, staged)
+        except Refusal as refusal:
+            why = refusal
+        except StoreUnavailable:
+            why = Refusal("INTEGRATION_FAILURE", reason="The store is unavailable")
+        except Exception:  # a fault of ours
+            logger.exception("api.failed: request %s to %s", exchange.id, place.api)
+            why = Refusal("API_CONFIGURATION_ERROR")
+        return await refused(self._renderer, exchange, why, deployment.tree)
+
+    async def _answered(self, exchange: Exchange, staged: Staged) -> Answer:
+        deployment, request = staged.deployment, exchange.request
+        if len(request.body) > BODY_BYTES_MAX:
+            raise Refusal("REQUEST_TOO_LARGE")
+        found = self._routes_of(exchange.place, deployment).find(exchange.path, request.method)
+        if found is None:
+            raise Refusal("MISSING_AUTHENTICATION_TOKEN")
+        resource, method, exchange.parameters = found
+        exchange.route, exchange.resource = resource["path"], resource["id"]
+        exchange.method = method["httpMethod"]
+        signed = method["authorizationType"] == SIGNED
+        if signed:
+            exchange.caller = await signer(self._authentication, request)
+        elif method["authorizationType"] != "NONE":  # what nobody can decide is not open
+            raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
+        check_policies(exchange, deployment.settings.get("policy"), signed=signed)
+        await self._usage.admit(exchange, method, staged.settings)
+        check_request(exchange, method, deployment)
+        binary = deployment.settings.get("binaryMediaTypes") or ()
+        integration = method["methodIntegration"]
+        try:
+            async with asyncio.timeout(integration["timeoutInMillis"] / 1000):
+                return await self._integrations.answer(exchange, method, binary)
+        except TimeoutError:
+            raise Refusal("INTEGRATION_TIMEOUT") from None
+
+    def _routes_of(self, place: Place, deployment: Deployment) -> Routes:
+        key = f"{place.api}/{deployment.id}"
+        known = self._routes.get(key)
+        if known is not None and known[0] is deployment:
+            return known[1]
+        if len(self._routes) >= _REMEMBERED_MAX:
+            self._routes.clear()
+        routes = Routes(deployment.tree[RESOURCES].values())
+        self._routes[key] = deployment, routes
+        return routes

@@ -1,0 +1,187 @@
+"""Integrations of REST APIs: what is behind a method, by its type."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from redrive.aws.apigateway.control import function_proxy as functions
+from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.callers import Callers
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
+from redrive.aws.apigateway.rest.services import ServiceIntegration, read_uri, with_variables
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.engine.ports import Clock
+
+_OF_CONNECTION: Final = frozenset(
+    {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
+)
+
+
+class Outgoing(Protocol):
+    """Asks HTTP endpoints beyond this server, within what its operator allows."""
+
+    async def ask(
+        self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
+    ) -> Answer:
+        """The endpoint's answer; raises Refusal where the endpoint does not answer."""
+        ...
+
+
+class Integrations:
+    """Calls what is behind methods."""
+
+    def __init__(
+        self,
+        services: ServiceIntegration,
+        calls: InnerCalls,
+        outgoing: Outgoing,
+        callers: Callers,
+        renderer: Renderer,
+        clock: Clock,
+    ) -> None:
+        """Call it by these.
+
+        Args:
+            services: For integrations of the type `AWS`.
+            calls: For functions as proxies.
+            outgoing: For HTTP endpoints.
+            callers: Makes callers of credentials.
+            renderer: Renders mapping templates.
+            clock: Tells how long it took.
+        """
+        self._services = services
+        self._calls = calls
+        self._outgoing = outgoing
+        self._callers = callers
+        self._renderer = renderer
+        self._clock = clock
+
+    async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> Answer:
+        """The answer of a method.
+
+        Args:
+            exchange: The request.
+            method: As it was deployed.
+            binary: The API's binary media types.
+
+        Raises:
+            Refusal: The method has no answer.
+        """
+        integration = method["methodIntegration"]
+        if integration["type"] == "AWS_PROXY":
+            return await self._function(exchange, integration, binary)
+        if integration["type"] == "HTTP_PROXY":
+            passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
+            return passed
+        body = _request_body(exchange, integration, binary)
+        mapped = await mapped_request(self._renderer, exchange, integration, body)
+        answer = await self._timed(exchange, self._asked(exchange, integration, mapped))
+        made = await mapped_answer(self._renderer, exchange, method, answer, binary)
+        if integration["type"] == "MOCK":
+            made.headers.setdefault("Content-Type", JSON)
+        return made
+
+    async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> Answer:
+        if integration["type"] == "MOCK":
+            return _mocked(mapped)
+        if integration["type"] == "HTTP":
+            url = url_with(exchange, integration["uri"], mapped.path, urlencode(mapped.query))
+            timeout = integration["timeoutInMillis"]
+            return await self._outgoing.ask(
+                integration["httpMethod"], url, mapped.headers, mapped.body, timeout
+            )
+        caller = await self._caller(exchange, integration)
+        return await self._services.call(exchange, integration, mapped, caller)
+
+    async def _function(
+        self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
+    ) -> Answer:
+        uri = with_variables(exchange, integration["uri"])
+        read_uri(uri)
+        coded = is_binary(binary, exchange.content_type)
+        event = functions.event_of(exchange, coded=coded)
+        caller = await self._caller(exchange, integration)
+        invoking = functions.invoked(self._calls, functions.function_arn(uri), event, caller, exchange)
+        payload = await self._timed(exchange, invoking)
+        return functions.answer_of(payload, coded=bool(binary))
+
+    async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
+        credentials = integration.get("credentials")
+        return await self._callers.of(exchange, credentials, exchange.method, exchange.route)
+
+    async def _timed(self, exchange: Exchange, calling: Any) -> Any:
+        began = self._clock.now()
+        try:
+            answer = await calling
+        finally:
+            exchange.integration["latency"] = self._clock.now() - began
+        exchange.integration["status"] = answer.status if isinstance(answer, Answer) else 200
+        return answer
+
+    async def _passed_on(
+        self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
+    ) -> Answer:
+        request = exchange.request
+        body = _request_body(exchange, integration, binary)
+        mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}}, body)
+        query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
+        url = url_with(exchange, integration["uri"], mapped.path, query)
+        headers = http_headers(exchange)
+        method = integration["httpMethod"]
+        return await self._outgoing.ask(
+            request.method if method == "ANY" else method,
+            url,
+            {**headers, **mapped.headers},
+            mapped.body,
+            integration["timeoutInMillis"],
+        )
+
+
+def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]) -> bytes:
+    """The body of a request as its integration's `contentHandling` asks for it.
+
+    Raises:
+        Refusal: It cannot be converted.
+    """
+    handling, binary_body = integration.get("contentHandling"), is_binary(binary, exchange.content_type)
+    body = encoded(exchange.request.body, handling, is_binary=binary_body)
+    return decoded(body, handling, is_binary=binary_body)
+
+
+def _mocked(mapped: Mapped) -> Answer:
+    """The answer of an integration that asks nobody: the status that its template says.
+
+    Raises:
+        Refusal: It says none.
+    """
+    try:
+        given = orjson.loads(mapped.body)
+    except orjson.JSONDecodeError:
+        given = None
+    status = given.get("statusCode") if isinstance(given, dict) else None
+    if isinstance(status, str) and status.isdecimal():
+        status = int(status[:4])
+    if not isinstance(status, int) or isinstance(status, bool):
+        raise Refusal("API_CONFIGURATION_ERROR", reason="The mock's template names no statusCode")
+    return Answer(status, b"", {"content-type": JSON})
+
+
+def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:
+    """The URL of an HTTP endpoint with its variables and a query."""
+    url = with_variables(exchange, uri)
+    for name, value in path.items():
+        url = url.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}+}}", quote(value))
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def http_headers(exchange: Exchange) -> dict[str, str]:
+    """The headers that a proxy hands on; those of the connection are its own."""
+    return {name: value for name, value in exchange.headers.items() if name.lower() not in _OF_CONNECTION}

@@ -1,0 +1,135 @@
+"""API keys, which callers of some methods have to show."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
+from redrive.aws.apigateway.control.paging import page
+from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
+from redrive.aws.apigateway.control.tags import check_tags
+from redrive.aws.apigateway.rest.kinds import shape_of
+from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_VALUE_CHARS_MIN, _VALUE_CHARS_MAX = 20, 128
+_GIVEN: Final = ("name", "description", "enabled", "customerId")
+_PATCHED: Final = frozenset(_GIVEN)
+_MISSING: Final = "Invalid API Key identifier specified"
+
+
+class ApiKeyOperations:
+    """Makes, shows, changes and deletes keys."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._chance = engine.runtime.chance
+
+    async def create_api_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateApiKey.html."""
+        if params.get("stageKeys"):
+            raise unoffered("stageKeys; a usage plan says what a key is for")
+        value = params.get("value") or new_id(self._chance, KEY_CHARS)
+        if not (
+            _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
+        ):
+            raise bad_request(f"API Key value should be at least {_VALUE_CHARS_MIN} characters")
+        tags = params.get("tags") or {}
+        check_tags(tags)
+        settings = {
+            "enabled": False,
+            **{name: params[name] for name in _GIVEN if params.get(name) is not None},
+        }
+        key_id = new_id(self._chance, API_CHARS)
+        made = ApiKey(call.account, call.region, key_id, value, call.now, call.now, settings, tags=tags)
+        at, value_at = api_key(call.account, call.region, key_id), api_key(call.account, call.region, value)
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(KEY_VALUE, value_at) is not None:
+                raise conflict("API Key already exists")
+            draft.put(KEY_VALUE, value_at, KeyValue(key_id))
+            draft.put(API_KEY, at, made)
+
+        await self._engine.resources.write(decide)
+        return shown(made, whole=True)
+
+    async def get_api_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKey.html."""
+        found = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
+        return shown(_standing(found), whole=bool(params.get("includeValue")))
+
+    async def get_api_keys(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html."""
+        found = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
+        beginning, customer = params.get("nameQuery") or "", params.get("customerId")
+        kept = [
+            shown(key, whole=bool(params.get("includeValues")))
+            for key in found
+            if str(key.settings.get("name", "")).startswith(beginning)
+            and customer in (None, key.settings.get("customerId"))
+        ]
+        return page(kept, params)
+
+    async def update_api_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateApiKey.html."""
+        operations = params.get("patchOperations") or ()
+
+        def change(key: ApiKey) -> ApiKey:
+            settings = patched(dict(key.settings), shape_of("GetApiKey"), _PATCHED, operations)
+            return replace(key, settings=settings, updated_at=call.now)
+
+        at = api_key(call.account, call.region, params["apiKey"])
+
+        async def decide(draft: Draft) -> ApiKey:
+            return draft.change(API_KEY, at, await _key_in(draft, at), change)
+
+        return shown(await self._engine.resources.write(decide))
+
+    async def delete_api_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteApiKey.html; its plans forget it."""
+        at = api_key(call.account, call.region, params["apiKey"])
+
+        async def decide(draft: Draft) -> None:
+            key = await _key_in(draft, at)
+            for plan_id in key.plans:
+                plan_at = api_key(call.account, call.region, plan_id)
+                plan = await draft.get(USAGE_PLAN, plan_at)
+                if plan is not None:
+                    kept = tuple(each for each in plan.keys if each != key.id)
+                    draft.put(USAGE_PLAN, plan_at, replace(plan, keys=kept))
+            draft.remove(API_KEY, at)
+            draft.remove(KEY_VALUE, api_key(call.account, call.region, key.value))
+
+        await self._engine.resources.write(decide)
+        return {}
+
+
+async def _key_in(draft: Draft, at: str) -> ApiKey:
+    found = await draft.get(API_KEY, at)
+    return _standing(found)
+
+
+def _standing(found: ApiKey | None) -> ApiKey:
+    if found is None:
+        raise not_found(_MISSING)
+    return found
+
+
+def shown(key: ApiKey, *, whole: bool = False) -> Structure:
+    """A key as callers see it; its value only where they ask for it."""
+    value: Mapping[str, Any] = {"value": key.value} if whole else {}
+    return {
+        "id": key.id,
+        **value,
+        **key.settings,
+        "createdDate": key.created_at,
+        "lastUpdatedDate": key.updated_at,
+        "stageKeys": [],
+        "tags": dict(key.tags) or None,
+    }

@@ -1,0 +1,174 @@
+"""The table of what a REST API consists of: where each kind stands in its tree, and what may be changed of it.
+
+The members and their types are those of the published model: of what the operation that shows a kind answers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.apigateway.control.errors import not_found
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.rest.trees import found
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.service import Service
+from redrive.aws.wire.shapes import Shape, Structure
+
+RESOURCES: Final = "resources"
+METHODS: Final = "resourceMethods"
+INTEGRATION: Final = "methodIntegration"
+STAGES: Final = "stages"
+GATEWAY_RESPONSES: Final = "gatewayResponses"
+
+#: By what stands above: the text for what is not there.
+_MISSING: Final[Mapping[str, str]] = {
+    RESOURCES: "Invalid Resource identifier specified",
+    METHODS: "Invalid Method identifier specified",
+    INTEGRATION: "Invalid Integration identifier specified",
+    "methodResponses": "Invalid Response status code specified",
+    "integrationResponses": "Invalid Response status code specified",
+    "models": "Invalid model name specified: {}",
+    "validators": "Invalid Request Validator identifier specified",
+    STAGES: "Invalid stage identifier specified",
+    GATEWAY_RESPONSES: "Gateway response not found",
+}
+
+
+_NOTHING: Final = Shape("Nothing", "structure")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of what an API consists of.
+
+    Attributes:
+        name: The vendor's: `Model`; operations are called by it.
+        place: Where it stands: words as they are, and parameters in braces.
+        patched: The members that patch operations may change, besides all that stands in them.
+        replaced: The paths that may only be replaced, in the order of refusals; empty: `patched` decides.
+        plural: Of the operation that lists it; empty: nothing lists it.
+    """
+
+    name: str
+    place: tuple[str, ...]
+    patched: frozenset[str]
+    plural: str = ""
+    replaced: tuple[str, ...] = ()
+
+    def path(self, params: Structure) -> list[str]:
+        """The place of the one that parameters name."""
+        return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.place]
+
+    def found(self, tree: Tree, params: Structure) -> Structure:
+        """The one that parameters name.
+
+        Raises:
+            AwsError: `NotFoundException`, about the first of what leads there that is not there.
+        """
+        path = self.path(params)
+        for length in range(1, len(path) + 1):
+            if found(tree, path[:length]) is None:
+                raise missing(path, length)
+        value: Structure = found(tree, path)
+        return value
+
+    @property
+    def shape(self) -> Shape:
+        """The structure that the wire shows of this kind."""
+        return shape_of(f"Get{self.name}")
+
+    def shown(self, value: Structure) -> Structure:
+        """Those of its members that the wire knows."""
+        members = self.shape.members
+        return {name: item for name, item in value.items() if name in members}
+
+
+def shape_of(operation: str) -> Shape:
+    """The structure that an operation answers."""
+    return Service.load("apigateway").operation(operation).output or _NOTHING
+
+
+def missing(path: list[str], length: int) -> AwsError:
+    """The refusal for what is not at the end of so much of a path."""
+    last = path[length - 1]
+    above = last if last in _MISSING or length == 1 else path[length - 2]
+    return not_found(_MISSING.get(above, "Invalid identifier specified").format(path[-1]))
+
+
+_OF_METHOD: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
+RESOURCE: Final = Kind(
+    "Resource",
+    (RESOURCES, "{resourceId}"),
+    frozenset({"pathPart", "parentId"}),
+    "Resources",
+    ("/parentId", "/pathPart"),
+)
+METHOD: Final = Kind(
+    "Method",
+    _OF_METHOD,
+    frozenset(
+        {
+            *("authorizationType", "authorizerId", "apiKeyRequired", "requestValidatorId", "operationName"),
+            *("requestParameters", "requestModels", "authorizationScopes"),
+        }
+    ),
+)
+METHOD_RESPONSE: Final = Kind(
+    "MethodResponse",
+    (*_OF_METHOD, "methodResponses", "{statusCode}"),
+    frozenset({"responseParameters", "responseModels"}),
+)
+METHOD_INTEGRATION: Final = Kind(
+    "Integration",
+    (*_OF_METHOD, INTEGRATION),
+    frozenset(
+        {
+            *(
+                "type",
+                "httpMethod",
+                "uri",
+                "credentials",
+                "connectionType",
+                "connectionId",
+                "timeoutInMillis",
+            ),
+            *("requestParameters", "requestTemplates", "passthroughBehavior", "contentHandling"),
+            *("cacheNamespace", "cacheKeyParameters", "tlsConfig"),
+        }
+    ),
+)
+INTEGRATION_RESPONSE: Final = Kind(
+    "IntegrationResponse",
+    (*_OF_METHOD, INTEGRATION, "integrationResponses", "{statusCode}"),
+    frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"}),
+)
+MODEL: Final = Kind(
+    "Model",
+    ("models", "{modelName}"),
+    frozenset({"description", "schema"}),
+    "Models",
+    ("/description", "/schema"),
+)
+VALIDATOR: Final = Kind(
+    "RequestValidator",
+    ("validators", "{requestValidatorId}"),
+    frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
+    "RequestValidators",
+    ("/name", "/validateRequestParameters", "/validateRequestBody"),
+)
+STAGE: Final = Kind(
+    "Stage",
+    (STAGES, "{stageName}"),
+    frozenset(
+        {
+            *("deploymentId", "description", "variables", "accessLogSettings", "tracingEnabled"),
+            *("methodSettings", "cacheClusterEnabled", "cacheClusterSize", "documentationVersion"),
+            *("clientCertificateId", "canarySettings"),
+        }
+    ),
+)
+GATEWAY_RESPONSE: Final = Kind(
+    "GatewayResponse",
+    (GATEWAY_RESPONSES, "{responseType}"),
+    frozenset({"statusCode", "responseParameters", "responseTemplates"}),
+)

@@ -1,0 +1,201 @@
+"""Mapping of REST APIs: from a request to that of an integration, and from its answer to the method's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import re2
+
+from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
+from redrive.aws.apigateway.mapping.parameters import request_value, response_value
+from redrive.aws.apigateway.mapping.template_objects import variables_of
+from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+
+_TARGET: Final = "integration.request."
+_HEADER: Final = "method.response.header."
+_STATUSES: Final = range(200, 600)
+
+
+@dataclass(slots=True)
+class Mapped:
+    """A request to what is behind a method.
+
+    Attributes:
+        headers: Names as they are written.
+        query: By name.
+        path: Values of the `{variables}` in the integration's URI.
+        body: Its body.
+    """
+
+    headers: dict[str, str]
+    query: dict[str, str]
+    path: dict[str, str]
+    body: bytes
+
+
+async def mapped_request(
+    renderer: Renderer, exchange: Exchange, integration: Mapping[str, Any], body: bytes
+) -> Mapped:
+    """The request that an integration makes of a caller's.
+
+    Args:
+        renderer: Renders mapping templates.
+        exchange: The request.
+        integration: As it was deployed.
+        body: The request's, converted as the integration wants it.
+
+    Raises:
+        Refusal: No template is for a body of this type, or it failed.
+    """
+    mapped = Mapped({}, {}, {}, body)
+    places = {"header": mapped.headers, "querystring": mapped.query, "path": mapped.path}
+    for target, source in (integration.get("requestParameters") or {}).items():
+        kind, _, name = target.removeprefix(_TARGET).partition(".")
+        value = request_value(exchange, source)
+        if kind in places and name and value is not None:
+            places[kind][name] = value
+    template = _request_template(exchange, integration)
+    if template is not None:
+        given = body.decode("utf-8", "replace")
+        text, overrides = await _rendered(renderer, exchange, template, given, "requestOverride")
+        mapped.body = text.encode()
+        for kind, values in places.items():
+            values.update(_texts(overrides.get(kind)))
+    mapped.headers.setdefault("Content-Type", exchange.header("content-type") or JSON)
+    return mapped
+
+
+def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str | None:
+    """The template for a body's type; None: the body is passed on as it is."""
+    templates: Mapping[str, str] = integration.get("requestTemplates") or {}
+    kind = exchange.content_type
+    found = next((text for name, text in templates.items() if name.lower() == kind), None)
+    if found is None:
+        behaviour = integration.get("passthroughBehavior")
+        if behaviour == "NEVER" or (behaviour == "WHEN_NO_TEMPLATES" and templates):
+            raise Refusal("UNSUPPORTED_MEDIA_TYPE")
+    return found
+
+
+async def _rendered(
+    renderer: Renderer, exchange: Exchange, template: str, body: str, override: str
+) -> tuple[str, Mapping[str, Any]]:
+    """The text of a template, and what it put in the place of the mapped parameters.
+
+    Raises:
+        Refusal: The template failed.
+    """
+    try:
+        text, names = await renderer.render(template, lambda: variables_of(exchange, body))
+    except TemplateFailed as failure:
+        raise Refusal("API_CONFIGURATION_ERROR", reason=str(failure)) from None
+    context = names.get("context")
+    overrides = context.get(override) if isinstance(context, dict) else None
+    return text, overrides if isinstance(overrides, dict) else {}
+
+
+def _texts(given: Any) -> dict[str, str]:
+    """The texts of an override; numbers as texts, and nothing else."""
+    if not isinstance(given, dict):
+        return {}
+    return {
+        name: str(value)
+        for name, value in given.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    }
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+
+async def mapped_answer(
+    renderer: Renderer, exchange: Exchange, method: Mapping[str, Any], answer: Answer, binary: Sequence[str]
+) -> Answer:
+    """The answer that a method makes of its integration's.
+
+    Bytes become text before a template sees them, and base64 becomes bytes behind it.
+
+    Args:
+        renderer: Renders mapping templates.
+        exchange: The request.
+        method: As it was deployed.
+        answer: The integration's.
+        binary: The API's binary media types.
+
+    Raises:
+        Refusal: None of its integration responses is for that, a template failed, or the body cannot be converted.
+    """
+    chosen = chosen_response(method["methodIntegration"].get("integrationResponses") or {}, answer)
+    if chosen is None:
+        raise Refusal(
+            "API_CONFIGURATION_ERROR",
+            reason="No match for output mapping and no default output mapping configured.",
+        )
+    handling, was_binary = chosen.get("contentHandling"), is_binary(binary, answer.media_type)
+    payload = encoded(answer.body, handling, is_binary=was_binary)
+    body = payload.decode("utf-8", "replace")
+    headers = {"Content-Type": answer.header("content-type") or JSON}
+    for target, source in (chosen.get("responseParameters") or {}).items():
+        value = response_value(exchange, source, answer.headers, body)
+        if target.startswith(_HEADER) and value is not None:
+            headers[target.removeprefix(_HEADER)] = value
+    status = int(chosen["statusCode"]) if str(chosen["statusCode"]).isdecimal() else answer.status
+    kind, template = _response_template(exchange, chosen)
+    if not template:
+        return Answer(status, decoded(payload, handling, is_binary=was_binary), headers)
+    text, overrides = await _rendered(renderer, exchange, template, body, "responseOverride")
+    headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
+    wanted = overrides.get("status")
+    if isinstance(wanted, str) and wanted.isdecimal() and len(wanted) == len("200"):
+        wanted = int(wanted)
+    if isinstance(wanted, int) and wanted in _STATUSES:
+        status = wanted
+    return Answer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
+
+
+def chosen_response(responses: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
+    """The response whose pattern is for an answer, or the one without; None: there is neither.
+
+    A pattern is looked at for all of the status, or of what a failed function says.
+    """
+    default = None
+    subject = answer.failure if answer.failure is not None else str(answer.status)
+    is_function = answer.failure is not None or answer.header("x-amz-executed-version") is not None
+    for response in responses.values():
+        pattern = response.get("selectionPattern")
+        if not pattern:
+            default = default or response
+        elif (answer.failure is not None or not is_function) and _fits(pattern, subject):
+            return dict(response)
+    return default
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.dot_nl = True
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:
+        return None
+
+
+def _fits(pattern: str, subject: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(subject) is not None
+
+
+def _response_template(exchange: Exchange, response: Mapping[str, Any]) -> tuple[str, str]:
+    """The type and the text of a response's template: the one that the caller accepts, or the first."""
+    templates: Mapping[str, str] = response.get("responseTemplates") or {}
+    accepted = (exchange.header("accept") or "").partition(",")[0].partition(";")[0].strip().lower()
+    for kind, text in templates.items():
+        if kind.lower() == accepted:
+            return kind, text
+    return next(iter(templates.items()), (JSON, ""))

@@ -1,0 +1,195 @@
+"""Methods of resources, what is behind them, and what they answer."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.mapping.content_handling import HANDLINGS
+from redrive.aws.apigateway.rest.editing import Editing
+from redrive.aws.apigateway.rest.kinds import (
+    INTEGRATION_RESPONSE,
+    METHOD,
+    METHOD_INTEGRATION,
+    METHOD_RESPONSE,
+    RESOURCE,
+    Kind,
+)
+from redrive.aws.apigateway.rest.trees import found, with_value
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+
+HTTP_METHODS: Final = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD", "ANY")
+TIMEOUT_MS: Final = 29_000
+_TIMEOUT_MS_MIN: Final = 50
+_METHOD: Final = (
+    *("authorizationType", "operationName", "requestParameters", "requestModels"),
+    *("requestValidatorId", "authorizationScopes"),
+)
+_INTEGRATION: Final = (
+    *("type", "uri", "connectionType", "connectionId", "credentials", "requestParameters"),
+    *("requestTemplates", "contentHandling", "tlsConfig"),
+)
+_PASSTHROUGH: Final = frozenset({"WHEN_NO_MATCH", "WHEN_NO_TEMPLATES", "NEVER"})
+_AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM"})
+_RESPONSE: Final = ("statusCode", "selectionPattern", "responseParameters", "contentHandling")
+_UNOFFERED: Final = frozenset({"CUSTOM", "COGNITO_USER_POOLS"})
+
+
+class MethodOperations:
+    """Puts methods, integrations and responses in their places."""
+
+    def __init__(self, editing: Editing) -> None:
+        """Put them into APIs that this edits."""
+        self._editing = editing
+
+    async def put_method(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutMethod.html."""
+
+        def change(tree: Tree) -> Tree:
+            RESOURCE.found(tree, params)
+            if found(tree, METHOD.path(params)) is not None:
+                raise conflict("Method already exists for this resource")
+            return with_value(tree, METHOD.path(params), method_of(tree, params))
+
+        return await self._put(METHOD, call, params, change)
+
+    async def put_method_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutMethodResponse.html."""
+
+        def change(tree: Tree) -> Tree:
+            METHOD.found(tree, params)
+            if found(tree, METHOD_RESPONSE.path(params)) is not None:
+                raise conflict("Response already exists for this resource")
+            made = {name: params[name] for name in ("responseParameters", "responseModels") if name in params}
+            path = METHOD_RESPONSE.path(params)
+            return with_value(tree, path, {"statusCode": params["statusCode"], **made})
+
+        return await self._put(METHOD_RESPONSE, call, params, change)
+
+    async def put_integration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutIntegration.html."""
+
+        def change(tree: Tree) -> Tree:
+            method = METHOD.found(tree, params)
+            before = (method.get("methodIntegration") or {}).get("integrationResponses")
+            made = integration_of(params, params["resourceId"])
+            kept = {"integrationResponses": before} if before else {}
+            return with_value(tree, METHOD_INTEGRATION.path(params), {**made, **kept})
+
+        return await self._put(METHOD_INTEGRATION, call, params, change)
+
+    async def put_integration_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutIntegrationResponse.html."""
+
+        def change(tree: Tree) -> Tree:
+            METHOD_INTEGRATION.found(tree, params)
+            if found(tree, METHOD_RESPONSE.path(params)) is None:
+                raise not_found("Invalid Response status code specified")
+            return with_value(tree, INTEGRATION_RESPONSE.path(params), integration_response_of(params))
+
+        return await self._put(INTEGRATION_RESPONSE, call, params, change)
+
+    async def _put(self, kind: Kind, call: Call, params: Structure, change: Any) -> Structure:
+        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        return kind.shown(kind.found(tree, params))
+
+
+def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A method as its API keeps it.
+
+    Raises:
+        AwsError: `BadRequestException`: what it names is not there, or is not offered.
+    """
+    name = params["httpMethod"]
+    if name not in HTTP_METHODS:
+        raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
+    check_authorization(params["authorizationType"])
+    for model in (params.get("requestModels") or {}).values():
+        if model not in tree.get("models", {}):
+            raise bad_request(f"Invalid model identifier specified: {model}")
+    validator = params.get("requestValidatorId")
+    if validator and validator not in (tree.get("validators") or {}):
+        raise bad_request("Invalid Request Validator identifier specified")
+    given = {key: params[key] for key in _METHOD if params.get(key) is not None}
+    return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **given}
+
+
+def check_authorization(kind: str) -> None:
+    """Refuse a type of authorization that this server does not have: a method must not be open for want of it.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    if kind in _UNOFFERED:
+        raise unoffered(f"the authorization type {kind}: authorizers")
+    if kind not in _AUTHORIZATIONS:
+        raise bad_request("Invalid authorization type specified")
+
+
+def check_integration(integration: Mapping[str, Any]) -> None:
+    """Refuse an integration that cannot be, or is not offered.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    kind, uri = integration.get("type"), str(integration.get("uri") or "")
+    if not kind:
+        raise bad_request("Enumeration value for type must be non-empty")
+    if kind != "MOCK" and not integration.get("httpMethod"):
+        raise bad_request("Enumeration value for HttpMethod must be non-empty")
+    if kind != "MOCK" and not uri:
+        raise bad_request("Invalid HTTP endpoint specified for URI")
+    if integration.get("connectionType") == "VPC_LINK":
+        raise unoffered("VPC links")
+    if kind in {"AWS", "AWS_PROXY"} and not uri.startswith("arn:"):
+        raise bad_request("Invalid ARN specified in the request")
+    if integration["passthroughBehavior"] not in _PASSTHROUGH:
+        raise bad_request("Invalid passthrough behavior specified")
+    if not _TIMEOUT_MS_MIN <= integration["timeoutInMillis"] <= TIMEOUT_MS:
+        raise bad_request(f"Timeout should be between {_TIMEOUT_MS_MIN} ms and {TIMEOUT_MS} ms")
+    check_content_handling(integration)
+
+
+def check_content_handling(part: Mapping[str, Any]) -> None:
+    """Refuse an integration, or its response, that converts bodies in a way that nobody knows.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    handling = part.get("contentHandling")
+    if handling is not None and handling not in HANDLINGS:
+        raise bad_request(f"Enumeration value for contentHandling must be one of {', '.join(HANDLINGS)}")
+
+
+def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
+    """An integration as its method keeps it.
+
+    Raises:
+        AwsError: `BadRequestException`: it cannot be, or is not offered.
+    """
+    if params.get("responseTransferMode") == "STREAM":
+        raise unoffered("streamed responses of REST APIs")
+    method, timeout = params.get("integrationHttpMethod"), params.get("timeoutInMillis")
+    made = {
+        **{name: params[name] for name in _INTEGRATION if params.get(name) is not None},
+        **({"httpMethod": method} if method else {}),
+        "passthroughBehavior": params.get("passthroughBehavior") or "WHEN_NO_MATCH",
+        "timeoutInMillis": TIMEOUT_MS if timeout is None else timeout,
+        "cacheNamespace": params.get("cacheNamespace") or resource_id,
+        "cacheKeyParameters": list(params.get("cacheKeyParameters") or ()),
+    }
+    check_integration(made)
+    return made
+
+
+def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
+    """An integration's response as it is kept.
+
+    Raises:
+        AwsError: `BadRequestException`: it converts bodies in a way that nobody knows.
+    """
+    given = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
+    check_content_handling(given)
+    templates = params.get("responseTemplates")
+    return given if templates is None else {**given, "responseTemplates": templates}

@@ -1,0 +1,210 @@
+"""Operations that are alike for all that an API consists of, by the table of kinds: show, list, change, delete.
+
+And those that make models, validators and gateway responses.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict
+from redrive.aws.apigateway.control.gateway_responses import RESPONSES
+from redrive.aws.apigateway.control.ids import new_id
+from redrive.aws.apigateway.control.paging import page
+from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.schemas import check_schema
+from redrive.aws.apigateway.rest.editing import Editing
+from redrive.aws.apigateway.rest.kinds import (
+    GATEWAY_RESPONSE,
+    GATEWAY_RESPONSES,
+    INTEGRATION_RESPONSE,
+    METHOD,
+    METHOD_INTEGRATION,
+    METHOD_RESPONSE,
+    MODEL,
+    VALIDATOR,
+    Kind,
+)
+from redrive.aws.apigateway.rest.methods import check_authorization, check_content_handling, check_integration
+from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.trees import found, with_value, without
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+_ALIKE: Final = (
+    METHOD,
+    METHOD_RESPONSE,
+    METHOD_INTEGRATION,
+    INTEGRATION_RESPONSE,
+    MODEL,
+    VALIDATOR,
+)
+
+
+def operations_alike(editing: Editing) -> dict[str, Verb]:
+    """The operations of all kinds that are shown, listed, changed and deleted in one way."""
+    verbs: dict[str, Verb] = {}
+    for kind in _ALIKE:
+        verbs |= _operations(kind, editing)
+    return verbs
+
+
+def _operations(kind: Kind, editing: Editing) -> dict[str, Verb]:
+    async def get(call: Call, params: Structure) -> Structure:
+        api = await editing.api(call, params["restApiId"])
+        return kind.shown(kind.found(api.tree, params))
+
+    async def get_all(call: Call, params: Structure) -> Structure:
+        api = await editing.api(call, params["restApiId"])
+        kept: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
+        return page([kind.shown(kept[name]) for name in sorted(kept)], params)
+
+    async def update(call: Call, params: Structure) -> Structure:
+        def change(tree: Tree) -> Tree:
+            before, operations = kind.found(tree, params), params.get("patchOperations") or ()
+            after = patched(before, kind.shape, kind.patched, operations, replaced=kind.replaced)
+            check_part(kind, after)
+            return with_value(tree, kind.path(params), after)
+
+        tree = await editing.edit_tree(call, params["restApiId"], change)
+        return kind.shown(kind.found(tree, params))
+
+    async def delete(call: Call, params: Structure) -> Structure:
+        def change(tree: Tree) -> Tree:
+            kind.found(tree, params)
+            return without(tree, kind.path(params))
+
+        await editing.edit_tree(call, params["restApiId"], change)
+        return {}
+
+    listed = {f"Get{kind.plural}": get_all} if kind.plural else {}
+    return {f"Get{kind.name}": get, **listed, f"Update{kind.name}": update, f"Delete{kind.name}": delete}
+
+
+class PartOperations:
+    """Makes models, validators and gateway responses."""
+
+    def __init__(self, engine: Engine, editing: Editing) -> None:
+        """Make them in the APIs of this engine."""
+        self._chance = engine.runtime.chance
+        self._editing = editing
+
+    async def create_model(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateModel.html."""
+        name = params["name"]
+        if not name.isalnum() or not name.isascii():
+            raise bad_request("Model name must be alphanumeric: " + name)
+        made: Structure = {
+            "id": new_id(self._chance),
+            **{key: params[key] for key in ("name", "description", "schema", "contentType") if key in params},
+        }
+        return await self._create(MODEL, call, {**params, "modelName": name}, made)
+
+    async def create_request_validator(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateRequestValidator.html."""
+        made_id = new_id(self._chance)
+        made = {
+            "id": made_id,
+            "name": params.get("name"),
+            "validateRequestBody": bool(params.get("validateRequestBody")),
+            "validateRequestParameters": bool(params.get("validateRequestParameters")),
+        }
+        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, made)
+
+    async def _create(self, kind: Kind, call: Call, params: Structure, made: Structure) -> Structure:
+        check_part(kind, made)
+
+        def change(tree: Tree) -> Tree:
+            if found(tree, kind.path(params)) is not None:
+                raise conflict(f"{kind.name} name already exists for this REST API")
+            return with_value(tree, kind.path(params), made)
+
+        await self._editing.edit_tree(call, params["restApiId"], change)
+        return made
+
+    # ---- gateway responses -----------------------------------------------------------------------------------
+
+    async def put_gateway_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutGatewayResponse.html."""
+        given = {
+            name: params[name]
+            for name in ("statusCode", "responseParameters", "responseTemplates")
+            if params.get(name) is not None
+        }
+        kind = _known(params["responseType"])
+
+        def change(tree: Tree) -> Tree:
+            return with_value(tree, [GATEWAY_RESPONSES, kind], given)
+
+        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        return _shown_response(tree, kind)
+
+    async def get_gateway_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponse.html."""
+        api = await self._editing.api(call, params["restApiId"])
+        return _shown_response(api.tree, _known(params["responseType"]))
+
+    async def get_gateway_responses(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponses.html: all there are."""
+        api = await self._editing.api(call, params["restApiId"])
+        return page([_shown_response(api.tree, kind) for kind in sorted(RESPONSES)], params)
+
+    async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateGatewayResponse.html."""
+        kind, operations = _known(params["responseType"]), params.get("patchOperations") or ()
+
+        def change(tree: Tree) -> Tree:
+            before = found(tree, [GATEWAY_RESPONSES, kind]) or {}
+            after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.patched, operations)
+            return with_value(tree, [GATEWAY_RESPONSES, kind], after)
+
+        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        return _shown_response(tree, kind)
+
+    async def delete_gateway_response(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteGatewayResponse.html; the default stands again."""
+        kind = _known(params["responseType"])
+
+        def change(tree: Tree) -> Tree:
+            GATEWAY_RESPONSE.found(tree, params)
+            return without(tree, [GATEWAY_RESPONSES, kind])
+
+        await self._editing.edit_tree(call, params["restApiId"], change)
+        return {}
+
+
+def _known(kind: str) -> str:
+    if kind not in RESPONSES:
+        raise bad_request(f"Invalid response type specified: {kind}")
+    return kind
+
+
+def _shown_response(tree: Tree, kind: str) -> Structure:
+    own = found(tree, [GATEWAY_RESPONSES, kind])
+    status = RESPONSES[kind].status
+    shown: Structure = {
+        "responseType": kind,
+        "responseParameters": {},
+        "responseTemplates": {"application/json": '{"message":$context.error.messageString}'},
+        "defaultResponse": own is None,
+        **(own or {}),
+    }
+    if "statusCode" not in shown and status:
+        shown["statusCode"] = str(status)
+    return shown
+
+
+def check_part(kind: Kind, value: Mapping[str, Any]) -> None:
+    """Refuse a part that cannot be used as it is.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    if kind is MODEL and value.get("schema"):
+        check_schema(value["schema"])
+    if kind is METHOD:
+        check_authorization(value.get("authorizationType", ""))
+    if kind is INTEGRATION_RESPONSE:
+        check_content_handling(value)
+    if kind is METHOD_INTEGRATION:
+        check_integration({"passthroughBehavior": "", "timeoutInMillis": 0, **value})

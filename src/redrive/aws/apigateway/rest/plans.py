@@ -1,0 +1,250 @@
+"""Usage plans: what the holders of keys may ask, how fast and how much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.errors import bad_request, conflict, no_api, not_found
+from redrive.aws.apigateway.control.ids import new_id
+from redrive.aws.apigateway.control.paging import page
+from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
+from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
+from redrive.aws.apigateway.control.tags import check_tags
+from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
+from redrive.aws.apigateway.rest.patching import patched, steps_of
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_GIVEN: Final = ("name", "description", "throttle", "quota")
+_PATCHED: Final = frozenset({"name", "description", "productCode", "throttle", "quota"})
+_MISSING: Final = "Invalid Usage Plan ID specified"
+_MISSING_KEY: Final = "Invalid API Key identifier specified"
+
+
+class UsagePlanOperations:
+    """Makes, shows, changes and deletes plans, and says which keys they are for."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._chance = engine.runtime.chance
+
+    async def create_usage_plan(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateUsagePlan.html."""
+        tags = params.get("tags") or {}
+        check_tags(tags)
+        settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+        settings["apiStages"] = list(params.get("apiStages") or ())
+        made = UsagePlan(
+            call.account, call.region, new_id(self._chance), call.now, _checked(settings), tags=tags
+        )
+
+        async def decide(draft: Draft) -> None:
+            await _check_stages(draft, call, settings["apiStages"])
+            draft.put(USAGE_PLAN, api_key(call.account, call.region, made.id), made)
+
+        await self._engine.resources.write(decide)
+        return shown(made)
+
+    async def get_usage_plan(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlan.html."""
+        return shown(await self._plan(call, params))
+
+    async def get_usage_plans(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlans.html."""
+        found = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
+        wanted = params.get("keyId")
+        return page([shown(plan) for plan in found if not wanted or wanted in plan.keys], params)
+
+    async def update_usage_plan(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateUsagePlan.html."""
+        operations = params.get("patchOperations") or ()
+        at = api_key(call.account, call.region, params["usagePlanId"])
+
+        async def decide(draft: Draft) -> UsagePlan:
+            plan = await _plan_in(draft, at)
+            settings = _checked(_changed(dict(plan.settings), operations))
+            await _check_stages(draft, call, settings["apiStages"])
+            return draft.change(USAGE_PLAN, at, plan, lambda known: replace(known, settings=settings))
+
+        return shown(await self._engine.resources.write(decide))
+
+    async def delete_usage_plan(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteUsagePlan.html, unless it is for a stage."""
+        at = api_key(call.account, call.region, params["usagePlanId"])
+
+        async def decide(draft: Draft) -> None:
+            plan = await _plan_in(draft, at)
+            if plan.settings.get("apiStages"):
+                raise bad_request(
+                    "Cannot delete usage plan because it has one or more associated API stages. Please disassociate"
+                    " all API stages first."
+                )
+            for key_id in plan.keys:
+                await _with_plans(draft, call, key_id, plan.id, add=False)
+            draft.remove(USAGE_PLAN, at)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    # ---- keys ------------------------------------------------------------------------------------------------
+
+    async def create_usage_plan_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateUsagePlanKey.html."""
+        at = api_key(call.account, call.region, params["usagePlanId"])
+        key_id = params["keyId"]
+        if params["keyType"] != "API_KEY":
+            raise bad_request("Usage plan keys are of the type API_KEY")
+
+        async def decide(draft: Draft) -> ApiKey:
+            plan = await _plan_in(draft, at)
+            if key_id in plan.keys:
+                raise conflict("Usage Plan Key already exists for this Usage Plan")
+            key = await _with_plans(draft, call, key_id, plan.id, add=True)
+            draft.put(USAGE_PLAN, at, replace(plan, keys=(*plan.keys, key_id)))
+            return key
+
+        return _shown_key(await self._engine.resources.write(decide))
+
+    async def get_usage_plan_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKey.html."""
+        plan = await self._plan(call, params)
+        found = await self._documents.get(API_KEY, api_key(call.account, call.region, params["keyId"]))
+        if found is None or found.id not in plan.keys:
+            raise not_found("Invalid Usage Plan Key specified")
+        return _shown_key(found)
+
+    async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKeys.html."""
+        plan = await self._plan(call, params)
+        keys: list[ApiKey | None] = []
+        for key_id in plan.keys:
+            found = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
+            keys.append(found)
+        beginning = params.get("nameQuery") or ""
+        kept = [
+            _shown_key(key)
+            for key in keys
+            if key is not None and str(key.settings.get("name", "")).startswith(beginning)
+        ]
+        return page(kept, params)
+
+    async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteUsagePlanKey.html."""
+        at = api_key(call.account, call.region, params["usagePlanId"])
+        key_id = params["keyId"]
+
+        async def decide(draft: Draft) -> None:
+            plan = await _plan_in(draft, at)
+            if key_id not in plan.keys:
+                raise not_found("Invalid Usage Plan Key specified")
+            await _with_plans(draft, call, key_id, plan.id, add=False)
+            kept = tuple(each for each in plan.keys if each != key_id)
+            draft.put(USAGE_PLAN, at, replace(plan, keys=kept))
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def get_usage(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsage.html: of each day, what was used and is left."""
+        plan = await self._plan(call, params)
+        begin, end = params["startDate"], params["endDate"]
+        wanted = params.get("keyId")
+        items = {}
+        for key_id in plan.keys if wanted is None else [wanted]:
+            used = await self._documents.get(USAGE, usage_key(plan.account, plan.region, plan.id, key_id))
+            if used is not None:
+                items[key_id] = days_of(used, plan.settings.get("quota"), begin, end)
+        return {"usagePlanId": plan.id, "startDate": begin, "endDate": end, "items": items}
+
+    async def _plan(self, call: Call, params: Structure) -> UsagePlan:
+        key = api_key(call.account, call.region, params["usagePlanId"])
+        found = await self._documents.get(USAGE_PLAN, key)
+        return _standing(found)
+
+
+async def _plan_in(draft: Draft, at: str) -> UsagePlan:
+    found = await draft.get(USAGE_PLAN, at)
+    return _standing(found)
+
+
+def _standing(found: UsagePlan | None) -> UsagePlan:
+    if found is None:
+        raise not_found(_MISSING)
+    return found
+
+
+async def _with_plans(draft: Draft, call: Call, key_id: str, plan_id: str, *, add: bool) -> ApiKey:
+    """The key as it is with a plan more, or less."""
+    at = api_key(call.account, call.region, key_id)
+    key = await draft.get(API_KEY, at)
+    if key is None:
+        raise not_found(_MISSING_KEY)
+    others = tuple(each for each in key.plans if each != plan_id)
+    changed = replace(key, plans=(*others, plan_id) if add else others)
+    draft.put(API_KEY, at, changed)
+    return changed
+
+
+async def _check_stages(draft: Draft, call: Call, stages: Sequence[Mapping[str, Any]]) -> None:
+    for stage in stages:
+        api = await draft.get(REST_API, api_key(call.account, call.region, stage.get("apiId") or ""))
+        if api is None:
+            raise no_api(call.account, stage.get("apiId") or "")
+        if stage.get("stage") not in (api.tree.get(STAGES) or {}):
+            raise not_found(f"API Stage not found: {api.id}:{stage.get('stage')}")
+
+
+def _checked(settings: Structure) -> Structure:
+    quota, throttle = settings.get("quota"), settings.get("throttle")
+    if quota is not None and (quota.get("period") not in PERIODS or quota.get("limit", 0) < 1):
+        raise bad_request("Usage Plan quota needs a period of DAY, WEEK or MONTH and a limit of 1 or more")
+    if throttle is not None and (throttle.get("rateLimit", 0) < 0 or throttle.get("burstLimit", 0) < 0):
+        raise bad_request("Usage Plan throttle rate limit must not be less than zero")
+    return settings
+
+
+def _changed(settings: Structure, operations: Sequence[Mapping[str, Any]]) -> Structure:
+    """The settings of a plan with changes made; stages are named `api:stage`."""
+    for operation in operations:
+        steps = steps_of(operation.get("path") or "")
+        if steps and steps[0] == "apiStages":
+            settings = {**settings, "apiStages": _changed_stages(settings["apiStages"], steps[1:], operation)}
+        else:
+            settings = patched(settings, shape_of("GetUsagePlan"), _PATCHED, [operation], "UsagePlan")
+    return settings
+
+
+def _changed_stages(
+    stages: Sequence[Mapping[str, Any]], steps: Sequence[str], operation: Mapping[str, Any]
+) -> list[Any]:
+    named = steps[0] if steps else operation.get("value") or ""
+    api_id, _, stage = named.partition(":")
+    known = next((each for each in stages if (each["apiId"], each["stage"]) == (api_id, stage)), None)
+    others = [each for each in stages if each is not known]
+    if len(steps) > 1:
+        if known is None:
+            raise not_found(f"API Stage not found: {named}")
+        shape = shape_of("GetUsagePlan").members["apiStages"].shape.element.shape
+        path = "/" + "/".join(step.replace("~", "~0").replace("/", "~1") for step in steps[1:])
+        changed = patched(
+            dict(known), shape, frozenset({"throttle"}), [{**operation, "path": path}], "UsagePlan"
+        )
+        return [*others, changed]
+    if operation.get("op") == "remove":
+        return others
+    if operation.get("op") != "add":
+        raise bad_request(f"Invalid patch operation {operation.get('op')} for path {operation.get('path')}")
+    return [*others, known or {"apiId": api_id, "stage": stage}]
+
+
+def shown(plan: UsagePlan) -> Structure:
+    """A plan as callers see it."""
+    return {"id": plan.id, **plan.settings, "tags": dict(plan.tags) or None}
+
+
+def _shown_key(key: ApiKey) -> Structure:
+    return {"id": key.id, "type": "API_KEY", "value": key.value, "name": key.settings.get("name")}

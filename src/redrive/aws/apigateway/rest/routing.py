@@ -1,0 +1,99 @@
+"""Routing of requests: the resource that a path is for: text before `{variables}`, those before `{greedy+}` ones."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.exchange import decoded
+from redrive.aws.apigateway.rest.kinds import METHODS
+
+DEFAULT: Final = "$default"
+
+
+@dataclass(slots=True)
+class _Step:
+    """A part of paths.
+
+    Attributes:
+        resource: The resource that ends here; None: none does.
+        literals: The next parts, by their text.
+        variable: The next part where it may be anything, and its name; None: it may not.
+        greedy: The resource that takes all that follows, and its parameter's name; None: none does.
+    """
+
+    resource: Mapping[str, Any] | None = None
+    literals: dict[str, "_Step"] = field(default_factory=dict)
+    variable: tuple[str, "_Step"] | None = None
+    greedy: tuple[str, Mapping[str, Any]] | None = None
+
+
+class Routes:
+    """The resources of an API, found by path."""
+
+    def __init__(self, resources: Iterable[Mapping[str, Any]]) -> None:
+        """Find these; the one whose path is `$default` is for all that no other is for."""
+        self._root = _Step()
+        self._default: Mapping[str, Any] | None = None
+        for resource in resources:
+            if resource["path"] == DEFAULT:
+                self._default = resource
+            else:
+                self._add(resource)
+
+    def _add(self, resource: Mapping[str, Any]) -> None:
+        at = self._root
+        for part in resource["path"].strip("/").split("/"):
+            if not part:
+                continue
+            if part.startswith("{") and part.endswith("+}"):
+                at.greedy = part[1:-2], resource
+                return
+            if part.startswith("{"):
+                at.variable = at.variable or (part[1:-1], _Step())
+                at = at.variable[1]
+            else:
+                at = at.literals.setdefault(part, _Step())
+        at.resource = resource
+
+    def find(
+        self, path: str, method: str
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, str]] | None:
+        """The resource of a path, its method, and the parameters; None: no caller can ask for that."""
+        parts = [part for part in path.split("/") if part]
+        found = _search(self._root, parts, 0, method, {})
+        if found is None:
+            if self._default is None:
+                return None
+            found = self._default, {}
+        resource, parameters = found
+        methods = resource[METHODS]
+        return resource, methods.get(method) or methods["ANY"], parameters
+
+
+def _search(
+    step: _Step, parts: list[str], at: int, method: str, parameters: dict[str, str]
+) -> tuple[Mapping[str, Any], dict[str, str]] | None:
+    """The best resource below a step. A path has one variable and one text for each part at most: 2 steps each."""
+    if at == len(parts):
+        if step.resource is not None and _answers(step.resource, method):
+            return step.resource, parameters
+        return None
+    literal = step.literals.get(parts[at])
+    if literal is not None:
+        found = _search(literal, parts, at + 1, method, parameters)
+        if found is not None:
+            return found
+    if step.variable is not None:
+        name, below = step.variable
+        found = _search(below, parts, at + 1, method, {**parameters, name: decoded(parts[at])})
+        if found is not None:
+            return found
+    if step.greedy is not None and _answers(step.greedy[1], method):
+        name, resource = step.greedy
+        return resource, {**parameters, name: decoded("/".join(parts[at:]))}
+    return None
+
+
+def _answers(resource: Mapping[str, Any], method: str) -> bool:
+    methods = resource.get(METHODS) or {}
+    return method in methods or "ANY" in methods

@@ -1,0 +1,120 @@
+"""Integrations of services of this server: the request that a mapping makes, answered by the service's own operation."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from redrive.access.principals import Principal
+from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.rest.mapping import Mapped
+from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.http import Request
+
+_URI: Final = re.compile(
+    r"arn:aws[a-z-]*:apigateway:([a-z0-9-]+):(?:([a-z0-9-]+)\.)?([a-z0-9.-]+):(path|action)/(.*)", re.DOTALL
+)
+_VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
+_STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
+_FORM: Final = "application/x-www-form-urlencoded"
+_FUNCTION_ERROR: Final = "X-Amz-Function-Error"
+
+
+class ServiceUri(NamedTuple):
+    """The URI of a service's integration.
+
+    Attributes:
+        region: Where the service is asked.
+        service: As host names call it: `sns`.
+        subdomain: In the host's name before it; empty: none.
+        kind: `path` or `action`.
+        rest: The path, or the name of the operation.
+    """
+
+    region: str
+    service: str
+    subdomain: str
+    kind: str
+    rest: str
+
+
+def with_variables(exchange: Exchange, uri: str) -> str:
+    """A URI with the stage's variables in their places."""
+    variables = exchange.place.variables
+    return _STAGE_VARIABLE.sub(lambda found: variables.get(found[1], ""), uri)
+
+
+def read_uri(uri: str) -> ServiceUri:
+    """Read the URI of a service's integration.
+
+    Raises:
+        Refusal: The text is no URI of a service.
+    """
+    found = _URI.fullmatch(uri)
+    if found is None:
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a service")
+    return ServiceUri(found[1], found[3], found[2] or "", found[4], found[5])
+
+
+class ServiceIntegration:
+    """Calls services as integrations of the type `AWS` do."""
+
+    def __init__(self, calls: WireCalls) -> None:
+        """Call them by this."""
+        self._calls = calls
+
+    async def call(
+        self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped, caller: Principal
+    ) -> Answer:
+        """The service's answer.
+
+        Raises:
+            Refusal: The integration cannot be made a request.
+        """
+        uri = read_uri(with_variables(exchange, integration["uri"]))
+        request = _request(exchange, integration, uri, mapped)
+        response = await self._calls.answer(request, caller, uri.region, exchange.id)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers["content-type"] = response.content_type
+        failure = _failure(response.headers, response.body) if uri.service == "lambda" else None
+        return Answer(response.status, response.body, headers, failure=failure)
+
+
+def _request(exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri, mapped: Mapped) -> Request:
+    host = f"{uri.service}.{uri.region}.amazonaws.com"
+    headers = {name.lower(): value for name, value in mapped.headers.items()}
+    headers = {"accept": JSON, **headers, "host": f"{uri.subdomain}.{host}" if uri.subdomain else host}
+    headers.pop("authorization", None)
+    method, query, body = integration["httpMethod"], dict(mapped.query), mapped.body
+    if uri.kind == "action":
+        query = {"Action": uri.rest, **query}
+        if not headers.get("content-type", "").startswith(_FORM):  # parameters stand in the query alone
+            body = b""
+            headers["content-type"] = _FORM
+        path = "/"
+    else:
+        path = "/" + _VARIABLE.sub(
+            lambda found: quote(mapped.path.get(found[1], found[0]), safe=""), uri.rest
+        ).lstrip("/")
+    if "?" in path:
+        path, _, given = path.partition("?")
+        text = "&".join(part for part in (given, urlencode(query)) if part)
+    else:
+        text = urlencode(query)
+    return Request(method, path, text, headers, body, "https", exchange.request.client_host)
+
+
+def _failure(headers: Mapping[str, str], body: bytes) -> str | None:
+    """The message of a function that failed; None: it did not fail."""
+    if not any(name.lower() == _FUNCTION_ERROR.lower() for name in headers):
+        return None
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode("utf-8", "replace")
+    message = document.get("errorMessage") if isinstance(document, dict) else None
+    return str(message) if message is not None else ""

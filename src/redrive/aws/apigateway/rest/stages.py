@@ -1,0 +1,231 @@
+"""Stages: names under which deployments are reached, with settings of their own."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.apigateway.control.access_log import check_destination
+from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
+from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, RestApi, Tree, deployment_key
+from redrive.aws.apigateway.control.tags import check_tags
+from redrive.aws.apigateway.rest.editing import Editing, api_in
+from redrive.aws.apigateway.rest.kinds import STAGE, STAGES
+from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
+from redrive.aws.apigateway.rest.trees import found, with_value, without
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_VARIABLE: Final = re.compile(r"[A-Za-z0-9_]+")
+_VALUE: Final = re.compile(r"[A-Za-z0-9\-._~:/?#&=,@$+*!'();%\[\]{} ]*")
+_GIVEN: Final = ("description", "variables", "documentationVersion", "tracingEnabled", "tags")
+#: A path of a method setting has the resource, the method, and two words.
+_SETTING_STEPS: Final = 4
+_SETTINGS: Final[Mapping[str, str]] = {
+    "metrics/enabled": "metricsEnabled",
+    "logging/loglevel": "loggingLevel",
+    "logging/dataTrace": "dataTraceEnabled",
+    "throttling/burstLimit": "throttlingBurstLimit",
+    "throttling/rateLimit": "throttlingRateLimit",
+    "caching/enabled": "cachingEnabled",
+    "caching/ttlInSeconds": "cacheTtlInSeconds",
+    "caching/dataEncrypted": "cacheDataEncrypted",
+    "caching/requireAuthorizationForCacheControl": "requireAuthorizationForCacheControl",
+    "caching/unauthorizedCacheControlHeaderStrategy": "unauthorizedCacheControlHeaderStrategy",
+}
+_BARE: Final[Mapping[str, Any]] = {
+    "metricsEnabled": False,
+    "dataTraceEnabled": False,
+    "throttlingBurstLimit": 5000,
+    "throttlingRateLimit": 10000.0,
+    "cachingEnabled": False,
+    "cacheTtlInSeconds": 300,
+    "cacheDataEncrypted": False,
+    "requireAuthorizationForCacheControl": True,
+    "unauthorizedCacheControlHeaderStrategy": "SUCCEED_WITH_RESPONSE_HEADER",
+}
+
+
+class StageOperations:
+    """Makes, shows, changes and deletes stages."""
+
+    def __init__(self, engine: Engine, editing: Editing) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._editing = editing
+
+    async def create_stage(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateStage.html."""
+        made = made_stage(params, call.now)
+
+        def change(tree: Tree) -> Tree:
+            if found(tree, STAGE.path(params)) is not None:
+                raise conflict("Stage already exists")
+            return with_value(tree, STAGE.path(params), made)
+
+        return await self._write(call, params, change)
+
+    async def get_stage(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetStage.html."""
+        api = await self._editing.api(call, params["restApiId"])
+        return STAGE.shown(STAGE.found(api.tree, params))
+
+    async def get_stages(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetStages.html."""
+        api = await self._editing.api(call, params["restApiId"])
+        wanted = params.get("deploymentId")
+        stages: Mapping[str, Structure] = api.tree.get(STAGES) or {}
+        return {
+            "item": [
+                STAGE.shown(stage)
+                for _, stage in sorted(stages.items())
+                if wanted in (None, "", stage["deploymentId"])
+            ]
+        }
+
+    async def update_stage(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateStage.html."""
+        operations = params.get("patchOperations") or ()
+
+        def change(tree: Tree) -> Tree:
+            stage = changed_stage(STAGE.found(tree, params), operations)
+            return with_value(tree, STAGE.path(params), {**stage, "lastUpdatedDate": call.now})
+
+        return await self._write(call, params, change)
+
+    async def delete_stage(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteStage.html."""
+
+        def change(tree: Tree) -> Tree:
+            STAGE.found(tree, params)
+            return without(tree, STAGE.path(params))
+
+        await self._editing.edit_tree(call, params["restApiId"], change)
+        return {}
+
+    async def flush_stage_cache(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/apigateway/latest/api/API_FlushStageCache.html: there is nothing in it."""
+        api = await self._editing.api(call, params["restApiId"])
+        STAGE.found(api.tree, params)
+        return {}
+
+    async def _write(self, call: Call, params: Structure, change: Any) -> Structure:
+        """Change the tree, if the deployment that the stage shows then is there."""
+
+        async def decide(draft: Draft) -> RestApi:
+            api = await api_in(draft, call, params["restApiId"])
+            tree = change(api.tree)
+            stage = STAGE.found(tree, params)
+            check_destination((stage.get("accessLogSettings") or {}).get("destinationArn"), call.account)
+            key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
+            if await draft.get(DEPLOYMENT, key) is None:
+                raise bad_request("Deployment id does not exist")
+            changed = replace(api, tree=tree)
+            draft.put(REST_API, changed.key, changed)
+            return changed
+
+        api = await self._engine.resources.write(decide)
+        return STAGE.shown(STAGE.found(api.tree, params))
+
+
+def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """A stage as its API keeps it.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    name = params["stageName"]
+    if not _NAME.fullmatch(name):
+        raise bad_request("Stage name only allows a-zA-Z0-9-_")
+    check_variables(params.get("variables") or {})
+    check_tags(params.get("tags") or {})
+    refuse_unoffered(params)
+    given = {key: params[key] for key in _GIVEN if params.get(key) is not None}
+    return {
+        "stageName": name,
+        "deploymentId": params["deploymentId"],
+        "cacheClusterEnabled": False,
+        "cacheClusterStatus": "NOT_AVAILABLE",
+        "methodSettings": {},
+        "tracingEnabled": False,
+        "createdDate": now,
+        "lastUpdatedDate": now,
+        **given,
+    }
+
+
+def refuse_unoffered(stage: Mapping[str, Any]) -> None:
+    """Refuse settings of a stage that this server could only pretend to have.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    if stage.get("canarySettings"):
+        raise unoffered("canary releases")
+    if stage.get("cacheClusterEnabled"):
+        raise unoffered("caches of stages")
+    if stage.get("clientCertificateId"):
+        raise unoffered("client certificates")
+
+
+def check_variables(variables: Mapping[str, str]) -> None:
+    """Refuse variables of a stage whose names or values are not acceptable.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    for name, value in variables.items():
+        if not _VARIABLE.fullmatch(name):
+            raise bad_request(f"Stage variable name only allows a-zA-Z0-9_: {name}")
+        if not _VALUE.fullmatch(value):
+            raise bad_request(f"Invalid stage variable value: {value}")
+
+
+def changed_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> Structure:
+    """A stage with changes made; settings of methods have paths of their own.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    for operation in operations:
+        steps = steps_of(operation.get("path") or "")
+        if len(steps) == _SETTING_STEPS and "/".join(steps[2:]) in _SETTINGS:
+            stage = _with_setting(stage, steps, operation)
+        elif (
+            len(steps) == _SETTING_STEPS - 2
+            and operation.get("op") == "remove"
+            and steps[0] not in STAGE.patched
+        ):
+            stage = without(stage, ["methodSettings", _setting_key(steps)])
+        else:
+            stage = patched(stage, STAGE.shape, STAGE.patched, [operation], "Stage")
+    refuse_unoffered(stage)
+    check_variables(stage.get("variables") or {})
+    return stage
+
+
+def _setting_key(steps: Sequence[str]) -> str:
+    """The key of a method's settings: its path without the slash before it, and its method."""
+    return f"{steps[0].removeprefix('/')}/{steps[1]}"
+
+
+def _with_setting(stage: Structure, steps: Sequence[str], operation: Mapping[str, Any]) -> Structure:
+    name = _SETTINGS["/".join(steps[2:])]
+    if operation.get("op") == "remove":
+        return without(stage, ["methodSettings", _setting_key(steps), name])
+    if operation.get("op") != "replace":
+        raise _invalid_operation(operation)
+    shape = STAGE.shape.members["methodSettings"].shape.value.shape.members[name].shape
+    value = typed(shape, operation.get("value"), operation["path"])
+    if name == "cachingEnabled" and value:
+        raise unoffered("caches of stages")
+    before = found(stage, ["methodSettings", _setting_key(steps)]) or _BARE
+    return with_value(stage, ["methodSettings", _setting_key(steps)], {**before, name: value})
+
+
+def _invalid_operation(operation: Mapping[str, Any]) -> AwsError:
+    return bad_request(f"Invalid patch operation {operation.get('op')} for path {operation.get('path')}")

@@ -1,0 +1,309 @@
+"""Phases: how a stack comes from one status to the next, by the steps of its resources.
+
+A stack's status says which phase it is in, and its resources how far that is; so a change that was cut short goes on
+from what is written down.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.journal import Journal
+from redrive.aws.cloudformation.changes.order import Ordered, reversed_order
+from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.changes.removal import Removal
+from redrive.aws.cloudformation.changes.steps import Steps
+from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.changes.waiting import Activity
+from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.history import EXPORT, IMPORT, Export, export_key, import_key
+from redrive.aws.cloudformation.records import (
+    RESOURCE,
+    STACK,
+    STACK_NAME,
+    Operation,
+    OperationState,
+    Shown,
+    Stack,
+    StackResource,
+)
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+CANCELLED: Final = "User Initiated"
+
+
+class Change:
+    """One change to a stack, carried on from wherever it is."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        services: Services,
+        words: Words,
+        activity: Activity,
+        operation: Operation,
+        stack: Stack,
+    ) -> None:
+        """Carry on this operation."""
+        self._engine = engine
+        self._activity = activity
+        self._programs = Programs(engine)
+        self._journal = Journal(engine, operation, stack)
+        self._resources: dict[str, StackResource] = {}
+        self._steps = Steps(engine, services, words, self._journal, self._resources)
+        self._return = Steps(engine, services, words, self._journal, self._resources)
+        self._removal = Removal(engine, services, words, self._journal, self._resources)
+        self._cancelled = False
+        self._phases: Mapping[str, Callable[[], Awaitable[None]]] = {
+            "CREATE_IN_PROGRESS": self._create,
+            "ROLLBACK_IN_PROGRESS": self._roll_creation_back,
+            "UPDATE_IN_PROGRESS": self._update,
+            "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": self._clean_up,
+            "UPDATE_ROLLBACK_IN_PROGRESS": self._roll_update_back,
+            "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": self._clean_up_rollback,
+            "DELETE_IN_PROGRESS": self._delete,
+        }
+
+    @property
+    def _stack(self) -> Stack:
+        return self._journal.stack
+
+    async def carry_on(self) -> None:
+        """Go through all phases, until the stack has a final status."""
+        found = await self._engine.resources.documents.find(RESOURCE, f"{self._stack.key}/")
+        self._resources |= {resource.logical_id: resource for resource in found}
+        while (phase := self._phases.get(self._stack.status)) is not None:
+            await phase()
+
+    # ---- creation ----------------------------------------------------------------------------------------------------
+
+    async def _create(self) -> None:
+        failed, reason = await self._bring_up()
+        if not reason:
+            reason = await self._completed("CREATE_COMPLETE")
+        if not reason:
+            return
+        status, ending = {
+            "DO_NOTHING": ("CREATE_FAILED", ""),
+            "DELETE": ("DELETE_IN_PROGRESS", "Delete requested by user."),
+        }.get(
+            (await self._journal.read()).on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user.")
+        )
+        await self._journal.status(status, f"{reason} {ending}" if failed or ending else reason)
+
+    async def _roll_creation_back(self) -> None:
+        failed = await self._remove_all(list(self._resources))
+        if failed:
+            await self._journal.status("ROLLBACK_FAILED", _failed_to("delete", failed))
+        else:
+            await self._journal.status("ROLLBACK_COMPLETE", also=self._unpin)
+
+    # ---- changes -----------------------------------------------------------------------------------------------------
+
+    async def _update(self) -> None:
+        failed, reason = await self._bring_up()
+        if not reason:
+            reason = await self._completed("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS")
+        if not reason:
+            return
+        stays = self._stack.on_failure == "DO_NOTHING" and not self._cancelled
+        status = "UPDATE_FAILED" if stays else "UPDATE_ROLLBACK_IN_PROGRESS"
+        await self._journal.status(status, f"{reason} " if failed else reason)
+
+    async def _clean_up(self) -> None:
+        program = await self._programs.load(self._stack, self._stack.settings)
+        kept = [name for name in self._resources if name in program.resources]
+        failed = await self._remove_all(
+            [name for name in self._resources if name not in program.resources], forget=True
+        )
+        for name in kept:
+            await self._removal.clear_leftovers(name)
+        text = "Update successful. One or more resources could not be deleted."
+        await self._journal.status("UPDATE_COMPLETE", text if failed else "")
+
+    async def _roll_update_back(self) -> None:
+        ordered = self._ordered()
+        await ordered.run(self._dependencies(list(self._resources)), self._return.restore)
+        if ordered.failed:
+            await self._journal.status("UPDATE_ROLLBACK_FAILED", _failed_to("update", ordered.failed))
+            return
+        await self._journal.status(
+            "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", change=lambda stack: replace(stack, wanted=None)
+        )
+
+    async def _clean_up_rollback(self) -> None:
+        change = self._stack.change
+        await self._remove_all(
+            [name for name, resource in self._resources.items() if resource.born == change], forget=True
+        )
+        for name in list(self._resources):
+            await self._removal.clear_leftovers(name)
+        await self._journal.status("UPDATE_ROLLBACK_COMPLETE", change=_skipping_nothing)
+
+    # ---- deletion ----------------------------------------------------------------------------------------------------
+
+    async def _delete(self) -> None:
+        if used := await self._exports_in_use(set()):
+            await self._journal.status("DELETE_FAILED", used)
+            return
+        failed = await self._remove_all(list(self._resources))
+        if failed:
+            await self._journal.status("DELETE_FAILED", _failed_to("delete", failed))
+            return
+        now = self._journal.now
+
+        async def forget(draft: Draft, stack: Stack) -> None:
+            await self._unpin(draft, stack)
+            await self._export(draft, stack, ())
+            if await draft.get(STACK_NAME, stack.name.key) == stack.key:
+                draft.remove(STACK_NAME, stack.name.key)
+
+        await self._journal.status(
+            "DELETE_COMPLETE", change=lambda stack: replace(stack, deleted_at=now), also=forget
+        )
+
+    # ---- what phases are made of -------------------------------------------------------------------------------------
+
+    def _ordered(self) -> Ordered:
+        return Ordered(self._activity, lambda: False)
+
+    async def _bring_up(self) -> tuple[list[str], str]:
+        """Make and change resources as the template says; those that failed, and the reason why not all was done."""
+        try:
+            program = await self._programs.load(self._stack, self._stack.aim)
+        except TemplateInvalid as refusal:
+            return [], str(refusal)
+        self._values = Values(program, self._resources, await self._programs.exports(self._stack.name))
+        ordered = Ordered(self._activity, lambda: self._cancelled)
+
+        async def step(name: str) -> None:
+            self._cancelled = self._cancelled or await self._must_stop()
+            if self._cancelled:
+                return
+            try:
+                await self._steps.bring_up(name, self._values)
+            except BaseException:
+                self._steps.end()
+                raise
+
+        await ordered.run(program.dependencies, step)
+        verb = "create" if self._stack.status == "CREATE_IN_PROGRESS" else "update"
+        if ordered.failed:
+            return ordered.failed, _failed_to(verb, ordered.failed).rstrip()
+        return [], CANCELLED if self._cancelled else ""
+
+    async def _must_stop(self) -> bool:
+        deadline = self._stack.deadline
+        return bool(deadline and self._journal.now >= deadline) or await self._journal.is_cancelled()
+
+    async def _completed(self, status: str) -> str:
+        """Write the outputs with the stack's new status; the reason why they cannot be, or an empty text."""
+        values = self._values
+        try:
+            outputs = tuple(self._shown(values))
+            await self._check_exports(outputs)
+        except TemplateInvalid as refusal:
+            return str(refusal)
+        used = await self._exports_in_use({output.export for output in outputs if output.export})
+        if used:
+            return used
+
+        def complete(stack: Stack) -> Stack:
+            return replace(
+                stack,
+                settings=stack.aim,
+                wanted=None,
+                outputs=outputs,
+                description=values.program.template.description,
+                deadline=0,
+            )
+
+        async def publish(draft: Draft, stack: Stack) -> None:
+            if (await self._journal.hold(draft)).state is OperationState.CANCELLING:
+                raise TemplateInvalid(CANCELLED)
+            await self._export(draft, stack, outputs)
+            await self._unpin(draft, stack, kept=values.imported)
+
+        try:
+            await self._journal.status(status, change=complete, also=publish)
+        except TemplateInvalid as refusal:
+            return str(refusal)
+        return ""
+
+    def _shown(self, values: Values) -> list[Shown]:
+        shown = []
+        for output in values.program.outputs:
+            value, export = values.output(output)
+            shown.append(Shown(output.name, value, output.description, export))
+        return shown
+
+    async def _check_exports(self, outputs: Sequence[Shown]) -> None:
+        for output in outputs:
+            if not output.export:
+                continue
+            found = await self._engine.resources.documents.get(
+                EXPORT, export_key(self._stack.name, output.export)
+            )
+            if found is not None and found.stack != self._stack.key:
+                owner = await self._engine.resources.documents.get(STACK, found.stack)
+                name = owner.name.name if owner else found.stack
+                raise TemplateInvalid(
+                    f"Export with name {output.export} is already exported by stack {name}."
+                )
+
+    async def _exports_in_use(self, kept: set[str]) -> str:
+        """The reason why an export cannot go that another stack imports, or an empty text."""
+        for output in self._stack.outputs:
+            if not output.export or output.export in kept:
+                continue
+            key = export_key(self._stack.name, output.export)
+            users = await self._engine.resources.documents.find(IMPORT, f"{key}/")
+            others = sorted({user.stack_name for user in users if user.stack != self._stack.key})
+            if others:
+                return f"Export {output.export} cannot be deleted as it is in use by {', '.join(others)}"
+        return ""
+
+    async def _export(self, draft: Draft, stack: Stack, outputs: Sequence[Shown]) -> None:
+        new = {output.export: output.value for output in outputs if output.export}
+        for key, export in await draft.find(EXPORT, f"{stack.name.account}/{stack.name.region}/"):
+            if export.stack == stack.key and export.name not in new:
+                draft.remove(EXPORT, key)
+        for name, value in new.items():
+            key = export_key(stack.name, name)
+            await draft.get(EXPORT, key)
+            draft.put(EXPORT, key, Export(name, value, stack.key))
+
+    async def _unpin(self, draft: Draft, stack: Stack, kept: set[str] | None = None) -> None:
+        """Give back the exports that the stack uses no more."""
+        exports = await draft.find(EXPORT, f"{stack.name.account}/{stack.name.region}/")
+        for _, export in exports:
+            key = import_key(stack, export.name)
+            if export.name not in (kept or ()) and await draft.get(IMPORT, key) is not None:
+                draft.remove(IMPORT, key)
+
+    async def _remove_all(self, names: Sequence[str], *, forget: bool = False) -> list[str]:
+        """Remove resources, those first that need others; those that could not be."""
+        ordered = self._ordered()
+
+        async def step(name: str) -> None:
+            await self._removal.remove(name, forget=forget)
+
+        await ordered.run(reversed_order(self._dependencies(names)), step, keep_on=True)
+        return ordered.failed
+
+    def _dependencies(self, names: Sequence[str]) -> dict[str, list[str]]:
+        among = set(names)
+        return {
+            name: [other for other in self._resources[name].depends_on if other in among] for name in names
+        }
+
+
+def _failed_to(verb: str, names: Sequence[str]) -> str:
+    return f"The following resource(s) failed to {verb}: [{', '.join(names)}]. "
+
+
+def _skipping_nothing(stack: Stack) -> Stack:
+    return replace(stack, skipped=())

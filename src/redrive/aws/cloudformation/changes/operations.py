@@ -1,0 +1,192 @@
+"""Changes to stacks as tasks that survive their node."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.change import Change
+from redrive.aws.cloudformation.changes.forgetting import forget_deleted
+from redrive.aws.cloudformation.changes.journal import Superseded, put_events, stack_event
+from redrive.aws.cloudformation.changes.waiting import Activity, Watch
+from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.history import StackEvent
+from redrive.aws.cloudformation.records import OPERATION, STACK, Operation, OperationState, Stack
+from redrive.engine.engine import Engine
+from redrive.engine.operations import LEASE_MS, LeasedTasks
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound, StoreUnavailable
+from redrive.model.ids import id_text
+from redrive.model.queue import DAY_MS
+
+logger = logging.getLogger(__name__)
+
+ROUND_MS: Final = 10_000  # what a dead node left is looked for so often
+_BEAT_MS: Final = LEASE_MS // 3
+
+
+class StackOperations:
+    """Begins changes, and carries on those that are under way.
+
+    Attributes:
+        activity: What goes on by itself.
+        words: What resources wait for.
+    """
+
+    def __init__(self, engine: Engine, services: Services, key: bytes, *, alone: bool, leaps: bool) -> None:
+        """Carry changes out.
+
+        Args:
+            engine: Where stacks are kept.
+            services: Where their resources are made.
+            key: Of the installation, for addresses that answers go to.
+            alone: This node is the only one: whatever another holds was left by one that is dead.
+            leaps: The clock is a simulated one, and this node alone: only a start finds what was left.
+        """
+        self._alone = alone
+        self._leaps = leaps
+        self._engine = engine
+        self._services = services
+        self.activity = Activity()
+        self.words = Words(engine, Watch(engine, self.activity), services.base_url, key)
+        self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
+        self._keeping_up: asyncio.Task[None] | None = None
+        self._forgets_at = 0
+
+    async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
+        """Begin a change with the write of a draft: the stack has the status of its first phase.
+
+        Args:
+            draft: Has read the stack.
+            stack: As it is from then on, but for the id of the change.
+            change: Of a change that goes on; empty: a new one.
+        """
+        change = change or self.new_id()
+        begun = replace(stack, change=change)
+        await draft.get(OPERATION, begun.key)
+        operation = self._tasks.leased(Operation(change, begun.key))
+        draft.put(STACK, begun.key, begun)
+        put_events(draft, begun, [self.event(begun)])
+        draft.put(OPERATION, operation.key, operation)
+        draft.afterwards(lambda: self._begin(operation))
+
+    def _begin(self, operation: Operation) -> None:
+        """Begin to work at a change, which is counted from now on and not from when its turn comes."""
+        self.activity.add(1)
+        self._tasks.begin(operation, self._finish)
+
+    async def _take(self, operation: Operation) -> None:
+        self.activity.add(1)
+        await self._finish(operation)
+
+    async def _finish(self, operation: Operation) -> None:
+        try:
+            await self._carry_on(operation)
+        finally:
+            self.activity.add(-1)
+
+    def new_id(self) -> str:
+        """A fresh unique id."""
+        return id_text(self._engine.runtime.message_id())
+
+    def event(self, stack: Stack) -> StackEvent:
+        """The event of a stack's status."""
+        return stack_event(stack, self._engine.clock.now(), self.new_id())
+
+    # ---- carrying on -------------------------------------------------------------------------------------------------
+
+    async def _carry_on(self, operation: Operation) -> None:
+        beating = None if self._leaps else asyncio.ensure_future(self._hold(operation))
+        try:
+            stack = await self._engine.resources.documents.get(STACK, operation.stack)
+            if stack is not None:
+                parts = self._engine, self._services, self.words, self.activity
+                await Change(*parts, operation, stack).carry_on()
+            await self._end(operation)
+        except Superseded:
+            logger.info("stack.superseded stack=%s", operation.stack)
+        finally:
+            if beating is not None:
+                beating.cancel()
+
+    async def _hold(self, operation: Operation) -> None:
+        """Renew the lease for as long as the change is under way here."""
+        clock = self._engine.clock
+
+        def renewed(current: Operation) -> Operation:
+            return self._tasks.leased(current) if self._tasks.is_ours(current) else current
+
+        while True:
+            await clock.sleep_until(clock.now() + _BEAT_MS)
+            with contextlib.suppress(NotFound, StoreUnavailable):
+                await self._engine.resources.documents.update(OPERATION, operation.key, renewed)
+
+    async def _end(self, operation: Operation) -> None:
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(OPERATION, operation.key)
+            if current is not None and current.id == operation.id and self._tasks.is_ours(current):
+                draft.put(OPERATION, operation.key, replace(current, state=OperationState.ENDED))
+
+        await self._engine.resources.write(decide)
+
+    # ---- on this node ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to take up what dead nodes leave."""
+        self._keeping_up = asyncio.get_running_loop().create_task(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                with self.activity.going_on():
+                    await self._release()
+                    await self.take_up()
+                    await self._forget()
+            except StoreUnavailable as error:
+                logger.warning("stacks.unread error=%s", error)
+            else:
+                if self._leaps:
+                    return
+            await clock.sleep_until(clock.now() + ROUND_MS)
+
+    async def _forget(self) -> None:
+        """Forget deleted stacks, once a day."""
+        now = self._engine.clock.now()
+        if now >= self._forgets_at:
+            await forget_deleted(self._engine, now)
+            self._forgets_at = now + DAY_MS
+
+    async def _release(self) -> None:
+        """Let nobody wait for the leases of dead nodes, where no other is alive."""
+        for operation in await self._active() if self._alone else ():
+            if not self._tasks.is_ours(operation):
+                await self._engine.resources.documents.update(
+                    OPERATION, operation.key, lambda current: replace(current, lease_until=0)
+                )
+
+    async def take_up(self) -> None:
+        """Carry on the changes that nobody works at."""
+        await self._tasks.take_up(await self._active(), self._take)
+
+    async def _active(self) -> Sequence[Operation]:
+        found = await self._engine.resources.documents.find(OPERATION, "")
+        return [operation for operation in found if operation.state.active]
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing goes on that waits neither for a moment nor for somebody's word."""
+        return self.activity.is_quiet
+
+    async def quiet(self) -> None:
+        """Return when that is so."""
+        await self.activity.quiet()
+
+    async def close(self) -> None:
+        """Leave what is under way to the next start."""
+        if self._keeping_up is not None:
+            self._keeping_up.cancel()
+        await self._tasks.stop()

@@ -1,0 +1,102 @@
+"""Work in the order that a graph asks for, as much of it at once as there may be."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
+
+from redrive.aws.cloudformation.changes.waiting import Activity
+
+AT_ONCE_MAX: Final = (
+    32  # steps that ask a service at the same time; those that wait for somebody's word count too
+)
+
+
+class StepFailed(Exception):  # noqa: N818 - an outcome
+    """A step of a change failed, which its resource's document tells."""
+
+
+def reversed_order(after: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """The order turned round: what came first waits for all that needed it."""
+    turned: dict[str, list[str]] = {name: [] for name in after}
+    for name, others in after.items():
+        for other in others:
+            if other in turned:
+                turned[other].append(name)
+    return turned
+
+
+class Ordered:
+    """Does the steps of one phase.
+
+    Attributes:
+        failed: The names of those that failed, in the order in which they did.
+    """
+
+    def __init__(self, activity: Activity, stopped: Callable[[], bool]) -> None:
+        """Begin nothing new once something failed, or `stopped` says so."""
+        self._activity = activity
+        self._stopped = stopped
+        self.failed: list[str] = []
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing new is begun."""
+        return bool(self.failed) or self._stopped()
+
+    async def run(
+        self,
+        after: Mapping[str, Iterable[str]],
+        step: Callable[[str], Awaitable[None]],
+        *,
+        keep_on: bool = False,
+    ) -> None:
+        """Do a step for each name, after those that it waits for.
+
+        Args:
+            after: For each name those that come before it.
+            step: Raises StepFailed.
+            keep_on: Do what does not wait for what failed.
+        """
+        waiting = {name: {other for other in others if other in after} for name, others in after.items()}
+        running: dict[asyncio.Task[None], str] = {}
+        try:
+            while True:
+                ready = [name for name, others in waiting.items() if not others]
+                for name in ready[: AT_ONCE_MAX - len(running)]:
+                    if not self.is_over or keep_on:
+                        del waiting[name]
+                        running[asyncio.ensure_future(step(name))] = name
+                        self._activity.add(1)
+                if not running:
+                    return
+                for name in await self._ended(running):
+                    for others in waiting.values():
+                        others.discard(name)
+        except BaseException:
+            await self._give_up(running)
+            raise
+
+    async def _ended(self, running: dict["asyncio.Task[None]", str]) -> list[str]:
+        """Wait for some of the steps; the names of those that succeeded."""
+        self._activity.add(-1)
+        try:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._activity.add(1)
+        succeeded = []
+        for task in done:
+            name = running.pop(task)
+            self._activity.add(-1)
+            try:
+                task.result()
+            except StepFailed:
+                self.failed.append(name)
+            else:
+                succeeded.append(name)
+        return succeeded
+
+    async def _give_up(self, running: dict["asyncio.Task[None]", str]) -> None:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        self._activity.add(-len(running))

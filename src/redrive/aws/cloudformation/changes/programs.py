@@ -1,0 +1,156 @@
+"""Programs of stacks: their templates, read and checked with the values that the stack has."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.aws.cloudformation.history import EXPORT
+from redrive.aws.cloudformation.names import stack_arn
+from redrive.aws.cloudformation.records import TEMPLATE, Stack, StackSettings, template_key
+from redrive.aws.cloudformation.serverless.transform import SERVERLESS, Translator, is_serverless
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS
+from redrive.aws.cloudformation.template.parameters import Given, Parameter, choose_values, read_parameters
+from redrive.aws.cloudformation.template.program import (
+    Program,
+    make_program,
+    read_template,
+    values_of,
+    without_loops,
+)
+from redrive.aws.cloudformation.template.reading import read_body
+from redrive.aws.cloudformation.template.scope import pseudo_parameters
+from redrive.aws.cloudformation.template.sections import section, transforms_of
+from redrive.aws.cloudformation.types.resource_type import Ask
+from redrive.aws.cloudformation.types.table import KNOWN
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.model.names import ResourceName
+
+TRANSFORMS: Final = (LANGUAGE_EXTENSIONS, SERVERLESS)
+_FETCHED_AT_ONCE: Final = 10  # parameters of the store in one GetParameters
+
+
+def program_of(
+    source: Mapping[str, Any],
+    name: ResourceName,
+    stack: str,
+    settings: StackSettings,
+    known: Sequence[str] = KNOWN,
+) -> Program:
+    """The program of a template for a stack.
+
+    Args:
+        source: The template, as it was read.
+        name: The stack's.
+        stack: Its id.
+        settings: Whose parameters it has.
+        known: The types of resources that it may have.
+
+    Raises:
+        TemplateInvalid: It cannot be used with them.
+    """
+    values = _values(source, name, stack, settings)
+    return make_program(read_template(source, values), values, known)
+
+
+async def expanded(
+    source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings, translator: Translator
+) -> Mapping[str, Any]:
+    """A template with what other processes carry out of its transforms: that of serverless applications.
+
+    Args:
+        source: The template, as it was read.
+        name: The stack's.
+        stack: Its id.
+        settings: Whose parameters it has.
+        translator: Of serverless applications.
+
+    Raises:
+        TemplateInvalid: It is refused, or asks for a transform that there is not.
+    """
+    unknown = [item for item in transforms_of(source) if item not in TRANSFORMS]
+    if unknown:
+        raise TemplateInvalid(f"No transform named {unknown[0]} found.")
+    if not is_serverless(source):
+        return source
+    written = without_loops(source, _values(source, name, stack, settings))
+    texts = {**settings.parameters, **settings.resolved}
+    return await translator.expanded(written, texts, name.region)
+
+
+def _values(
+    source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings
+) -> dict[str, Any]:
+    """The values of parameters and pseudo parameters."""
+    declared = read_parameters(section(source, "Parameters"))
+    texts = {**settings.parameters, **settings.resolved}
+    pseudo = pseudo_parameters(
+        name.account, name.region, name.name, stack_arn(name, stack), list(settings.topics)
+    )
+    return pseudo | values_of(declared, texts)
+
+
+def processed(program: Program) -> str:
+    """The text of a template with its transforms carried out; empty where it has none."""
+    return json.dumps(program.template.source) if program.template.transforms else ""
+
+
+async def choose_parameters(
+    declared: Mapping[str, Parameter], given: Given, previous: Mapping[str, str], ask: Ask
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of parameters, and the values of those that name a parameter of the store.
+
+    Raises:
+        TemplateInvalid: One has no value, or may not have this one.
+    """
+    texts = choose_values(declared, given, previous)
+    stored = {name: texts[name] for name, parameter in declared.items() if parameter.stored_type}
+    found = await _stored_values(sorted(set(stored.values())), ask)
+    lost = [path for path in stored.values() if path not in found]
+    if lost:
+        text = f"Unable to fetch parameters [{','.join(dict.fromkeys(lost))}]"
+        raise TemplateInvalid(f"{text} from parameter store for this account.")
+    return texts, {name: found[path] for name, path in stored.items()}
+
+
+async def _stored_values(paths: list[str], ask: Ask) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for at in range(0, len(paths), _FETCHED_AT_ONCE):
+        try:
+            answer = await ask("ssm", "GetParameters", Names=paths[at : at + _FETCHED_AT_ONCE])
+        except AwsError:
+            return found
+        found |= {parameter["Name"]: parameter["Value"] for parameter in answer.get("Parameters") or ()}
+    return found
+
+
+class Programs:
+    """Reads what stacks were given."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Read it from this engine."""
+        self._documents = engine.resources.documents
+
+    async def source(self, stack: Stack, template: str) -> dict[str, Any]:
+        """A template of a stack, with its transforms carried out.
+
+        Raises:
+            TemplateInvalid: It cannot be read (any more).
+        """
+        found = await self._documents.get(TEMPLATE, template_key(stack, template))
+        return read_body("" if found is None else found.processed or found.body)
+
+    async def body(self, stack: Stack, template: str) -> str:
+        """The text of a template of a stack, as it was given."""
+        found = await self._documents.get(TEMPLATE, template_key(stack, template))
+        return "" if found is None else found.body
+
+    async def load(self, stack: Stack, settings: StackSettings) -> Program:
+        """The program of a stack with some settings."""
+        return program_of(await self.source(stack, settings.template), stack.name, stack.id, settings)
+
+    async def exports(self, name: ResourceName) -> dict[str, str]:
+        """The values of an account's exports in a region, by name."""
+        found = await self._documents.find(EXPORT, f"{name.account}/{name.region}/")
+        return {export.name: export.value for export in found}

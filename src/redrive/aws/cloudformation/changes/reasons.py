@@ -1,0 +1,52 @@
+"""Reasons of failures, as CloudFormation words those of its handlers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from redrive.aws.wire.errors import AwsError
+
+_SERVICES: Final[Mapping[str, str]] = {
+    "apigateway": "ApiGateway",
+    "cloudformation": "CloudFormation",
+    "cloudwatch": "CloudWatch",
+    "iam": "Iam",
+    "kms": "Kms",
+    "lambda": "Lambda",
+    "logs": "CloudWatchLogs",
+    "s3": "S3",
+    "sns": "Sns",
+    "sqs": "Sqs",
+    "ssm": "Ssm",
+}
+_CODES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("AlreadyExists", ("AlreadyExists", "ConflictException", "QueueNameExists", "BucketAlreadyExists")),
+    ("NotFound", ("NotFound", "NoSuch", "NonExistent", "DoesNotExist")),
+    ("AccessDenied", ("AccessDenied", "AuthorizationError", "NotAuthorized")),
+    ("ServiceLimitExceeded", ("LimitExceeded",)),
+    ("Throttling", ("Throttl", "TooManyRequests")),
+)
+_SERVER_FAULT: Final = 500
+
+
+def reason_of(service: str, error: AwsError, request_id: str, token: str) -> str:
+    """The reason of a resource's failure.
+
+    Args:
+        service: Botocore's name; empty where no service was asked.
+        error: As it refused.
+        request_id: Of the call.
+        token: Of the attempt.
+    """
+    if not service:
+        return error.message
+    name = _SERVICES.get(service, service)
+    text = error.message or error.code
+    said = f"{text} (Service: {name}, Status Code: {error.status}, Request ID: {request_id})"
+    return f'Resource handler returned message: "{said}" (RequestToken: {token}, HandlerErrorCode: {_code(error)})'
+
+
+def _code(error: AwsError) -> str:
+    for code, parts in _CODES:
+        if any(part in error.code for part in parts):
+            return code
+    return "GeneralServiceException" if error.status >= _SERVER_FAULT else "InvalidRequest"

@@ -1,0 +1,177 @@
+"""Parts of steps: a resource's name, a call to its service, a line in the journal."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+from typing import Any, Final, NoReturn
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.journal import Journal, event_of
+from redrive.aws.cloudformation.changes.order import StepFailed
+from redrive.aws.cloudformation.changes.reasons import reason_of
+from redrive.aws.cloudformation.changes.values import resolved
+from redrive.aws.cloudformation.changes.wishes import wanted_of
+from redrive.aws.cloudformation.changes.words import SIGNALS, Words, duration_ms
+from redrive.aws.cloudformation.history import EXPORT, IMPORT, Import, StackEvent, export_key, import_key
+from redrive.aws.cloudformation.names import made_up
+from redrive.aws.cloudformation.records import Before, Leftover, Stack, StackResource
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.types.resource_type import Act, Made, ResourceType, Wanted
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+
+CANCELLED: Final = "Resource creation cancelled"
+
+
+class AttemptRefused(Exception):  # noqa: N818 - an outcome
+    """A service refused what a step asked for.
+
+    Attributes:
+        reason: As it stands in events.
+        taken: The resource is there, and is somebody else's.
+    """
+
+    def __init__(self, reason: str, *, taken: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.taken = taken
+
+
+class StepParts:
+    """The parts that the steps of one change share.
+
+    Attributes:
+        resources: As they are now, by logical id.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        services: Services,
+        words: Words,
+        journal: Journal,
+        resources: dict[str, StackResource],
+    ) -> None:
+        """Take steps.
+
+        Args:
+            engine: Time and chance.
+            services: Where resources are made.
+            words: What they may wait for.
+            journal: Where steps are written down.
+            resources: As they are now, by logical id; kept so.
+        """
+        self._runtime = engine.runtime
+        self._ask = services.ask_for(journal.stack)
+        self._base_url = services.base_url
+        self._words = words
+        self._journal = journal
+        self.resources = resources
+        self._over = asyncio.Event()
+
+    def end(self) -> None:
+        """Tell what waits that the phase has failed: whatever is still being made is in vain."""
+        self._over.set()
+
+    @property
+    def is_over(self) -> bool:
+        """True if the phase has failed."""
+        return self._over.is_set()
+
+    @property
+    def _stack(self) -> Stack:
+        return self._journal.stack
+
+    def _name(self, kind: ResourceType, resource: StackResource) -> str:
+        chosen = resource.properties.get(kind.name_property) if kind.name_property else None
+        if chosen:
+            return str(chosen)
+        return made_up(
+            self._runtime.chance,
+            self._stack.name.name,
+            resource.logical_id,
+            kind.name_chars_max,
+            kind.suffix(resource.properties),
+            lower_case=kind.lower_case,
+        )
+
+    def _wanted(self, resource: StackResource, *, again: bool) -> Wanted:
+        return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
+
+    async def _attempt(self, kind: ResourceType, act: Act, wanted: Wanted) -> Made:
+        """Carry out a part of a step.
+
+        Raises:
+            AttemptRefused: It cannot be done.
+        """
+        call_id = id_text(self._runtime.message_id())
+        try:
+            properties = await resolved(wanted.properties, self._ask)
+            if properties != wanted.properties:
+                properties = kind.schema.typed(properties)
+            real = replace(wanted, properties=properties)
+            acting = act(self._ask, real)
+            made: Made = await (self._unless_over(acting) if kind.waits else acting)
+        except AwsError as error:
+            token = id_text(self._runtime.message_id())
+            reason = reason_of(kind.service, error, call_id, token)
+            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not wanted.again) from None
+        except TemplateInvalid as refusal:
+            raise AttemptRefused(str(refusal)) from None
+        return made
+
+    async def _unless_over(self, acting: Awaitable[Made]) -> Made:
+        """Wait for what may take hours, unless it is in vain.
+
+        Raises:
+            AttemptRefused: It is.
+        """
+        task, over = asyncio.ensure_future(acting), asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise AttemptRefused(CANCELLED)
+        finally:
+            for each in (task, over):
+                each.cancel()
+            await asyncio.gather(task, over, return_exceptions=True)
+
+    async def _await_signals(self, resource: StackResource, policy: Mapping[str, Any]) -> str:
+        """Wait for the signals that a creation policy asks for; the reason of a failure, or an empty text."""
+        asked = policy.get("ResourceSignal")
+        if not isinstance(asked, Mapping):
+            return ""
+        count, milliseconds = int(asked.get("Count") or 1), duration_ms(str(asked.get("Timeout") or "PT5M"))
+        deadline = self._journal.now + milliseconds
+        told = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
+        failed = [signal for signal in told if signal.status != "SUCCESS"]
+        if failed:
+            return f"Received FAILURE signal with UniqueId {failed[0].id}"
+        if len(told) < count:
+            return f"Failed to receive {count - len(told)} resource signal(s) within the specified duration"
+        return ""
+
+    async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:
+        async def pin(draft: Draft) -> None:
+            for export in used or ():
+                await draft.get(EXPORT, export_key(self._stack.name, export))
+                key = import_key(self._stack, export)
+                if await draft.get(IMPORT, key) is None:
+                    draft.put(IMPORT, key, Import(export, self._stack.key, self._stack.name.name))
+
+        await self._journal.resource(after, *events, also=pin if used else None)
+        self.resources[after.logical_id] = after
+
+    async def _fail(self, after: StackResource, status: str, reason: str, *events: StackEvent) -> NoReturn:
+        """Write a failure down, and end the step with it."""
+        failed = replace(after, status=status, reason=reason, updated_at=self._journal.now)
+        await self._write(failed, *events, event_of(self._stack, failed, failed.updated_at, reason=reason))
+        raise StepFailed(after.logical_id)
+
+
+def leftover_of(kind: str, was: Before) -> Leftover:
+    """A resource that a change replaced."""
+    return Leftover(kind, was.name, was.physical_id, was.properties, was.replace_policy)

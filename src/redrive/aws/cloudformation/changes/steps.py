@@ -1,0 +1,268 @@
+"""Steps: a resource is made, changed or replaced as its template says, or put back as it was."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NoReturn
+
+from redrive.aws.cloudformation.changes.journal import event_of
+from redrive.aws.cloudformation.changes.step_parts import CANCELLED, AttemptRefused, StepParts, leftover_of
+from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.history import StackEvent
+from redrive.aws.cloudformation.policies import allows, denied
+from redrive.aws.cloudformation.records import Before, Leftover, StackResource
+from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
+from redrive.aws.cloudformation.template.sections import ResourceDefinition
+from redrive.aws.cloudformation.types.resource_type import Ask, Made, ResourceType, Wanted, changed_properties
+from redrive.aws.cloudformation.types.table import type_of
+
+REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
+INITIATED: Final = "Resource creation Initiated"
+
+
+class Steps(StepParts):
+    """The steps that lead to what a template says, and back."""
+
+    # ---- making and changing -----------------------------------------------------------------------------------------
+
+    async def bring_up(self, name: str, values: Values) -> None:
+        """Make a resource, or change it, as its template says.
+
+        Raises:
+            StepFailed: It could not be done.
+        """
+        definition, now = values.program.resources[name], self.resources.get(name)
+        change = self._stack.change
+        done = now is not None and now.change == change and now.status.endswith("_COMPLETE")
+        if done and now is not None and now.status != "DELETE_COMPLETE":
+            return
+        born_here = now is None or now.born == change or now.status == "DELETE_COMPLETE"
+        imported = set(values.imported)
+        try:
+            properties = values.properties(definition)
+            typed = type_of(definition.type).schema.typed(properties)
+        except (TemplateInvalid, NotYetKnown) as refusal:
+            await self._refused(definition, values, now, str(refusal), born_here=born_here)
+        used = values.imported - imported
+        after = self._as_defined(definition, values, typed)
+        if born_here or now is None:
+            again = now is not None and now.status == "CREATE_IN_PROGRESS" and now.change == change
+            await self._create(after, now if again else None, used, definition.creation_policy)
+        else:
+            await self._change(after, now, used)
+
+    def _as_defined(
+        self, definition: ResourceDefinition, values: Values, properties: Mapping[str, Any]
+    ) -> StackResource:
+        return StackResource(
+            logical_id=definition.logical_id,
+            type=definition.type,
+            name="",
+            status="CREATE_IN_PROGRESS",
+            updated_at=self._journal.now,
+            properties=properties,
+            policy=str(definition.deletion_policy),
+            replace_policy=str(definition.replace_policy),
+            depends_on=tuple(values.program.dependencies[definition.logical_id]),
+            change=self._stack.change,
+            born=self._stack.change,
+            metadata=definition.metadata,
+        )
+
+    async def _refused(
+        self,
+        definition: ResourceDefinition,
+        values: Values,
+        now: StackResource | None,
+        reason: str,
+        *,
+        born_here: bool,
+    ) -> NoReturn:
+        """The properties cannot be used; what is there stays as it is."""
+        if now is None or born_here:
+            failed = self._as_defined(definition, values, {})
+            await self._fail(replace(failed, name=now.name if now else ""), "CREATE_FAILED", reason)
+        before = now.before if now.change == self._stack.change else now.as_it_is
+        await self._fail(replace(now, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
+
+    async def _create(
+        self,
+        after: StackResource,
+        begun: StackResource | None,
+        used: set[str],
+        policy: Mapping[str, Any],
+    ) -> None:
+        kind = type_of(after.type)
+        name = begun.name if begun else self._name(kind, after)
+        after = replace(after, name=name, physical_id=begun.physical_id if begun else "")
+        if begun is None:
+            await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
+        wanted = self._wanted(after, again=begun is not None)
+        try:
+            made = await self._attempt(kind, kind.create, wanted)
+        except AttemptRefused as refusal:
+            if refusal.taken:  # somebody else's: nothing was made that could be removed
+                after = replace(after, name="")
+            await self._fail(after, "CREATE_FAILED", refusal.reason)
+        made_at = self._journal.now
+        after = replace(after, physical_id=made.physical_id, attributes=made.attributes, updated_at=made_at)
+        started = event_of(self._stack, after, made_at, reason=INITIATED)
+        if reason := await self._await_signals(after, policy):
+            await self._fail(after, "CREATE_FAILED", reason, started)
+        if self.is_over:
+            await self._fail(after, "CREATE_FAILED", CANCELLED, started)
+        after = replace(after, status="CREATE_COMPLETE")
+        await self._write(after, started, event_of(self._stack, after, made_at))
+
+    async def _change(self, after: StackResource, now: StackResource, used: set[str]) -> None:
+        change = self._stack.change
+        touched = now.change == change and now.before is not None
+        was = now.before if touched and now.before is not None else now.as_it_is
+        begun = touched and now.status == "UPDATE_IN_PROGRESS"
+        after = replace(
+            after,
+            name=was.name,
+            physical_id=was.physical_id,
+            attributes=was.attributes,
+            born=now.born,
+            before=was,
+            leftovers=now.leftovers,
+            status="UPDATE_IN_PROGRESS",
+        )
+        changed = changed_properties(was.properties, after.properties)
+        if not changed and after.type == now.type:
+            quiet = replace(after, status=was.status, updated_at=now.updated_at, change=change)
+            if quiet != replace(now, before=was, change=change):
+                await self._write(quiet, used=used)
+            return
+        kind = type_of(after.type)
+        if after.type != now.type:
+            await self._fail(
+                after,
+                "UPDATE_FAILED",
+                f"Update of resource type is not permitted. The new type {after.type} is not {now.type}.",
+            )
+        try:
+            replacing = kind.replacing(changed, was.properties)
+        except TemplateInvalid as refusal:
+            await self._fail(after, "UPDATE_FAILED", str(refusal))
+        action = "Update:Replace" if replacing else "Update:Modify"
+        if not allows(self._stack.policy, action, after.logical_id, after.type):
+            await self._fail(after, "UPDATE_FAILED", denied(action, after.logical_id))
+        if replacing:
+            await self._replace(kind, after, was, now if begun else None, used)
+        else:
+            await self._update(kind, after, was, used, begun=begun)
+
+    async def _update(
+        self, kind: ResourceType, after: StackResource, was: Before, used: set[str], *, begun: bool
+    ) -> None:
+        if not begun:
+            await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
+
+        async def update(ask: Ask, wanted: Wanted) -> Made:
+            return await kind.update(ask, wanted, was.properties)
+
+        try:
+            made = await self._attempt(kind, update, self._wanted(after, again=begun))
+        except AttemptRefused as refusal:
+            await self._fail(after, "UPDATE_FAILED", refusal.reason)
+        leftovers = after.leftovers
+        if made.physical_id != was.physical_id:  # a custom resource may do that
+            leftovers = (*leftovers, leftover_of(after.type, was))
+        await self._complete(replace(after, leftovers=leftovers), made)
+
+    async def _replace(
+        self,
+        kind: ResourceType,
+        after: StackResource,
+        was: Before,
+        begun: StackResource | None,
+        used: set[str],
+    ) -> None:
+        at = after.updated_at
+        name = begun.name if begun and begun.name != was.name else self._name(kind, after)
+        if kind.name_property in after.properties and name == was.name:
+            text = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
+            await self._fail(after, "UPDATE_FAILED", f"{text} Rename {name} and update the stack again.")
+        events = [event_of(self._stack, after, at), event_of(self._stack, after, at, reason=REPLACING)]
+        after = replace(after, name=name, physical_id="")
+        await self._write(after, *([] if begun else events), used=used)
+        try:
+            made = await self._attempt(kind, kind.create, self._wanted(after, again=begun is not None))
+        except AttemptRefused as refusal:
+            if refusal.taken:
+                after = replace(after, name=was.name)
+            await self._fail(replace(after, physical_id=was.physical_id), "UPDATE_FAILED", refusal.reason)
+        leftovers = (*after.leftovers, leftover_of(after.type, was))
+        started = replace(after, physical_id=made.physical_id, leftovers=leftovers)
+        await self._complete(
+            started, made, event_of(self._stack, started, self._journal.now, reason=INITIATED)
+        )
+
+    async def _complete(self, after: StackResource, made: Made, *events: StackEvent) -> None:
+        at = self._journal.now
+        after = replace(
+            after,
+            status="UPDATE_COMPLETE",
+            physical_id=made.physical_id,
+            attributes=made.attributes,
+            updated_at=at,
+            reason="",
+        )
+        await self._write(after, *events, event_of(self._stack, after, at))
+
+    # ---- putting back ------------------------------------------------------------------------------------------------
+
+    async def restore(self, name: str) -> None:
+        """Bring a resource back to what it was before the change.
+
+        Raises:
+            StepFailed: It could not be done.
+        """
+        now = self.resources[name]
+        was = now.before
+        if was is None or now.change != self._stack.change or name in self._stack.skipped:
+            return
+        kept = tuple(left for left in now.leftovers if left.physical_id != was.physical_id)
+        if now.name != was.name or (now.physical_id and now.physical_id != was.physical_id):
+            made = "" if now.physical_id == was.physical_id else now.physical_id
+            new = Leftover(now.type, now.name, made, now.properties)
+            kept = kept if new in kept else (*kept, new)
+        back = replace(
+            now,
+            name=was.name,
+            physical_id=was.physical_id,
+            properties=was.properties,
+            attributes=was.attributes,
+            policy=was.policy,
+            replace_policy=was.replace_policy,
+            depends_on=was.depends_on,
+            leftovers=kept,
+            reason="",
+            status="UPDATE_IN_PROGRESS",
+            updated_at=self._journal.now,
+        )
+        if now.properties == was.properties and now.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            await self._write(replace(back, status=was.status))
+            return
+        await self._journal_only(event_of(self._stack, back, self._journal.now), back)
+        if now.name == was.name and now.physical_id in ("", was.physical_id):
+            await self._put_back(back, now)
+        done = replace(back, status="UPDATE_COMPLETE", updated_at=self._journal.now)
+        await self._write(done, event_of(self._stack, done, done.updated_at))
+
+    async def _put_back(self, back: StackResource, now: StackResource) -> None:
+        kind = type_of(back.type)
+
+        async def update(ask: Ask, wanted: Wanted) -> Made:
+            return await kind.update(ask, wanted, now.properties)
+
+        try:
+            await self._attempt(kind, update, self._wanted(back, again=True))
+        except AttemptRefused as refusal:
+            failed = replace(now, physical_id=back.physical_id)
+            await self._fail(failed, "UPDATE_FAILED", refusal.reason)
+
+    async def _journal_only(self, event: StackEvent, back: StackResource) -> None:
+        """Tell of a step whose resource is written when it is done: until then it is as the change left it."""
+        await self._journal.resource(self.resources[back.logical_id], event)

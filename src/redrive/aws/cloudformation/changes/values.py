@@ -1,0 +1,147 @@
+"""Values: what the functions of a template refer to while its stack is being made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import re2
+
+from redrive.aws.cloudformation.records import StackResource
+from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
+from redrive.aws.cloudformation.template.functions import evaluate, scalar
+from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.sections import Output, ResourceDefinition
+from redrive.aws.cloudformation.types.resource_type import Ask
+from redrive.aws.wire.errors import AwsError
+
+_DYNAMIC: Final = re2.compile(r"\{\{resolve:([a-z-]+):([^{}]*)\}\}")
+_MADE: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+
+
+@dataclass(slots=True)
+class Values:
+    """The resources, parameters and exports that a stack's functions refer to.
+
+    Attributes:
+        program: The stack's template.
+        resources: As they are now, by logical id.
+        exports: Of the stack's account and region, by name.
+        imported: The names of those that were used.
+    """
+
+    program: Program
+    resources: Mapping[str, StackResource]
+    exports: Mapping[str, str]
+    imported: set[str] = field(default_factory=set)
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the template's functions."""
+        return self.program.scope(self._ref, self._attribute, self._import)
+
+    def properties(self, definition: ResourceDefinition) -> dict[str, Any]:
+        """The properties of a resource, as far as its template says them.
+
+        Raises:
+            TemplateInvalid: They cannot be evaluated.
+            NotYetKnown: One depends on a resource that is not there.
+        """
+        found: dict[str, Any] = evaluate(definition.properties, self.scope)
+        return found
+
+    def output(self, output: Output) -> tuple[str, str]:
+        """The value of an output, and the name of its export.
+
+        Raises:
+            TemplateInvalid: It cannot be evaluated.
+        """
+        try:
+            value = scalar(output.value, self.scope, "Output")
+            export = "" if output.export is None else scalar(output.export, self.scope, "Export")
+        except NotYetKnown as unknown:
+            raise TemplateInvalid(f"[Error] /Outputs/{output.name}/Value: {unknown} is not there") from None
+        except _NoSuchAttribute as absent:
+            place = f"[Error] /Outputs/{output.name}/Value/Fn::GetAtt"
+            text = f"Resource type {absent.type} does not support attribute {{{absent.attribute}}}."
+            raise TemplateInvalid(f"{place}: {text}") from None
+        return value, export
+
+    def _known(self, name: str) -> StackResource:
+        found = self.resources.get(name)
+        if found is None or found.status not in _MADE:
+            raise NotYetKnown(name)
+        return found
+
+    def _ref(self, name: str) -> str:
+        found = self._known(name)
+        if not found.physical_id:
+            raise NotYetKnown(name)
+        return found.physical_id
+
+    def _attribute(self, name: str, attribute: str) -> Any:
+        found = self._known(name)
+        if not found.physical_id:
+            raise NotYetKnown(name)
+        value: Any = found.attributes.get(attribute)
+        if value is None:
+            raise _NoSuchAttribute(found.type, attribute)
+        return value
+
+    def _import(self, name: str) -> str:
+        if name not in self.exports:
+            raise TemplateInvalid(f"No export named {name} found.")
+        self.imported.add(name)
+        return self.exports[name]
+
+
+class _NoSuchAttribute(TemplateInvalid):
+    def __init__(self, kind: str, attribute: str) -> None:
+        super().__init__(f"Requested attribute {attribute} does not exist in schema for {kind}")
+        self.type = kind
+        self.attribute = attribute
+
+
+async def resolved(value: Any, ask: Ask) -> Any:
+    """Returns a value with its dynamic references replaced by what they name, which is never written down.
+
+    Raises:
+        TemplateInvalid: One names what this server does not keep.
+        AwsError: The service that keeps it refuses.
+    """
+    if isinstance(value, Mapping):
+        return {key: await resolved(child, ask) for key, child in value.items()}
+    if isinstance(value, list):
+        return [await resolved(child, ask) for child in value]
+    if isinstance(value, str) and "{{resolve:" in value:
+        return await _resolved_text(value, ask)
+    return value
+
+
+async def _resolved_text(text: str, ask: Ask) -> str:
+    parts, at = [], 0
+    for match in _DYNAMIC.finditer(text):
+        parts += [text[at : match.start()], await _named(match[1], match[2], ask)]
+        at = match.end()
+    return "".join([*parts, text[at:]])
+
+
+async def _named(service: str, name: str, ask: Ask) -> str:
+    if service not in ("ssm", "ssm-secure"):
+        raise TemplateInvalid(f"Dynamic references to {service} are not offered by this server.")
+    path, _, version = name.partition(":")
+    try:
+        found = await ask(
+            "ssm",
+            "GetParameter",
+            Name=f"{path}:{version}" if version else path,
+            WithDecryption=service == "ssm-secure",
+        )
+    except AwsError as error:
+        if error.code == "ParameterNotFound":
+            raise TemplateInvalid(
+                f"Parameters: [{service}:{name}] cannot be found in the parameter store"
+            ) from None
+        raise
+    value: str = found["Parameter"]["Value"]
+    return value

@@ -1,0 +1,33 @@
+"""The errors of CloudFormation, in its own words."""
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.service import Service
+from redrive.model.errors import RedriveError
+
+
+def invalid(text: str) -> AwsError:
+    """The refusal of what a caller gave, which CloudFormation words for itself."""
+    return common("ValidationException", text)
+
+
+def error(code: str, text: str) -> AwsError:
+    """One of CloudFormation's own errors."""
+    return Service.load("cloudformation").error(code, text)
+
+
+def no_stack(name: str) -> AwsError:
+    """The refusal of most operations for a stack that is not there; deployment tools know this sentence."""
+    return invalid(f"Stack [{name}] does not exist")
+
+
+def no_described_stack(name: str) -> AwsError:
+    """The refusal of DescribeStacks for it."""
+    return invalid(f"Stack with id {name} does not exist")
+
+
+def translated(refusal: RedriveError) -> AwsError:
+    """Translates a refusal of the language of templates; of the engine nothing is asked that it refuses."""
+    if isinstance(refusal, TemplateInvalid):
+        return invalid(str(refusal))
+    raise refusal

@@ -1,0 +1,112 @@
+"""Stack policies: the resources that an update may not touch."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.records import STACK
+from redrive.aws.cloudformation.sources import object_text
+from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+POLICY_BYTES_MAX: Final = 16_384
+
+
+def read_policy(text: str) -> list[Mapping[str, Any]]:
+    """The statements of a stack policy.
+
+    Raises:
+        AwsError: The text is no policy.
+    """
+    try:
+        found = json.loads(text)["Statement"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise invalid("Error validating stack policy: Malformed JSON") from None
+    statements = found if isinstance(found, list) else [found]
+    if len(text.encode()) > POLICY_BYTES_MAX or not all(isinstance(each, Mapping) for each in statements):
+        raise invalid("Error validating stack policy: Invalid stack policy")
+    return statements
+
+
+def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
+    """Returns whether a stack policy lets an update do something to a resource.
+
+    Args:
+        policy: Its text; empty: all is allowed.
+        action: `Update:Modify`, `Update:Replace`, `Update:Delete`.
+        logical_id: The resource's.
+        kind: The resource's type.
+    """
+    if not policy:
+        return True
+    allowed = False
+    for statement in read_policy(policy):
+        if not _speaks_of(statement, action, logical_id, kind):
+            continue
+        if statement.get("Effect") == "Deny":
+            return False
+        allowed = True
+    return allowed
+
+
+def denied(action: str, logical_id: str) -> str:
+    """The reason why a stack policy stops an update."""
+    text = f"Statement does not allow [{action}] for resource [LogicalResourceId/{logical_id}]"
+    return f"Action denied by stack policy: {text}"
+
+
+def _speaks_of(statement: Mapping[str, Any], action: str, logical_id: str, kind: str) -> bool:
+    named = f"LogicalResourceId/{logical_id}"
+    return (
+        _matches(statement, "Action", action)
+        and _matches(statement, "Resource", named)
+        and _holds(statement.get("Condition"), kind)
+    )
+
+
+def _matches(statement: Mapping[str, Any], element: str, value: str) -> bool:
+    """True if an element, or the opposite one, names a value."""
+    turned = f"Not{element}" in statement
+    given = statement.get(f"Not{element}" if turned else element, [])
+    patterns = given if isinstance(given, list) else [given]
+    return turned != any(fnmatchcase(value, str(pattern)) for pattern in patterns)
+
+
+def _holds(condition: Any, kind: str) -> bool:
+    if not isinstance(condition, Mapping):
+        return True
+    types = [kinds.get("ResourceType", []) for kinds in condition.values() if isinstance(kinds, Mapping)]
+    named = [name for found in types for name in (found if isinstance(found, list) else [found])]
+    return any(fnmatchcase(kind, str(name)) for name in named)
+
+
+class StackPolicyOperations:
+    """Keeps stack policies."""
+
+    def __init__(self, engine: Engine, services: Services) -> None:
+        """Keep those of this engine's stacks."""
+        self._engine = engine
+        self._services = services
+
+    async def set_stack_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SetStackPolicy.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        text = params.get("StackPolicyBody") or ""
+        if not text and params.get("StackPolicyURL"):
+            text = await object_text(self._services, call, params["StackPolicyURL"])
+        read_policy(text)
+        await self._engine.resources.documents.update(
+            STACK, stack.key, lambda current: replace(current, policy=text)
+        )
+        return {}
+
+    async def get_stack_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetStackPolicy.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        return {"StackPolicyBody": stack.policy} if stack.policy else {}

@@ -1,0 +1,295 @@
+"""Documents of stacks: the stack itself, its templates, and each of its resources."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from redrive.aws.cloudformation.names import stack_arn
+from redrive.engine.ports import DocumentKind, Unremembered
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+
+@dataclass(frozen=True, slots=True)
+class StackSettings(Document):
+    """All that a caller says of a stack, of which a change brings a new one.
+
+    Attributes:
+        template: The id of the template's text.
+        parameters: Their texts, by name.
+        resolved: The values that parameters of the parameter store had, by name.
+        tags: Of the stack, and so of its resources.
+        capabilities: The capabilities that the caller agreed to.
+        topics: The ARNs of the topics that its events go to.
+        role: The ARN of the role that was given.
+        rollback: As given, with alarms that would roll it back.
+    """
+
+    restored: ClassVar = {"capabilities": tuple, "topics": tuple}
+
+    template: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    role: str = ""
+    rollback: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An output as it is shown: its value, and the name that it is exported by."""
+
+    name: str
+    value: str
+    description: str = ""
+    export: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Document):
+    """A stack.
+
+    Attributes:
+        name: Account, region and name; the name is free again once the stack is deleted.
+        id: Unique.
+        caller: The ARN of the principal that made it.
+        status: `CREATE_COMPLETE` …
+        reason: For the status, as far as there is any to tell.
+        created_at: ms.
+        settings: In force.
+        wanted: Of a change that is under way, or that was cut short by a failure.
+        change: The id of the last change.
+        token: The caller's, of that change, which its events repeat.
+        on_failure: Of a creation or a change: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
+        deadline: The moment at which a creation has failed (ms); 0: none.
+        updated_at: When the last change began (ms); None: none has.
+        deleted_at: ms.
+        description: Of the template.
+        outputs: Of the last change that was completed.
+        protected: It cannot be deleted.
+        policy: Of the stack: which resources may change.
+        parent: The ARN of the stack that it is nested in.
+        root: The ARN of the outermost of those.
+        change_set: The ARN of the change set that was carried out last.
+        retained: The logical ids that a deletion leaves alone.
+        forced: A deletion leaves alone what it cannot delete.
+        skipped: The logical ids that a rollback leaves as they are.
+        drift: Of the last look: status and moment (ms).
+    """
+
+    restored: ClassVar = {
+        "name": ResourceName._make,
+        "settings": StackSettings.from_document,
+        "wanted": StackSettings.from_document,
+        "outputs": lambda found: tuple(Shown(**output) for output in found),
+        "retained": tuple,
+        "skipped": tuple,
+        "drift": tuple,
+    }
+
+    name: ResourceName
+    id: str
+    caller: str
+    status: str
+    created_at: int
+    settings: StackSettings
+    reason: str = ""
+    wanted: StackSettings | None = None
+    change: str = ""
+    token: str = ""
+    on_failure: str = "ROLLBACK"
+    deadline: int = 0
+    updated_at: int | None = None
+    deleted_at: int | None = None
+    description: str = ""
+    outputs: tuple[Shown, ...] = ()
+    protected: bool = False
+    policy: str = ""
+    parent: str = ""
+    root: str = ""
+    change_set: str = ""
+    retained: tuple[str, ...] = ()
+    forced: bool = False
+    skipped: tuple[str, ...] = ()
+    drift: tuple[str, int] | tuple[()] = ()
+
+    @property
+    def arn(self) -> str:
+        """The id that callers know it by."""
+        return stack_arn(self.name, self.id)
+
+    @property
+    def key(self) -> str:
+        """The key of its document, and the beginning of those of its resources and events."""
+        return f"{self.name.account}/{self.name.region}/{self.id}"
+
+    @property
+    def aim(self) -> StackSettings:
+        """The settings that a change leads to, or those in force."""
+        return self.wanted or self.settings
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A resource that was replaced, and goes when the change is completed."""
+
+    type: str
+    name: str
+    physical_id: str
+    properties: Mapping[str, Any]
+    policy: str = "Delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A resource as it was before the change that touched it."""
+
+    name: str
+    physical_id: str
+    properties: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    status: str
+    policy: str
+    replace_policy: str
+    depends_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackResource(Document, Unremembered):
+    """A resource of a stack.
+
+    Attributes:
+        logical_id: Its name in the template.
+        type: `AWS::SQS::Queue`.
+        name: Chosen before it was made; it may never have been.
+        physical_id: Once its service has told it.
+        status: `CREATE_COMPLETE` …
+        reason: For the status.
+        updated_at: ms.
+        properties: With their values.
+        attributes: The values that `Fn::GetAtt` gives.
+        policy: What happens to it when the stack is deleted.
+        replace_policy: What happens to it when it is replaced.
+        depends_on: Those that it needs.
+        change: The change that touched it last.
+        born: The change that made it.
+        before: As it was before that change; None: it was made in it, or not touched.
+        leftovers: Resources that it replaced, or that replaced it and are to go.
+        metadata: As the template has it.
+        drift: Of the last look.
+    """
+
+    restored: ClassVar = {
+        "depends_on": tuple,
+        "before": lambda found: Before(**{**found, "depends_on": tuple(found["depends_on"])}),
+        "leftovers": lambda found: tuple(Leftover(**leftover) for leftover in found),
+    }
+
+    logical_id: str
+    type: str
+    name: str
+    status: str
+    updated_at: int
+    properties: Mapping[str, Any]
+    physical_id: str = ""
+    reason: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    policy: str = "Delete"
+    replace_policy: str = "Delete"
+    depends_on: tuple[str, ...] = ()
+    change: str = ""
+    born: str = ""
+    before: Before | None = None
+    leftovers: tuple[Leftover, ...] = ()
+    metadata: Any = None
+    drift: str = ""
+
+    @property
+    def as_it_is(self) -> Before:
+        """The resource as a change finds it."""
+        return Before(
+            self.name,
+            self.physical_id,
+            self.properties,
+            self.attributes,
+            self.status,
+            self.policy,
+            self.replace_policy,
+            self.depends_on,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateText(Document, Unremembered):
+    """The text of a template, as it was given, and as JSON with its transforms carried out."""
+
+    body: str
+    processed: str = ""
+
+
+class OperationState(enum.StrEnum):
+    """The state of a change to a stack."""
+
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    ENDED = "ended"
+
+    @property
+    def active(self) -> bool:
+        """True as long as the stack has not come to a final status."""
+        return self is not OperationState.ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Document):
+    """A change to a stack under way: the work of a node, which another takes up if that one dies.
+
+    Attributes:
+        id: Of the change.
+        stack: The stack's key.
+        node: Which works at it.
+        lease_until: ms.
+        state: See OperationState.
+    """
+
+    restored: ClassVar = {"state": OperationState}
+
+    id: str
+    stack: str
+    node: str = ""
+    lease_until: int = 0
+    state: OperationState = OperationState.RUNNING
+
+    @property
+    def key(self) -> str:
+        """The key of its document: a stack has at most one under way."""
+        return self.stack
+
+
+STACK: Final[DocumentKind[Stack]] = DocumentKind("stack", Stack.to_document, Stack.from_document)
+RESOURCE: Final[DocumentKind[StackResource]] = DocumentKind(
+    "stack_resource", StackResource.to_document, StackResource.from_document
+)
+TEMPLATE: Final[DocumentKind[TemplateText]] = DocumentKind(
+    "stack_template", TemplateText.to_document, TemplateText.from_document
+)
+OPERATION: Final[DocumentKind[Operation]] = DocumentKind(
+    "stack_operation", Operation.to_document, Operation.from_document
+)
+# Of a name that a stack has, which is not deleted: the stack's key.
+STACK_NAME: Final[DocumentKind[str]] = DocumentKind(
+    "stack_name", lambda key: {"key": key}, lambda document: document["key"]
+)
+
+
+def resource_key(stack: Stack, logical_id: str) -> str:
+    """The key of a resource."""
+    return f"{stack.key}/{logical_id}"
+
+
+def template_key(stack: Stack, template: str) -> str:
+    """The key of a template's text."""
+    return f"{stack.key}/{template}"

@@ -1,0 +1,80 @@
+"""Sources of templates: in the request, or in a bucket of this server."""
+
+import re
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+
+BODY_BYTES_MAX: Final = 51_200
+OBJECT_BYTES_MAX: Final = 1_000_000
+_IN_HOST: Final = re.compile(r"(.+)\.s3[.-][a-z0-9.-]*amazonaws\.com")
+
+
+async def template_body(services: Services, call: Call, params: Structure) -> str:
+    """The text of the template that a caller gives; empty where none is given.
+
+    Raises:
+        AwsError: It is too long, or is not where the caller says.
+    """
+    body: str | None = params.get("TemplateBody")
+    url: str | None = params.get("TemplateURL")
+    if body and url:
+        raise invalid("Specify only one of the following parameters: TemplateBody, TemplateURL")
+    if body:
+        if len(body.encode()) > BODY_BYTES_MAX:
+            raise invalid(
+                f"1 validation error detected: Value '{body[:100]}…' at 'templateBody' failed to satisfy constraint:"
+                f" Member must have length less than or equal to {BODY_BYTES_MAX}"
+            )
+        return body
+    return await object_text(services, call, url) if url else ""
+
+
+async def object_text(services: Services, call: Call, url: str) -> str:
+    """The text of an object in a bucket of this server.
+
+    Raises:
+        AwsError: The address is not that of a bucket, or the object cannot be read.
+    """
+    bucket, key = bucket_and_key(url)
+    try:
+        found = await services.calls.call(
+            "s3", "GetObject", {"Bucket": bucket, "Key": key}, call.principal, call.region
+        )
+    except AwsError as error:
+        raise invalid(f"S3 error: {error.message}") from None
+    content: bytes = found["Body"]
+    if len(content) > OBJECT_BYTES_MAX:
+        raise invalid(f"Template may not exceed {OBJECT_BYTES_MAX} bytes in size.")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise invalid("Template format error: unsupported structure.") from None
+
+
+def bucket_and_key(url: str) -> tuple[str, str]:
+    """The bucket and the key that an address names, in whichever of S3's forms.
+
+    Raises:
+        AwsError: It names none.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        raise invalid("TemplateURL must be a supported URL.") from None
+    path = unquote(parts.path).lstrip("/")
+    if parts.scheme == "s3":
+        return host, path
+    if parts.scheme not in ("http", "https"):
+        raise invalid("TemplateURL must be a supported URL.")
+    named = _IN_HOST.fullmatch(host)
+    bucket, key = (named[1], path) if named else (path.partition("/")[0], path.partition("/")[2])
+    if not bucket or not key:
+        raise invalid("TemplateURL must be a supported URL.")
+    return bucket, key

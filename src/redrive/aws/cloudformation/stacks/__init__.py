@@ -1,0 +1,1 @@
+"""Operations on stacks, change sets and templates."""

@@ -1,0 +1,263 @@
+"""Change sets: changes that are looked at before they are carried out."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.cloudformation.changes.journal import put_events
+from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.errors import error, invalid, no_stack
+from redrive.aws.cloudformation.history import CHANGE_SET, ChangeSet
+from redrive.aws.cloudformation.names import change_set_arn, check_name, id_in
+from redrive.aws.cloudformation.records import STACK, STACK_NAME, TEMPLATE, Stack, StackSettings, template_key
+from redrive.aws.cloudformation.stacks import paging
+from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
+from redrive.aws.cloudformation.stacks.preview import preview
+from redrive.aws.cloudformation.stacks.property_values import without_values
+from redrive.aws.cloudformation.states import REVIEW, check_updatable
+from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+NO_CHANGES: Final = (
+    "The submitted information didn't contain changes. Submit different information to create a change set."
+)
+
+
+class ChangeSetOperations:
+    """Makes, shows, carries out and deletes change sets."""
+
+    def __init__(self, engine: Engine, changes: StackChanges, operations: StackOperations) -> None:
+        """Change stacks of this engine."""
+        self._engine = engine
+        self._changes = changes
+        self._operations = operations
+
+    async def create_change_set(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateChangeSet.html."""
+        kind, name = params.get("ChangeSetType") or "UPDATE", params["ChangeSetName"]
+        check_name("changeSetName", name)
+        found = await find_stack(self._engine, call, params["StackName"])
+        if found is not None and found.status == "DELETE_COMPLETE":
+            found = None
+        if kind == "IMPORT":
+            raise invalid("Importing resources is not offered by this server.")
+        stack = await self._stack_to_change(call, params, kind, found)
+        exists = found is not None and found.status != REVIEW
+        prepared = await self._changes.prepare(call, params, stack.name, stack.id, found if exists else None)
+        missing = [
+            capability
+            for capability in lacking(prepared.program.template, params.get("Capabilities") or ())
+            if capability != EXPAND
+        ]
+        if missing:
+            raise error(
+                "InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]"
+            )
+        change_set = await self._looked_at(call, params, kind, stack, prepared)
+        await self._engine.resources.write(
+            lambda draft: self._create_in(draft, stack, change_set, prepared, is_new=found is None)
+        )
+        return {"Id": _arn(stack, change_set), "StackId": stack.arn}
+
+    async def _stack_to_change(self, call: Call, params: Structure, kind: str, found: Stack | None) -> Stack:
+        """The stack that a change set is for: one that is there, or one to be reviewed first."""
+        name = place(call, params["StackName"])
+        if found is None:
+            if kind != "CREATE":
+                raise no_stack(params["StackName"])
+            check_name("stackName", name.name)
+            stack = new_stack(call, {}, name, self._operations.new_id(), StackSettings(""))
+            return replace(stack, status=REVIEW)
+        if kind == "CREATE" and found.status != REVIEW:
+            raise invalid(
+                f"Stack [{found.name.name}] already exists and cannot be created again with the changeSet"
+                f" [{params['ChangeSetName']}]."
+            )
+        if found.status != REVIEW:
+            check_updatable(found)
+        return found
+
+    async def _looked_at(
+        self, call: Call, params: Structure, kind: str, stack: Stack, prepared: Prepared
+    ) -> ChangeSet:
+        changes = await preview(self._engine, stack, prepared.settings, prepared.program)
+        shown = tuple(change for change in changes if change["Type"] == "Resource")
+        change_set = ChangeSet(
+            name=params["ChangeSetName"],
+            id=self._operations.new_id(),
+            stack=stack.key,
+            kind=kind,
+            created_at=call.now,
+            settings=prepared.settings,
+            description=params.get("Description") or "",
+            changes=shown,
+            on_failure=params.get("OnStackFailure") or "",
+            nested=bool(params.get("IncludeNestedStacks")),
+            token=params.get("ClientToken") or "",
+        )
+        if changes:
+            return change_set
+        return replace(change_set, status="FAILED", execution="UNAVAILABLE", reason=NO_CHANGES)
+
+    async def _create_in(
+        self, draft: Draft, stack: Stack, change_set: ChangeSet, prepared: Prepared, *, is_new: bool
+    ) -> None:
+        if is_new:
+            if await draft.get(STACK_NAME, stack.name.key) is not None:
+                raise error("AlreadyExistsException", f"Stack [{stack.name.name}] already exists")
+            await draft.get(STACK, stack.key)
+            draft.put(STACK_NAME, stack.name.key, stack.key)
+            draft.put(STACK, stack.key, stack)
+            put_events(draft, stack, [self._operations.event(stack)])
+        for _, other in await draft.find(CHANGE_SET, f"{stack.key}/"):
+            if other.name == change_set.name and other.execution != "EXECUTE_COMPLETE":
+                raise error("AlreadyExistsException", f"ChangeSet {other.name} already exists")
+        draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
+        draft.put(CHANGE_SET, change_set.key, change_set)
+
+    async def describe_change_set(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeChangeSet.html."""
+        change_set, stack = await self._found(call, params)
+        settings = change_set.settings
+        page, token = paging.page(change_set.changes, params)
+        if not params.get("IncludePropertyValues"):
+            page = [without_values(change) for change in page]
+        values = [
+            {"ParameterKey": name, "ParameterValue": text} for name, text in settings.parameters.items()
+        ]
+        shown: dict[str, Any] = _summary(stack, change_set) | {
+            "Parameters": values,
+            "NotificationARNs": list(settings.topics),
+            "RollbackConfiguration": dict(settings.rollback),
+            "Capabilities": list(settings.capabilities),
+            "Tags": [{"Key": key, "Value": value} for key, value in settings.tags.items()],
+            "Changes": list(page),
+            **token,
+        }
+        if change_set.on_failure:
+            shown["OnStackFailure"] = change_set.on_failure
+        return shown
+
+    async def list_change_sets(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListChangeSets.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        found = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
+        page, token = paging.page(found, params)
+        return {"Summaries": [_summary(stack, change_set) for change_set in page], **token}
+
+    async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeChangeSetHooks.html."""
+        change_set, stack = await self._found(call, params)
+        return {
+            "ChangeSetId": _arn(stack, change_set),
+            "ChangeSetName": change_set.name,
+            "Hooks": [],
+            "Status": "PLANNED",
+            "StackId": stack.arn,
+            "StackName": stack.name.name,
+        }
+
+    async def execute_change_set(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ExecuteChangeSet.html."""
+        change_set, stack = await self._found(call, params)
+        on_failure = change_set.on_failure or "ROLLBACK"
+        if params.get("DisableRollback"):
+            on_failure = "DO_NOTHING"
+        token = params.get("ClientRequestToken") or ""
+
+        async def decide(draft: Draft) -> None:
+            current = await current_in(draft, stack)
+            held = await draft.get(CHANGE_SET, change_set.key)
+            if held is None or held.execution != "AVAILABLE":
+                status = change_set.status if held is None else held.status
+                text = f"ChangeSet [{_arn(stack, change_set)}] cannot be executed in its current status of [{status}]"
+                raise error("InvalidChangeSetStatus", text)
+            is_new = current.status == REVIEW
+            if not is_new:
+                check_updatable(current)
+            begun = replace(
+                current,
+                status="CREATE_IN_PROGRESS" if is_new else "UPDATE_IN_PROGRESS",
+                reason="User Initiated",
+                settings=held.settings if is_new else current.settings,
+                wanted=None if is_new else held.settings,
+                on_failure=on_failure,
+                token=token,
+                change_set=_arn(stack, change_set),
+                updated_at=self._engine.clock.now(),
+            )
+            await self._operations.begin_in(draft, begun)
+            for key, other in await draft.find(CHANGE_SET, f"{current.key}/"):
+                if other.id == held.id:
+                    draft.put(CHANGE_SET, key, replace(held, execution="EXECUTE_COMPLETE"))
+                elif other.execution == "AVAILABLE":
+                    draft.put(CHANGE_SET, key, replace(other, execution="OBSOLETE"))
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def delete_change_set(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DeleteChangeSet.html."""
+        name = params["ChangeSetName"]
+        if not name.startswith("arn:") and params.get("StackName"):
+            await standing_stack(self._engine, call, params["StackName"])
+        try:
+            change_set, _ = await self._found(call, params)
+        except Exception as refusal:
+            if getattr(refusal, "code", "") == "ChangeSetNotFoundException":
+                return {}
+            raise
+        await self._engine.resources.documents.remove(CHANGE_SET, change_set.key)
+        return {}
+
+    async def _found(self, call: Call, params: Structure) -> tuple[ChangeSet, Stack]:
+        change_set = await find_change_set(
+            self._engine, call, params["ChangeSetName"], params.get("StackName")
+        )
+        stack = await self._engine.resources.documents.get(STACK, change_set.stack)
+        if stack is None:
+            raise no_stack(change_set.stack)
+        return change_set, stack
+
+
+async def find_change_set(engine: Engine, call: Call, given: str, stack_name: str | None) -> ChangeSet:
+    """The change set of an ARN, or of a name and a stack's.
+
+    Raises:
+        AwsError: The change set does not exist.
+    """
+    prefix = f"{call.account}/{call.region}/"
+    if not given.startswith("arn:"):
+        if not stack_name:
+            raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
+        stack = await standing_stack(engine, call, stack_name)
+        prefix = f"{stack.key}/"
+    found = await engine.resources.documents.find(CHANGE_SET, prefix)
+    # One that was carried out leaves its name to the next, which may be of the same millisecond.
+    for change_set in sorted(found, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
+        if given == change_set.name or id_in(given) == change_set.id:
+            return change_set
+    raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")
+
+
+def _arn(stack: Stack, change_set: ChangeSet) -> str:
+    return change_set_arn(stack.name, change_set.name, change_set.id)
+
+
+def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
+    shown = {
+        "ChangeSetName": change_set.name,
+        "ChangeSetId": _arn(stack, change_set),
+        "StackId": stack.arn,
+        "StackName": stack.name.name,
+        "CreationTime": change_set.created_at,
+        "ExecutionStatus": change_set.execution,
+        "Status": change_set.status,
+        "StatusReason": change_set.reason,
+        "Description": change_set.description,
+        "IncludeNestedStacks": change_set.nested,
+    }
+    return {name: value for name, value in shown.items() if value != ""}

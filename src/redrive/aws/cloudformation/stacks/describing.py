@@ -1,0 +1,218 @@
+"""Operations that show stacks, their resources and their events."""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.errors import invalid, no_described_stack
+from redrive.aws.cloudformation.history import EVENT, StackEvent
+from redrive.aws.cloudformation.records import RESOURCE, STACK, Stack, StackResource, resource_key
+from redrive.aws.cloudformation.stacks import paging
+from redrive.aws.cloudformation.stacks.finding import find_stack, standing_stack
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
+from redrive.aws.cloudformation.template.sections import section
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+T = TypeVar("T")
+_DESCRIBED_MAX: Final = 100  # resources in one answer of DescribeStackResources
+
+
+class StackViews:
+    """Shows stacks."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Show those of this engine."""
+        self._engine = engine
+        self._programs = Programs(engine)
+
+    # ---- stacks ------------------------------------------------------------------------------------------------------
+
+    async def describe_stacks(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html."""
+        given = params.get("StackName")
+        if given:
+            stack = await find_stack(self._engine, call, given)
+            if stack is None:
+                raise no_described_stack(given)
+            return {"Stacks": [await self._described(stack)]}
+        stacks = [stack for stack in await self._stacks(call) if stack.status != "DELETE_COMPLETE"]
+        page, token = paging.page(stacks, params)
+        return {"Stacks": [await self._described(stack) for stack in page], **token}
+
+    async def list_stacks(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListStacks.html."""
+        wanted: Sequence[str] = params.get("StackStatusFilter") or ()
+        stacks = [stack for stack in await self._stacks(call) if not wanted or stack.status in wanted]
+        page, token = paging.page(stacks, params)
+        return {"StackSummaries": [_summary(stack) for stack in page], **token}
+
+    async def _stacks(self, call: Call) -> list[Stack]:
+        """The stacks of a caller, the latest first."""
+        found = await self._engine.resources.documents.find(STACK, f"{call.account}/{call.region}/")
+        return sorted(found, key=lambda stack: (stack.created_at, stack.id), reverse=True)
+
+    async def _described(self, stack: Stack) -> Structure:
+        shown = _basics(stack) | {
+            "StackStatusReason": stack.reason or None,
+            "Parameters": await self._parameters(stack),
+            "DisableRollback": stack.on_failure == "DO_NOTHING",
+            "NotificationARNs": list(stack.settings.topics),
+            "Capabilities": list(stack.settings.capabilities),
+            "Tags": [{"Key": key, "Value": value} for key, value in stack.settings.tags.items()],
+            "EnableTerminationProtection": stack.protected,
+            "RollbackConfiguration": dict(stack.settings.rollback),
+            "Outputs": [_output(output) for output in stack.outputs],
+            "ChangeSetId": stack.change_set or None,
+            "RoleARN": stack.settings.role or None,
+        }
+        return _without_none(shown)
+
+    async def _parameters(self, stack: Stack) -> list[Structure]:
+        settings = stack.aim
+        try:
+            declared = read_parameters(
+                section(await self._programs.source(stack, settings.template), "Parameters")
+            )
+        except TemplateInvalid:
+            return []
+        shown = []
+        for name, text in settings.parameters.items():
+            hidden = name in declared and declared[name].hidden
+            parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
+            if name in settings.resolved:
+                parameter["ResolvedValue"] = HIDDEN if hidden else settings.resolved[name]
+            shown.append(parameter)
+        return shown
+
+    # ---- resources ---------------------------------------------------------------------------------------------------
+
+    async def describe_stack_resources(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResources.html."""
+        if not params.get("StackName"):
+            raise invalid("StackName is a required parameter.")
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        logical_id = params.get("LogicalResourceId")
+        found = await self._resources(stack)
+        chosen = [resource for resource in found if logical_id in (None, resource.logical_id)]
+        if logical_id and not chosen:
+            raise _no_resource(logical_id, stack)
+        shown = [_of_stack(stack) | _resource(resource, "Timestamp") for resource in chosen[:_DESCRIBED_MAX]]
+        return {"StackResources": shown}
+
+    async def describe_stack_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResource.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        logical_id = params["LogicalResourceId"]
+        found = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
+        if found is None:
+            raise _no_resource(logical_id, stack)
+        metadata = {} if found.metadata is None else {"Metadata": orjson.dumps(found.metadata).decode()}
+        shown = _of_stack(stack) | _resource(found, "LastUpdatedTimestamp") | metadata
+        return {"StackResourceDetail": shown}
+
+    async def list_stack_resources(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListStackResources.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        page, token = paging.page(await self._resources(stack), params)
+        return {
+            "StackResourceSummaries": [_resource(resource, "LastUpdatedTimestamp") for resource in page],
+            **token,
+        }
+
+    async def _resources(self, stack: Stack) -> list[StackResource]:
+        return await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+
+    # ---- events ------------------------------------------------------------------------------------------------------
+
+    async def describe_stack_events(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackEvents.html."""
+        if not params.get("StackName"):
+            raise invalid("StackName is a required parameter.")
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        found = await self._engine.resources.documents.find(EVENT, f"{stack.key}/")
+        page, token = paging.page(found[::-1], params)
+        return {"StackEvents": [_of_stack(stack) | _event(event) for event in page], **token}
+
+
+def _basics(stack: Stack) -> Structure:
+    shown: Structure = {
+        "StackId": stack.arn,
+        "StackName": stack.name.name,
+        "CreationTime": stack.created_at,
+        "StackStatus": stack.status,
+        "DriftInformation": _drift(stack),
+        "Description": stack.description or None,
+        "LastUpdatedTime": stack.updated_at,
+        "DeletionTime": stack.deleted_at,
+        "ParentId": stack.parent or None,
+        "RootId": stack.root or None,
+    }
+    return shown
+
+
+def _drift(stack: Stack) -> Structure:
+    if not stack.drift:
+        return {"StackDriftStatus": "NOT_CHECKED"}
+    status, at = stack.drift
+    return {"StackDriftStatus": status, "LastCheckTimestamp": at}
+
+
+def _summary(stack: Stack) -> Structure:
+    shown = _basics(stack) | {"StackStatusReason": stack.reason or None}
+    shown["TemplateDescription"] = shown.pop("Description")
+    return _without_none(shown)
+
+
+def _output(output: Any) -> Structure:
+    shown = {
+        "OutputKey": output.name,
+        "OutputValue": output.value,
+        "Description": output.description or None,
+        "ExportName": output.export or None,
+    }
+    return _without_none(shown)
+
+
+def _of_stack(stack: Stack) -> Structure:
+    return {"StackId": stack.arn, "StackName": stack.name.name}
+
+
+def _resource(resource: StackResource, timestamp: str) -> Structure:
+    shown: Structure = {
+        "LogicalResourceId": resource.logical_id,
+        "PhysicalResourceId": resource.physical_id or None,
+        "ResourceType": resource.type,
+        timestamp: resource.updated_at,
+        "ResourceStatus": resource.status,
+        "ResourceStatusReason": resource.reason or None,
+        "DriftInformation": {"StackResourceDriftStatus": resource.drift or "NOT_CHECKED"},
+    }
+    return _without_none(shown)
+
+
+def _event(event: StackEvent) -> Structure:
+    shown: Structure = {
+        "EventId": event.id,
+        "LogicalResourceId": event.logical_id,
+        "PhysicalResourceId": event.physical_id,
+        "ResourceType": event.type,
+        "Timestamp": event.at,
+        "ResourceStatus": event.status,
+        "ResourceStatusReason": event.reason or None,
+        "ResourceProperties": event.properties or None,
+        "ClientRequestToken": event.token or None,
+    }
+    return _without_none(shown)
+
+
+def _no_resource(logical_id: str, stack: Stack) -> Exception:
+    return invalid(f"Resource {logical_id} does not exist for stack {stack.name.name}")
+
+
+def _without_none(shown: Structure) -> Structure:
+    return {name: value for name, value in shown.items() if value is not None}

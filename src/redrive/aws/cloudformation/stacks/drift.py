@@ -1,0 +1,141 @@
+"""Drift: resources held against what their template says, as far as their services tell."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.wishes import wanted_of
+from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.records import RESOURCE, STACK, Stack, StackResource, resource_key
+from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.cloudformation.types.table import type_of
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_ABSENT = object()
+
+
+class DriftOperations:
+    """Looks for drift; it is found before a call is answered."""
+
+    def __init__(self, engine: Engine, services: Services, words: Words) -> None:
+        """Look at stacks of this engine."""
+        self._engine = engine
+        self._services = services
+        self._words = words
+
+    async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        names = params.get("LogicalResourceIds")
+        found = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+        looked = [resource for resource in found if not names or resource.logical_id in names]
+        statuses = [(resource, (await self._look(stack, resource))[0]) for resource in looked]
+        drifted = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
+        overall = "DRIFTED" if drifted else "IN_SYNC"
+
+        async def decide(draft: Draft) -> None:
+            for resource, status in statuses:
+                key = resource_key(stack, resource.logical_id)
+                current = await draft.get(RESOURCE, key)
+                if current is not None and current.drift != status:
+                    draft.put(RESOURCE, key, replace(current, drift=status))
+            held = await draft.get(STACK, stack.key)
+            if held is not None:
+                draft.put(STACK, stack.key, replace(held, drift=(overall, call.now)))
+
+        await self._engine.resources.write(decide)
+        return {"StackDriftDetectionId": stack.id}
+
+    async def describe_stack_drift_detection_status(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackDriftDetectionStatus.html."""
+        key = f"{call.account}/{call.region}/{params['StackDriftDetectionId']}"
+        stack = await self._engine.resources.documents.get(STACK, key)
+        if stack is None or not stack.drift:
+            raise invalid(f"Drift detection {params['StackDriftDetectionId']} does not exist")
+        found = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+        return {
+            "StackId": stack.arn,
+            "StackDriftDetectionId": stack.id,
+            "StackDriftStatus": stack.drift[0],
+            "DetectionStatus": "DETECTION_COMPLETE",
+            "DriftedStackResourceCount": sum(resource.drift in ("MODIFIED", "DELETED") for resource in found),
+            "Timestamp": stack.drift[1],
+        }
+
+    async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackResourceDrift.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        key = resource_key(stack, params["LogicalResourceId"])
+        found = await self._engine.resources.documents.get(RESOURCE, key)
+        if found is None:
+            raise invalid(
+                f"Resource {params['LogicalResourceId']} does not exist for stack {stack.name.name}"
+            )
+        status, actual = await self._look(stack, found)
+        return {"StackResourceDrift": _shown(stack, found, status, actual, call.now)}
+
+    async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResourceDrifts.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        wanted = params.get("StackResourceDriftStatusFilters") or ()
+        drifts = []
+        for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
+            if resource.drift and (not wanted or resource.drift in wanted):
+                status, actual = await self._look(stack, resource)
+                drifts.append(_shown(stack, resource, status, actual, call.now))
+        return {"StackResourceDrifts": drifts}
+
+    async def _look(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
+        """The status of a resource, and its properties as they are."""
+        kind = type_of(resource.type)
+        wanted = wanted_of(stack, resource, self._services.base_url, self._words, again=True)
+        try:
+            actual = await kind.read(self._services.ask_for(stack), wanted)
+        except (NotImplementedError, AwsError):
+            return "NOT_CHECKED", {}
+        if actual is None:
+            return "DELETED", {}
+        typed = kind.schema.typed_as_far_as_possible(actual)
+        return ("MODIFIED" if _differences(resource.properties, typed) else "IN_SYNC"), typed
+
+
+def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[Structure]:
+    """The properties that the template says, and that are others now."""
+    found = []
+    for name, value in expected.items():
+        now = actual.get(name, _ABSENT)
+        if now is not _ABSENT and now != value:
+            found.append(
+                {
+                    "PropertyPath": f"/{name}",
+                    "ExpectedValue": orjson.dumps(value).decode(),
+                    "ActualValue": orjson.dumps(now).decode(),
+                    "DifferenceType": "NOT_EQUAL",
+                }
+            )
+    return found
+
+
+def _shown(
+    stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
+) -> Structure:
+    known = {name: value for name, value in actual.items() if name in resource.properties}
+    return {
+        "StackId": stack.arn,
+        "LogicalResourceId": resource.logical_id,
+        "PhysicalResourceId": resource.physical_id,
+        "ResourceType": resource.type,
+        "ExpectedProperties": orjson.dumps(resource.properties).decode(),
+        "ActualProperties": orjson.dumps({**resource.properties, **known}).decode(),
+        "PropertyDifferences": _differences(resource.properties, actual),
+        "StackResourceDriftStatus": status,
+        "Timestamp": now,
+    }

@@ -1,0 +1,38 @@
+"""Operations on exports: values that stacks of an account share within a region."""
+
+from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.history import EXPORT, IMPORT, export_key
+from redrive.aws.cloudformation.records import STACK
+from redrive.aws.cloudformation.stacks import paging
+from redrive.aws.cloudformation.stacks.finding import place
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+class ExportOperations:
+    """Lists exports, and who uses them."""
+
+    def __init__(self, engine: Engine) -> None:
+        """List those of this engine's stacks."""
+        self._documents = engine.resources.documents
+
+    async def list_exports(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListExports.html."""
+        found = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
+        page, token = paging.page(found, params)
+        shown = []
+        for export in page:
+            stack = await self._documents.get(STACK, export.stack)
+            owner = {} if stack is None else {"ExportingStackId": stack.arn}
+            shown.append({"Name": export.name, "Value": export.value, **owner})
+        return {"Exports": shown, **token}
+
+    async def list_imports(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListImports.html."""
+        name = params["ExportName"]
+        found = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
+        if not found:
+            raise invalid(f"Export '{name}' is not imported by any stack.")
+        page, token = paging.page([user.stack_name for user in found], params)
+        return {"Imports": list(page), **token}

@@ -1,0 +1,354 @@
+"""Operations that change stacks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.changes.programs import (
+    Programs,
+    choose_parameters,
+    expanded,
+    processed,
+    program_of,
+)
+from redrive.aws.cloudformation.errors import error, invalid
+from redrive.aws.cloudformation.history import CHANGE_SET
+from redrive.aws.cloudformation.names import check_name
+from redrive.aws.cloudformation.records import (
+    OPERATION,
+    STACK,
+    STACK_NAME,
+    TEMPLATE,
+    OperationState,
+    Stack,
+    StackSettings,
+    TemplateText,
+    template_key,
+)
+from redrive.aws.cloudformation.sources import template_body
+from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.stacks.preview import preview
+from redrive.aws.cloudformation.states import REVIEW, check_updatable, is_in_progress, not_updatable
+from redrive.aws.cloudformation.template.capabilities import lacking
+from redrive.aws.cloudformation.template.parameters import read_parameters
+from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.reading import read_body
+from redrive.aws.cloudformation.template.sections import section
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+
+_MINUTE_MS: Final = 60_000
+NO_CHANGE: Final = "No updates are to be performed."
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A change as its caller wants it, checked: the settings it leads to, the text of the template, its program."""
+
+    settings: StackSettings
+    text: TemplateText
+    program: Program
+
+
+class StackChanges:
+    """Creates, changes and deletes stacks."""
+
+    def __init__(self, engine: Engine, services: Services, operations: StackOperations) -> None:
+        """Change stacks of this engine."""
+        self._engine = engine
+        self._services = services
+        self._operations = operations
+        self._programs = Programs(engine)
+
+    # ---- creation ----------------------------------------------------------------------------------------------------
+
+    async def create_stack(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html."""
+        name = place(call, params["StackName"])
+        check_name("stackName", name.name)
+        identity = self._operations.new_id()
+        prepared = await self.prepare(call, params, name, identity, None)
+        _check_capabilities(prepared, params)
+        token = params.get("ClientRequestToken") or ""
+        stack = new_stack(call, params, name, identity, prepared.settings)
+
+        async def decide(draft: Draft) -> Stack:
+            key = await draft.get(STACK_NAME, name.key)
+            found: Stack | None = None
+            if key is not None:
+                found = await draft.get(STACK, key)
+            if found is not None and token and found.token == token:
+                return found
+            if found is not None:
+                raise error("AlreadyExistsException", f"Stack [{name.name}] already exists")
+            draft.put(STACK_NAME, name.key, stack.key)
+            draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
+            await draft.get(STACK, stack.key)
+            await self._operations.begin_in(draft, stack)
+            return stack
+
+        return {"StackId": (await self._engine.resources.write(decide)).arn}
+
+    # ---- changes -----------------------------------------------------------------------------------------------------
+
+    async def update_stack(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_UpdateStack.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        token = params.get("ClientRequestToken") or ""
+        if token and stack.token == token:
+            return {"StackId": stack.arn}
+        check_updatable(stack)
+        prepared = await self.prepare(call, params, stack.name, stack.id, stack)
+        _check_capabilities(prepared, params)
+        if stack.status != "UPDATE_FAILED" and not await preview(
+            self._engine, stack, prepared.settings, prepared.program
+        ):
+            raise invalid(NO_CHANGE)
+        on_failure = "DO_NOTHING" if params.get("DisableRollback") else "ROLLBACK"
+        await self.begin_update(stack, prepared.settings, prepared.text, on_failure, token, params)
+        return {"StackId": stack.arn}
+
+    async def begin_update(
+        self,
+        stack: Stack,
+        settings: StackSettings,
+        text: TemplateText,
+        on_failure: str,
+        token: str,
+        params: Mapping[str, Any],
+    ) -> None:
+        """Begin a change to a stack.
+
+        Raises:
+            AwsError: Somebody else began another.
+        """
+
+        async def decide(draft: Draft) -> None:
+            current = await current_in(draft, stack)
+            check_updatable(current)
+            key = template_key(stack, settings.template)
+            await draft.get(TEMPLATE, key)
+            draft.put(TEMPLATE, key, text)
+            begun = replace(
+                current,
+                status="UPDATE_IN_PROGRESS",
+                reason="User Initiated",
+                wanted=settings,
+                on_failure=on_failure,
+                token=token,
+                updated_at=self._engine.clock.now(),
+                policy=params.get("StackPolicyBody") or current.policy,
+            )
+            await self._operations.begin_in(draft, begun)
+            await self._outdate_change_sets(draft, current)
+
+        await self._engine.resources.write(decide)
+
+    async def _outdate_change_sets(self, draft: Draft, stack: Stack) -> None:
+        """Take away the change sets that were made before: they say nothing of the stack as it will be."""
+        for key, change_set in await draft.find(CHANGE_SET, f"{stack.key}/"):
+            if change_set.execution == "AVAILABLE":
+                draft.put(CHANGE_SET, key, replace(change_set, execution="OBSOLETE"))
+
+    async def cancel_update_stack(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CancelUpdateStack.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+
+        async def decide(draft: Draft) -> None:
+            current = await current_in(draft, stack)
+            if current.status != "UPDATE_IN_PROGRESS":
+                raise invalid(
+                    f"CancelUpdateStack cannot be called from current stack status {current.status}"
+                )
+            operation = await draft.get(OPERATION, current.key)
+            if operation is not None and operation.state.active:
+                draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def continue_update_rollback(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ContinueUpdateRollback.html."""
+        skipped = tuple(params.get("ResourcesToSkip") or ())
+        await self._go_on(call, params, {"UPDATE_ROLLBACK_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}, skipped)
+        return {}
+
+    async def rollback_stack(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_RollbackStack.html."""
+        leads = {"CREATE_FAILED": "ROLLBACK_IN_PROGRESS", "UPDATE_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}
+        return {"StackId": (await self._go_on(call, params, leads, ())).arn}
+
+    async def _go_on(
+        self, call: Call, params: Structure, leads: Mapping[str, str], skipped: tuple[str, ...]
+    ) -> Stack:
+        """Go on with a change that came to a stop, from a status to the one that it leads to."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+
+        async def decide(draft: Draft) -> None:
+            current = await current_in(draft, stack)
+            if current.status not in leads:
+                raise not_updatable(current)
+            begun = replace(
+                current,
+                status=leads[current.status],
+                reason="User Initiated",
+                skipped=skipped,
+                token=params.get("ClientRequestToken") or "",
+            )
+            await self._operations.begin_in(draft, begun, change=current.change)
+
+        await self._engine.resources.write(decide)
+        return stack
+
+    # ---- deletion ----------------------------------------------------------------------------------------------------
+
+    async def delete_stack(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DeleteStack.html."""
+        stack = await find_stack(self._engine, call, params["StackName"])
+        if stack is None or stack.status == "DELETE_COMPLETE":
+            return {}
+        await self._engine.resources.write(lambda draft: self._delete_in(draft, stack, params))
+        return {}
+
+    async def _delete_in(self, draft: Draft, stack: Stack, params: Structure) -> None:
+        current = await current_in(draft, stack)
+        _check_deletable(current, params)
+        if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
+            return
+        if current.status == "CREATE_IN_PROGRESS":
+            operation = await draft.get(OPERATION, current.key)
+            if operation is not None and operation.state.active:
+                draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
+            draft.put(STACK, current.key, replace(current, on_failure="DELETE"))
+            return
+        begun = replace(
+            current,
+            status="DELETE_IN_PROGRESS",
+            reason="User Initiated",
+            token=params.get("ClientRequestToken") or "",
+            retained=tuple(params.get("RetainResources") or ()),
+            forced=params.get("DeletionMode") == "FORCE_DELETE_STACK",
+        )
+        for key, _ in await draft.find(CHANGE_SET, f"{current.key}/"):
+            draft.remove(CHANGE_SET, key)
+        await self._operations.begin_in(draft, begun)
+
+    async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_UpdateTerminationProtection.html."""
+        stack = await standing_stack(self._engine, call, params["StackName"])
+        wanted = bool(params["EnableTerminationProtection"])
+        await self._engine.resources.documents.update(
+            STACK, stack.key, lambda current: replace(current, protected=wanted)
+        )
+        return {"StackId": stack.arn}
+
+    # ---- what changes have in common ---------------------------------------------------------------------------------
+
+    async def prepare(
+        self, call: Call, params: Structure, name: ResourceName, identity: str, stack: Stack | None
+    ) -> Prepared:
+        """Check what a caller wants of a stack.
+
+        Args:
+            call: The caller's.
+            params: Template, parameters, tags …
+            name: The stack's.
+            identity: Its id.
+            stack: As it is; None: there is none yet.
+
+        Raises:
+            AwsError: It cannot be done.
+            TemplateInvalid: The template cannot be used.
+        """
+        body = await self._body(call, params, stack)
+        source = read_body(body)
+        declared = read_parameters(section(source, "Parameters"))
+        before = stack.settings if stack else StackSettings("")
+        asked = new_stack(call, params, name, identity, before)
+        texts, resolved = await choose_parameters(
+            declared, params.get("Parameters") or (), before.parameters, self._services.ask_for(asked)
+        )
+        settings = StackSettings(
+            template=self._operations.new_id(),
+            parameters=texts,
+            resolved=resolved,
+            tags=_tags(params, before),
+            capabilities=tuple(params.get("Capabilities") or ()),
+            topics=_topics(params, before),
+            role=params.get("RoleARN") or before.role,
+            rollback=params.get("RollbackConfiguration") or before.rollback,
+        )
+        carried_out = await expanded(source, name, identity, settings, self._services.translator)
+        program = program_of(carried_out, name, identity, settings, self._services.types)
+        return Prepared(settings, TemplateText(body, processed(program)), program)
+
+    async def _body(self, call: Call, params: Structure, stack: Stack | None) -> str:
+        if params.get("UsePreviousTemplate") and stack is not None:
+            return await self._programs.body(stack, stack.settings.template)
+        body = await template_body(self._services, call, params)
+        if not body:
+            raise invalid("Either Template URL or Template Body must be specified.")
+        return body
+
+
+def new_stack(
+    call: Call, params: Structure, name: ResourceName, identity: str, settings: StackSettings
+) -> Stack:
+    """A stack as its creation begins with it."""
+    minutes = params.get("TimeoutInMinutes")
+    on_failure = "DO_NOTHING" if params.get("DisableRollback") else params.get("OnFailure") or "ROLLBACK"
+    if params.get("DisableRollback") and params.get("OnFailure"):
+        raise invalid("You can specify either DisableRollback or OnFailure, but not both.")
+    return Stack(
+        name=name,
+        id=identity,
+        caller=call.principal.name,
+        status="CREATE_IN_PROGRESS",
+        reason="User Initiated",
+        created_at=call.now,
+        settings=settings,
+        token=params.get("ClientRequestToken") or "",
+        on_failure=on_failure,
+        deadline=call.now + minutes * _MINUTE_MS if minutes else 0,
+        protected=bool(params.get("EnableTerminationProtection")),
+        policy=params.get("StackPolicyBody") or "",
+    )
+
+
+def _tags(params: Structure, before: StackSettings) -> Mapping[str, str]:
+    given: Sequence[Mapping[str, str]] | None = params.get("Tags")
+    if given is None:
+        return before.tags
+    found = {tag["Key"]: tag["Value"] for tag in given}
+    if len(found) < len(given):
+        raise invalid("Duplicate tag keys found.")
+    if any(key.lower().startswith("aws:") for key in found):
+        raise invalid("aws: prefixed tag key names are not allowed for external use.")
+    return found
+
+
+def _topics(params: Structure, before: StackSettings) -> tuple[str, ...]:
+    given: Sequence[str] | None = params.get("NotificationARNs")
+    return before.topics if given is None else tuple(given)
+
+
+def _check_capabilities(prepared: Prepared, params: Structure) -> None:
+    missing = lacking(prepared.program.template, params.get("Capabilities") or ())
+    if missing:
+        raise error("InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]")
+
+
+def _check_deletable(stack: Stack, params: Structure) -> None:
+    if stack.protected:
+        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while TerminationProtection is enabled")
+    if params.get("RetainResources") and stack.status != "DELETE_FAILED":
+        raise invalid(
+            "Invalid operation on stack. RetainResources can only be specified for a stack in DELETE_FAILED state."
+        )
+    if is_in_progress(stack) and stack.status not in ("DELETE_IN_PROGRESS", "CREATE_IN_PROGRESS", REVIEW):
+        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while in status {stack.status}")

@@ -1,0 +1,148 @@
+"""Previews: what a change would do to the resources of a stack, as change sets show it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.records import RESOURCE, Stack, StackResource, StackSettings
+from redrive.aws.cloudformation.stacks.property_values import context_of, shown_properties, target_values
+from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
+from redrive.aws.cloudformation.template.functions import evaluate
+from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.references import references
+from redrive.aws.cloudformation.template.sections import ResourceDefinition
+from redrive.aws.cloudformation.types.resource_type import changed_properties
+from redrive.aws.cloudformation.types.table import type_of
+from redrive.engine.engine import Engine
+
+UNKNOWN: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"
+
+Change = Mapping[str, Any]
+
+
+async def preview(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> list[Change]:
+    """The changes that settings would make to a stack.
+
+    Returns:
+        As change sets show them; for a change that touches no resource but outputs or tags, one that says so.
+    """
+    found = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+    now = {resource.logical_id: resource for resource in found if resource.status != "DELETE_COMPLETE"}
+    values = Values(program, dict(now), await Programs(engine).exports(stack.name))
+    replaced: set[str] = set()
+    changes: list[Change] = []
+    for name in _in_order(program):
+        changes += _of_resource(program.resources[name], now.get(name), values, replaced)
+    changes += [_removed(now[name]) for name in now if name not in program.resources]
+    if not changes and await _differs_else(engine, stack, settings, program):
+        changes.append({"Type": "Outputs"})
+    return changes
+
+
+def _in_order(program: Program) -> list[str]:
+    done: list[str] = []
+    left = dict(program.dependencies)
+    while left:
+        ready = [name for name, needed in left.items() if all(other in done for other in needed)]
+        done += ready
+        left = {name: needed for name, needed in left.items() if name not in ready}
+    return done
+
+
+async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> bool:
+    """True if outputs or tags change, or anything of resources besides their properties."""
+    if not stack.settings.template:
+        return True
+    before = await Programs(engine).load(stack, stack.settings)
+    same = before.template.outputs == program.template.outputs and before.resources == program.resources
+    values_same = {name: before.values[name] for name in before.values} == dict(program.values)
+    return not same or not values_same or stack.settings.tags != settings.tags
+
+
+def _of_resource(
+    definition: ResourceDefinition, now: StackResource | None, values: Values, replaced: set[str]
+) -> list[Change]:
+    after = _known_properties(definition, values, replaced)
+    program = values.program
+    if now is None:
+        _, shown_after = shown_properties(definition, program, {}, after)
+        return [_change("Add", definition.logical_id, definition.type, AfterContext=context_of(shown_after))]
+    changed = changed_properties(now.properties, after)
+    if not changed:
+        return []
+    kind = type_of(definition.type)
+    replacing = kind.replacing(changed, now.properties)
+    unknown = {name for name in changed if after.get(name) == UNKNOWN}
+    if replacing - unknown:
+        replaced.add(definition.logical_id)
+    shown_before, shown_after = shown_properties(definition, program, now.properties, after)
+    details = [
+        _detail(name, definition, values, "Always" if name in replacing else "Never")
+        for name in sorted(changed)
+    ]
+    for name, detail in zip(sorted(changed), details, strict=True):
+        detail["Target"] |= target_values(name, shown_before, shown_after)
+    shown = {
+        "PhysicalResourceId": now.physical_id,
+        "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
+        "Scope": ["Properties"],
+        "Details": details,
+        "BeforeContext": context_of(shown_before),
+        "AfterContext": context_of(shown_after),
+    }
+    if replacing and now.replace_policy != "Retain":
+        shown["PolicyAction"] = "ReplaceAndDelete"
+    return [_change("Modify", definition.logical_id, definition.type, **shown)]
+
+
+def _known_properties(definition: ResourceDefinition, values: Values, replaced: set[str]) -> dict[str, Any]:
+    """The properties as they will be, as far as that is known before resources are made."""
+    found: dict[str, Any] = {}
+    for name, expression in definition.properties.items():
+        try:
+            named = set(references(expression, values.program.conditions.holds))
+            found[name] = UNKNOWN if named & replaced else evaluate({name: expression}, values.scope)[name]
+        except (NotYetKnown, TemplateInvalid):
+            found[name] = UNKNOWN
+        except KeyError:  # AWS::NoValue
+            continue
+    known = {name: value for name, value in found.items() if value != UNKNOWN}
+    try:
+        typed = type_of(definition.type).schema.typed(found)
+    except TemplateInvalid:
+        return found
+    return {**found, **{name: typed[name] for name in known if name in typed}}
+
+
+def _detail(name: str, definition: ResourceDefinition, values: Values, recreation: str) -> dict[str, Any]:
+    target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
+    expression = definition.properties.get(name)
+    named = list(references(expression, values.program.conditions.holds))
+    of_resources = [item for item in named if item in values.program.resources]
+    if of_resources:
+        source = {"ChangeSource": "ResourceReference", "CausingEntity": of_resources[0]}
+        return {"Target": target, "Evaluation": "Dynamic", **source}
+    parameters = [item for item in named if item in values.program.template.parameters]
+    if parameters:
+        source = {"ChangeSource": "ParameterReference", "CausingEntity": parameters[0]}
+        return {"Target": target, "Evaluation": "Static", **source}
+    return {"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"}
+
+
+def _removed(now: StackResource) -> Change:
+    action = "Retain" if now.policy == "Retain" else "Delete"
+    return _change(
+        "Remove", now.logical_id, now.type, PhysicalResourceId=now.physical_id, PolicyAction=action
+    )
+
+
+def _change(action: str, logical_id: str, kind: str, **more: Any) -> Change:
+    shown = {
+        "Action": action,
+        "LogicalResourceId": logical_id,
+        "ResourceType": kind,
+        "Scope": [],
+        "Details": [],
+    }
+    return {"Type": "Resource", "ResourceChange": {**shown, **more}}

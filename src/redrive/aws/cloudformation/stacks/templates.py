@@ -1,0 +1,143 @@
+"""Operations on templates: checked, summed up, and shown again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.records import TEMPLATE, template_key
+from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
+from redrive.aws.cloudformation.sources import template_body
+from redrive.aws.cloudformation.stacks.change_sets import find_change_set
+from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.cloudformation.states import REVIEW
+from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.parameters import Parameter, read_parameters
+from redrive.aws.cloudformation.template.program import check_template, read_template, values_of
+from redrive.aws.cloudformation.template.reading import read_body
+from redrive.aws.cloudformation.template.scope import pseudo_parameters
+from redrive.aws.cloudformation.template.sections import Template, section
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+class TemplateOperations:
+    """Checks templates, and shows those of stacks."""
+
+    def __init__(self, engine: Engine, services: Services) -> None:
+        """Show those of this engine's stacks."""
+        self._engine = engine
+        self._services = services
+        self._programs = Programs(engine)
+
+    async def validate_template(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ValidateTemplate.html."""
+        body = await template_body(self._services, call, params)
+        if not body:
+            raise invalid("Either Template URL or Template Body must be specified.")
+        try:
+            template = _checked(call, body, self._services.types)
+        except TemplateInvalid as refusal:
+            text = str(refusal)
+            contains = "Template contains errors.: " if text.startswith("Circular dependency") else ""
+            raise invalid(contains + text) from None
+        shown = _capabilities(template)
+        return {
+            "Parameters": [_declared(parameter) for parameter in template.parameters.values()],
+            **({"Description": template.description} if template.description else {}),
+            **shown,
+            **({"DeclaredTransforms": list(template.transforms)} if template.transforms else {}),
+        }
+
+    async def get_template_summary(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetTemplateSummary.html."""
+        if params.get("StackName"):
+            stack = await standing_stack(self._engine, call, params["StackName"])
+            if stack.status == REVIEW:
+                raise invalid("GetTemplateSummary cannot be called on REVIEW_IN_PROGRESS stacks.")
+            body = await self._programs.body(stack, stack.settings.template)
+        else:
+            body = await template_body(self._services, call, params)
+        if not body:
+            raise invalid("Either Template URL or Template Body must be specified.")
+        template = _checked(call, body, self._services.types)
+        types = list(dict.fromkeys(resource.type for resource in template.resources.values()))
+        summary = {
+            "Parameters": [_summed_up(parameter) for parameter in template.parameters.values()],
+            "ResourceTypes": types,
+            "Version": "2010-09-09",
+            "ResourceIdentifierSummaries": [],
+            **_capabilities(template),
+            "DeclaredTransforms": list(template.transforms),
+        }
+        if template.description:
+            summary["Description"] = template.description
+        if template.metadata is not None:
+            summary["Metadata"] = str(template.metadata)
+        return summary
+
+    async def get_template(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetTemplate.html."""
+        name, change_set = params.get("StackName"), params.get("ChangeSetName")
+        if change_set:
+            found = await find_change_set(self._engine, call, change_set, name)
+            key = f"{found.stack}/{found.settings.template}"
+        elif name:
+            stack = await standing_stack(self._engine, call, name)
+            key = template_key(stack, stack.settings.template)
+        else:
+            raise invalid("StackName is a required parameter.")
+        text = await self._engine.resources.documents.get(TEMPLATE, key)
+        if text is None:
+            return {"TemplateBody": "", "StagesAvailable": []}
+        wants_processed = params.get("TemplateStage") == "Processed" and text.processed
+        return {
+            "TemplateBody": text.processed if wants_processed else text.body,
+            "StagesAvailable": ["Original", "Processed"],
+        }
+
+
+def _checked(call: Call, body: str, known: Sequence[str]) -> Template:
+    """A template, checked as far as that is possible without its parameters."""
+    source = read_body(body)
+    declared = read_parameters(section(source, "Parameters"))
+    defaults = {
+        name: parameter.default for name, parameter in declared.items() if parameter.default is not None
+    }
+    values = pseudo_parameters(call.account, call.region, "", "", []) | values_of(declared, defaults)
+    template = read_template(source, values)
+    check_template(template, values, (*known, TYPES) if is_serverless(source) else known)
+    return template
+
+
+def _capabilities(template: Template) -> Structure:
+    found = needed(template)
+    if not found:
+        return {}
+    of_identities = [name for name in found if name in (IAM, NAMED)]
+    reasons = [
+        f"The following resource(s) require capabilities: [{', '.join(_types(template))}]"
+        for _ in of_identities
+    ]
+    return {"Capabilities": found, **({"CapabilitiesReason": reasons[0]} if reasons else {})}
+
+
+def _types(template: Template) -> list[str]:
+    return list(dict.fromkeys(template.resources[name].type for name in identities(template)))
+
+
+def _declared(parameter: Parameter) -> Structure:
+    shown: dict[str, Any] = {"ParameterKey": parameter.name, "NoEcho": parameter.hidden}
+    if parameter.default is not None:
+        shown["DefaultValue"] = parameter.default
+    if parameter.description:
+        shown["Description"] = parameter.description
+    return shown
+
+
+def _summed_up(parameter: Parameter) -> Structure:
+    constraints = {"AllowedValues": list(parameter.allowed)} if parameter.allowed else {}
+    return _declared(parameter) | {"ParameterType": parameter.type, "ParameterConstraints": constraints}

@@ -1,0 +1,33 @@
+"""`Fn::Cidr`: an address block cut into smaller ones."""
+
+import ipaddress
+from itertools import islice
+from typing import Final
+
+from redrive.aws.cloudformation.template.errors import template_error
+
+COUNT_MAX: Final = 256
+_BITS: Final = {4: 8, 6: 64}  # of a subnet, where none are given
+
+
+def subnets(block: str, count: str, bits: str = "") -> list[str]:
+    """Returns the first blocks of an address block.
+
+    Args:
+        block: `10.0.0.0/16`.
+        count: How many, 1 to 256.
+        bits: The bits of an address that are left to each block; empty: 8, or 64 of IPv6.
+
+    Raises:
+        TemplateInvalid: There are not so many.
+    """
+    try:
+        network = ipaddress.ip_network(block, strict=False)
+        wanted, left = int(count), int(bits) if bits else _BITS[network.version]
+        prefix = network.max_prefixlen - left
+        found = list(islice(network.subnets(new_prefix=prefix), wanted)) if 0 < wanted <= COUNT_MAX else []
+    except ValueError:
+        raise template_error("Fn::Cidr requires an address block, a count and a number of bits.") from None
+    if len(found) < wanted or not found:
+        raise template_error(f"Fn::Cidr cannot cut {count} blocks of {left} bits out of {block}")
+    return [str(subnet) for subnet in found]

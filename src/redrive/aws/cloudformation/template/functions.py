@@ -1,0 +1,343 @@
+"""Functions of templates, evaluated."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.cloudformation.template.cidr import subnets
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
+from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.template.scope import NO_VALUE, ZONE_COUNT, ZONES, Scope
+
+# Texts of texts of texts grow as fast as they are nested; a template may have a megabyte.
+TEXT_CHARS_MAX: Final = 1_000_000
+VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+
+Function = Callable[[Any, Scope], Any]
+
+
+def function_name(value: Any) -> str:
+    """The name of the function that a value is; empty for any other value."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return ""
+    (name,) = value
+    return name if name == "Ref" or name.startswith("Fn::") else ""
+
+
+def evaluate(value: Any, scope: Scope) -> Any:
+    """Returns a value with its functions carried out.
+
+    Raises:
+        TemplateInvalid: A function is not used as it can be, or refers to nothing.
+        NotYetKnown: It refers to a resource of which the scope knows nothing yet.
+    """
+    name = function_name(value)
+    if name:
+        return function(name, scope)(value[name], scope)
+    if isinstance(value, Mapping):
+        items = ((key, evaluate(child, scope)) for key, child in value.items())
+        return {key: child for key, child in items if child is not NO_VALUE}
+    if isinstance(value, list):
+        return [child for child in (evaluate(child, scope) for child in value) if child is not NO_VALUE]
+    return value
+
+
+def function(name: str, scope: Scope) -> Function:
+    """Returns the function of a name.
+
+    Raises:
+        TemplateInvalid: No function has that name.
+    """
+    found = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
+    if found is None:
+        known = ", ".join([*FUNCTIONS, *(EXTENSIONS if scope.extended else ())])
+        raise template_error(f"Encountered unsupported function: {name} Supported functions are: [{known}]")
+    return found
+
+
+def scalar(value: Any, scope: Scope, place: str) -> str:
+    """Returns a value, evaluated, as the text that it stands for.
+
+    Raises:
+        TemplateInvalid: It is an object or a list.
+    """
+    found = evaluate(value, scope)
+    if isinstance(found, Mapping | list):
+        raise template_error(f"{place} values must be strings.")
+    return "" if found is NO_VALUE else text_of(found)
+
+
+def _list(value: Any, scope: Scope) -> list[Any] | None:
+    found = evaluate(value, scope)
+    return found if isinstance(found, list) else None
+
+
+def _bounded(text: str) -> str:
+    if len(text) > TEXT_CHARS_MAX:
+        raise template_error(f"a value is longer than {TEXT_CHARS_MAX} characters.")
+    return text
+
+
+# ---- references ------------------------------------------------------------------------------------------------------
+
+
+def _ref(argument: Any, scope: Scope) -> Any:
+    if not isinstance(argument, str):
+        raise template_error("every Ref object must have a single String value.")
+    return scope.reference(argument)
+
+
+def attribute_of(argument: Any) -> tuple[str, Any]:
+    """The logical id and the attribute that `Fn::GetAtt` names; the attribute may be a function.
+
+    Raises:
+        TemplateInvalid: It names something else.
+    """
+    if isinstance(argument, str):
+        resource, _, attribute = argument.partition(".")
+        argument = [resource, attribute]
+    match argument:
+        case [str(resource), attribute] if resource and attribute and isinstance(attribute, str | Mapping):
+            return resource, attribute
+    raise template_error(
+        "every Fn::GetAtt object requires two non-empty parameters, the resource name and the resource attribute"
+    )
+
+
+def _get_att(argument: Any, scope: Scope) -> Any:
+    resource, attribute = attribute_of(argument)
+    return scope.attribute(resource, scalar(attribute, scope, "Fn::GetAtt"))
+
+
+def sub_parts(argument: Any) -> tuple[str, Mapping[str, Any]]:
+    """The text and the variables of `Fn::Sub`.
+
+    Raises:
+        TemplateInvalid: It has others.
+    """
+    match argument:
+        case str(text):
+            return text, {}
+        case [str(text), Mapping() as variables]:
+            return text, variables
+    raise template_error(
+        "One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a string as first"
+        " argument, and an optional second argument to specify a mapping of values to replace in the string"
+    )
+
+
+def _sub(argument: Any, scope: Scope) -> str:
+    text, variables = sub_parts(argument)
+    values = {name: scalar(value, scope, "Fn::Sub") for name, value in variables.items()}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1].strip()
+        if name.startswith("!"):
+            return f"${{{name[1:]}}}"
+        if name in values:
+            return values[name]
+        resource, dot, attribute = name.partition(".")
+        found = scope.attribute(resource, attribute) if dot else scope.reference(name)
+        if isinstance(found, Mapping | list):
+            raise template_error(f"Fn::Sub expression does not resolve to a string: {name}")
+        return "" if found is NO_VALUE else text_of(found)
+
+    return _bounded(VARIABLE.sub(replaced, text))
+
+
+def _import_value(argument: Any, scope: Scope) -> str:
+    return scope.imported(scalar(argument, scope, "Fn::ImportValue"))
+
+
+def _find_in_map(argument: Any, scope: Scope) -> Any:
+    places, default = _map_places(argument, scope)
+    keys = [scalar(place, scope, "Fn::FindInMap") for place in places]
+    found: Any = scope.mappings
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    if found is not None:
+        return found
+    if default is not None:
+        return evaluate(default, scope)
+    raise template_error(f"Unable to get mapping for {'::'.join(keys)}")
+
+
+_MAP_PLACES: Final = 3
+
+
+def _map_places(argument: Any, scope: Scope) -> tuple[list[Any], Any]:
+    """The map, the two keys, and the default of `Fn::FindInMap`, which takes one where the language is extended."""
+    match argument:
+        case [_, _, _]:
+            return argument, None
+        case [*places, {"DefaultValue": default}] if len(places) == _MAP_PLACES and scope.extended:
+            return places, default
+    raise template_error(
+        "every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return value"
+    )
+
+
+# ---- texts and lists -------------------------------------------------------------------------------------------------
+
+JOIN_FAULT: Final = (
+    "every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of strings to be joined"
+    " or a function that returns a list of strings (such as Fn::GetAZs) to be joined."
+)
+SPLIT_FAULT: Final = (
+    "every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string to be split or a"
+    " function that returns a string to be split."
+)
+SELECT_FAULT: Final = "Fn::Select requires a list argument with two elements: an integer index and a list"
+
+
+def _join(argument: Any, scope: Scope) -> str:
+    match argument:
+        case [str(delimiter), values] if (found := _list(values, scope)) is not None:
+            return _bounded(delimiter.join(scalar(item, scope, "Fn::Join") for item in found))
+    raise template_error(JOIN_FAULT)
+
+
+def _split(argument: Any, scope: Scope) -> list[str]:
+    match argument:
+        case [str(delimiter), value] if delimiter:
+            return scalar(value, scope, "Fn::Split").split(delimiter)
+    raise template_error(SPLIT_FAULT)
+
+
+def _select(argument: Any, scope: Scope) -> Any:
+    match argument:
+        case [index, values] if (found := _list(values, scope)) is not None:
+            text = scalar(index, scope, "Fn::Select")
+            if not text.isascii() or not text.isdecimal():
+                raise template_error(SELECT_FAULT)
+            if int(text[:9]) >= len(found):
+                raise template_error(f"Fn::Select cannot select nonexistent value at index {text}")
+            return found[int(text)]
+    raise template_error(SELECT_FAULT)
+
+
+def _base64(argument: Any, scope: Scope) -> str:
+    return _bounded(b64encode(scalar(argument, scope, "Fn::Base64").encode()).decode())
+
+
+def _get_azs(argument: Any, scope: Scope) -> list[str]:
+    region = scalar(argument, scope, "Fn::GetAZs") or scope.values["AWS::Region"]
+    return [f"{region}{letter}" for letter in ZONES[:ZONE_COUNT]]
+
+
+def _cidr(argument: Any, scope: Scope) -> list[str]:
+    if not isinstance(argument, list) or len(argument) not in (2, 3):
+        raise template_error("every Fn::Cidr object requires two or three parameters")
+    block, *numbers = (scalar(item, scope, "Fn::Cidr") for item in argument)
+    return subnets(block, *numbers)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+_OPERANDS_MIN: Final = 2
+_OPERANDS_MAX: Final = 10
+
+
+def _if(argument: Any, scope: Scope) -> Any:
+    match argument:
+        case [str(condition), met, otherwise]:
+            return evaluate(met if scope.condition(condition) else otherwise, scope)
+    raise template_error("Fn::If requires a list argument with three elements")
+
+
+def _equals(argument: Any, scope: Scope) -> bool:
+    match argument:
+        case [left, right]:
+            return bool(_comparable(left, scope) == _comparable(right, scope))
+    raise template_error("every Fn::Equals object requires a list of 2 string parameters.")
+
+
+def _comparable(value: Any, scope: Scope) -> Any:
+    found = evaluate(value, scope)
+    return found if isinstance(found, Mapping | list) else text_of(None if found is NO_VALUE else found)
+
+
+def truth(value: Any, scope: Scope) -> bool:
+    """Returns whether a condition holds.
+
+    Raises:
+        TemplateInvalid: The value is no condition.
+    """
+    match value:
+        case {"Condition": str(name)}:
+            return scope.condition(name)
+        case bool(known):
+            return known
+    name = function_name(value)
+    if name not in CONDITIONS:
+        raise template_error("a condition must be a function that is true or false.")
+    return bool(CONDITIONS[name](value[name], scope))
+
+
+def _not(argument: Any, scope: Scope) -> bool:
+    match argument:
+        case [condition]:
+            return not truth(condition, scope)
+    raise template_error("Fn::Not requires a list argument with one element")
+
+
+def _and(argument: Any, scope: Scope) -> bool:
+    return all(truth(operand, scope) for operand in _operands("Fn::And", argument))
+
+
+def _or(argument: Any, scope: Scope) -> bool:
+    return any(truth(operand, scope) for operand in _operands("Fn::Or", argument))
+
+
+def _operands(name: str, argument: Any) -> list[Any]:
+    if not isinstance(argument, list) or not _OPERANDS_MIN <= len(argument) <= _OPERANDS_MAX:
+        raise template_error(
+            f"every {name} object requires a list of at least 2 and at most 10 boolean parameters."
+        )
+    return argument
+
+
+# ---- AWS::LanguageExtensions -----------------------------------------------------------------------------------------
+
+
+def _length(argument: Any, scope: Scope) -> int:
+    found = _list(argument, scope)
+    if found is None:
+        raise template_error("Fn::Length requires a list, or a function that returns a list.")
+    return len(found)
+
+
+def _to_json_string(argument: Any, scope: Scope) -> str:
+    if not isinstance(argument, Mapping | list):
+        raise template_error("Fn::ToJsonString requires an object or a list.")
+    try:
+        return _bounded(orjson.dumps(evaluate(argument, scope)).decode())
+    except (TypeError, ValueError) as error:
+        raise TemplateInvalid(f"Template error: Fn::ToJsonString: {error}") from None
+
+
+CONDITIONS: Final[Mapping[str, Function]] = {
+    "Fn::And": _and,
+    "Fn::Equals": _equals,
+    "Fn::Not": _not,
+    "Fn::Or": _or,
+}
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    "Ref": _ref,
+    "Fn::Base64": _base64,
+    "Fn::Cidr": _cidr,
+    "Fn::FindInMap": _find_in_map,
+    "Fn::GetAtt": _get_att,
+    "Fn::GetAZs": _get_azs,
+    "Fn::If": _if,
+    "Fn::ImportValue": _import_value,
+    "Fn::Join": _join,
+    "Fn::Select": _select,
+    "Fn::Split": _split,
+    "Fn::Sub": _sub,
+    **CONDITIONS,
+}
+EXTENSIONS: Final[Mapping[str, Function]] = {"Fn::Length": _length, "Fn::ToJsonString": _to_json_string}

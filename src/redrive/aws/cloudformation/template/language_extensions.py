@@ -1,0 +1,99 @@
+"""`AWS::LanguageExtensions`: loops written out before the template is read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
+from redrive.aws.cloudformation.template.functions import evaluate
+from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.yaml_reading import VALUES_MAX
+
+LANGUAGE_EXTENSIONS: Final = "AWS::LanguageExtensions"
+_LOOP: Final = "Fn::ForEach::"
+_STRANGE: Final = re.compile(r"[^A-Za-z0-9]")
+_SECTIONS: Final = ("Conditions", "Resources", "Outputs")
+_POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
+
+
+def written_out(source: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """Returns a template with its loops written out, and the deletion policies of its resources evaluated.
+
+    Args:
+        source: The template.
+        scope: Its parameters and mappings.
+
+    Raises:
+        TemplateInvalid: A loop is not built as loops are, or makes more than 100,000 values.
+    """
+    writer = _Writer(scope)
+    found = {name: writer.write(part, {}) if name in _SECTIONS else part for name, part in source.items()}
+    resources = found.get("Resources")
+    if isinstance(resources, dict):
+        found["Resources"] = {name: _with_policies(given, scope) for name, given in resources.items()}
+    return found
+
+
+def _with_policies(given: Any, scope: Scope) -> Any:
+    if not isinstance(given, dict):
+        return given
+    return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in given.items()}
+
+
+@dataclass(slots=True)
+class _Writer:
+    scope: Scope
+    count: int = 0
+
+    def write(self, value: Any, known: Mapping[str, str]) -> Any:
+        """Returns a value with its loops written out, for these values of the loops' variables around it."""
+        self.count += 1
+        if self.count > VALUES_MAX:
+            raise template_error(f"Fn::ForEach makes more than {VALUES_MAX} values.")
+        match value:
+            case {"Ref": str(name)} if name in known:
+                return known[name]
+            case Mapping():
+                found: dict[str, Any] = {}
+                for key, child in value.items():
+                    if key.startswith(_LOOP):
+                        found |= self._loop(key, child, known)
+                    else:
+                        found[_replaced(key, known)] = self.write(child, known)
+                return found
+            case list():
+                return [self.write(child, known) for child in value]
+            case str():
+                return _replaced(value, known)
+        return value
+
+    def _loop(self, key: str, loop: Any, known: Mapping[str, str]) -> dict[str, Any]:
+        match loop:
+            case [str(variable), collection, Mapping() as body] if body:
+                pass
+            case _:
+                raise template_error(f"{key} requires a variable, a collection and an object.")
+        found: dict[str, Any] = {}
+        for item in self._collection(key, collection, known):
+            for name, child in self.write(body, {**known, variable: item}).items():
+                if name in found:
+                    raise TemplateInvalid(f"Template error: {key} makes {name} more than once.")
+                found[name] = child
+        return found
+
+    def _collection(self, key: str, collection: Any, known: Mapping[str, str]) -> list[str]:
+        found = evaluate(self.write(collection, known), self.scope)
+        if not isinstance(found, list):
+            raise template_error(f"{key}: its collection must be a list.")
+        items: list[str] = []
+        for item in found:
+            items += [text_of(part) for part in (item if isinstance(item, list) else [item])]
+        return items
+
+
+def _replaced(text: str, known: Mapping[str, str]) -> str:
+    for name, value in known.items():
+        text = text.replace(f"${{{name}}}", value).replace(f"&{{{name}}}", _STRANGE.sub("", value))
+    return text

@@ -1,0 +1,236 @@
+"""Parameters: what a template declares, and the values that a stack has for them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import re2
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+
+PARAMETERS_MAX: Final = 200
+VALUE_BYTES_MAX: Final = 4096
+HIDDEN: Final = "****"  # in the place of values that are not to be echoed
+
+_NAME: Final = re.compile(r"[A-Za-z0-9]{1,255}")
+_TYPE: Final = re.compile(
+    r"String|Number|CommaDelimitedList|List<(?:Number|String|AWS::[A-Za-z0-9:]+)>|AWS::[A-Za-z0-9:]+"
+)
+_STORED: Final = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as its template declares it.
+
+    Attributes:
+        name: In the template.
+        type: `String`, `Number`, `CommaDelimitedList`, `AWS::SSM::Parameter::Value<…>` …
+        default: None: a value must be given.
+        allowed: The values that may be given; none: any.
+        pattern: All of a value matches it; empty: any does.
+        length: The least and the greatest number of characters.
+        bounds: The least and the greatest number.
+        hidden: `NoEcho`: its value is not shown.
+        description: Free text.
+        constraint: Shown to whoever gives a wrong value.
+    """
+
+    name: str
+    type: str
+    default: str | None = None
+    allowed: tuple[str, ...] = ()
+    pattern: str = ""
+    length: tuple[float, float] = (0, float("inf"))
+    bounds: tuple[float, float] = (float("-inf"), float("inf"))
+    hidden: bool = False
+    description: str = ""
+    constraint: str = ""
+
+    @property
+    def stored_type(self) -> str:
+        """The type of the value in the parameter store that this one names; empty: it names none."""
+        found = _STORED.fullmatch(self.type)
+        return found[1] if found else ""
+
+    @property
+    def is_list(self) -> bool:
+        """True if a reference to it is a list."""
+        kind = self.stored_type or self.type
+        return kind == "CommaDelimitedList" or kind.startswith("List<")
+
+    def value(self, text: str) -> str | list[str]:
+        """A reference to the parameter, with this value."""
+        return [item.strip() for item in text.split(",")] if self.is_list else text
+
+
+def read_parameters(section: Mapping[str, Any]) -> dict[str, Parameter]:
+    """Read the declarations.
+
+    Raises:
+        TemplateInvalid: They are not built as they should be.
+    """
+    if len(section) > PARAMETERS_MAX:
+        raise format_error(
+            f"Number of parameters, {len(section)}, is greater than maximum allowed, {PARAMETERS_MAX}"
+        )
+    return {name: _parameter(name, given) for name, given in section.items()}
+
+
+def _parameter(name: str, given: Any) -> Parameter:
+    if not isinstance(given, Mapping):
+        raise format_error("Any Parameters member must be an object.")
+    if not _NAME.fullmatch(name):
+        raise format_error(f"Parameter name {name} is non alphanumeric.")
+    kind = given.get("Type")
+    if kind is None:
+        raise format_error("Every Parameters object must contain a Type member.")
+    if not isinstance(kind, str) or not (_TYPE.fullmatch(kind) or _STORED.fullmatch(kind)):
+        raise format_error(f"Unrecognized parameter type: {kind}")
+    default = given.get("Default")
+    if isinstance(default, Mapping | list):
+        raise format_error("Every Default member must be a string.")
+    pattern = str(given.get("AllowedPattern") or "")
+    _check_pattern(name, pattern)
+    return Parameter(
+        name=name,
+        type=kind,
+        default=None if default is None else text_of(default),
+        allowed=_allowed(given),
+        pattern=pattern,
+        length=(_limit(name, given, "MinLength", 0), _limit(name, given, "MaxLength", float("inf"))),
+        bounds=(
+            _limit(name, given, "MinValue", float("-inf")),
+            _limit(name, given, "MaxValue", float("inf")),
+        ),
+        hidden=text_of(given.get("NoEcho", False)).lower() == "true",
+        description=str(given.get("Description") or ""),
+        constraint=str(given.get("ConstraintDescription") or ""),
+    )
+
+
+def _allowed(given: Mapping[str, Any]) -> tuple[str, ...]:
+    allowed = given.get("AllowedValues") or []
+    if not isinstance(allowed, list) or any(isinstance(value, Mapping | list) for value in allowed):
+        raise format_error("Every AllowedValues member must be a list of strings.")
+    return tuple(text_of(value) for value in allowed)
+
+
+def _limit(name: str, given: Mapping[str, Any], key: str, otherwise: float) -> float:
+    value = given.get(key, otherwise)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise format_error(f"Parameter {name}: {key} must be a number.") from None
+
+
+def _check_pattern(name: str, pattern: str) -> None:
+    try:
+        re2.compile(pattern)
+    except re2.error:
+        raise format_error(f"Parameter {name}: AllowedPattern is no regular expression.") from None
+
+
+def text_of(value: Any) -> str:
+    """A value of JSON or YAML as a string."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+Given = Sequence[Mapping[str, Any]]
+"""What a caller gives: `ParameterKey`, and `ParameterValue` or `UsePreviousValue`."""
+
+
+def choose_values(
+    declared: Mapping[str, Parameter], given: Given, previous: Mapping[str, str]
+) -> dict[str, str]:
+    """The value of each parameter: as given, as it was, or the default.
+
+    Raises:
+        TemplateInvalid: One has no value, or may not have this one.
+    """
+    strange = [item["ParameterKey"] for item in given if item.get("ParameterKey") not in declared]
+    if strange:
+        raise TemplateInvalid(f"Parameters: [{', '.join(strange)}] do not exist in the template")
+    values = dict(_given_values(given, previous))
+    missing = []
+    for name, parameter in declared.items():
+        value = values.get(name, parameter.default)
+        if value is None:
+            missing.append(name)
+        else:
+            values[name] = value
+    if stored := [name for name in missing if declared[name].stored_type]:
+        raise TemplateInvalid(f"Parameter {stored[0]} should either have input value or default value")
+    if missing:
+        raise TemplateInvalid(f"Parameters: [{', '.join(missing)}] must have values")
+    for name, parameter in declared.items():
+        check_value(parameter, values[name])
+    return {name: values[name] for name in declared}
+
+
+def _given_values(given: Given, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for item in given:
+        name = item["ParameterKey"]
+        if item.get("UsePreviousValue"):
+            fault = f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true"
+            if item.get("ParameterValue") is not None:
+                raise TemplateInvalid(f"{fault} and non empty value for a parameter")
+            if name not in previous:
+                raise TemplateInvalid(f"{fault} for a parameter key not in the previous template")
+            yield name, previous[name]
+        elif item.get("ParameterValue") is not None:
+            yield name, item["ParameterValue"]
+
+
+def check_value(parameter: Parameter, value: str) -> None:
+    """Check a value by its parameter's declaration.
+
+    Raises:
+        TemplateInvalid: It may not have this value.
+    """
+    if len(value.encode()) > VALUE_BYTES_MAX:
+        raise TemplateInvalid(f"Parameter '{parameter.name}' is longer than {VALUE_BYTES_MAX} bytes")
+    numbers = parameter.type in ("Number", "List<Number>")
+    items = parameter.value(value) if parameter.is_list else [value]
+    for item in items:
+        fault = _number_fault(parameter, item) if numbers else _text_fault(parameter, item)
+        if fault:
+            raise TemplateInvalid(f"Parameter '{parameter.name}' {fault}")
+
+
+def _number_fault(parameter: Parameter, item: str) -> str:
+    if not _NUMBER.fullmatch(item):
+        return "must be a number."
+    least, greatest = parameter.bounds
+    if float(item) < least:
+        return _constrained(parameter, f"must be a number not less than {least:g}")
+    if float(item) > greatest:
+        return _constrained(parameter, f"must be a number not greater than {greatest:g}")
+    return _allowed_fault(parameter, item)
+
+
+def _text_fault(parameter: Parameter, item: str) -> str:
+    least, greatest = parameter.length
+    if len(item) < least:
+        return _constrained(parameter, f"must contain at least {least:g} characters")
+    if len(item) > greatest:
+        return _constrained(parameter, f"must contain at most {greatest:g} characters")
+    if parameter.pattern and re2.fullmatch(parameter.pattern, item) is None:
+        return _constrained(parameter, f"must match pattern {parameter.pattern}")
+    return _allowed_fault(parameter, item)
+
+
+def _allowed_fault(parameter: Parameter, item: str) -> str:
+    if parameter.allowed and item not in parameter.allowed:
+        return "must be one of AllowedValues"
+    return ""
+
+
+def _constrained(parameter: Parameter, fault: str) -> str:
+    return f"failed to satisfy constraint: {parameter.constraint}" if parameter.constraint else fault

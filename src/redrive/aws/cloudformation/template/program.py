@@ -1,0 +1,145 @@
+"""Programs: templates that were read and checked, with the values of their parameters."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redrive.aws.cloudformation.template.checks import check_functions
+from redrive.aws.cloudformation.template.conditions import Conditions, check_rules
+from redrive.aws.cloudformation.template.errors import format_error
+from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS, written_out
+from redrive.aws.cloudformation.template.parameters import Parameter
+from redrive.aws.cloudformation.template.references import active, dependencies
+from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.sections import (
+    Output,
+    ResourceDefinition,
+    Template,
+    read_sections,
+    section,
+    transforms_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A template with all that its functions need but resources.
+
+    Attributes:
+        template: Its loops written out.
+        values: Of parameters and pseudo parameters.
+        conditions: Of the template.
+        resources: Those that are made, by logical id.
+        dependencies: For each of them those that must be there before.
+    """
+
+    template: Template
+    values: Mapping[str, Any]
+    conditions: Conditions
+    resources: Mapping[str, ResourceDefinition]
+    dependencies: Mapping[str, list[str]]
+
+    def scope(
+        self,
+        ref: Callable[[str], Any],
+        attribute: Callable[[str, str], Any],
+        imported: Callable[[str], str],
+    ) -> Scope:
+        """The scope of its functions, with these resources and exports."""
+        return Scope(
+            values=self.values,
+            mappings=self.template.mappings,
+            condition=self.conditions.holds,
+            resources=frozenset(self.resources),
+            ref=ref,
+            attribute=attribute,
+            imported=imported,
+            extended=is_extended(self.template.source),
+        )
+
+    @property
+    def outputs(self) -> list[Output]:
+        """The outputs whose conditions hold."""
+        outputs = self.template.outputs.values()
+        return [out for out in outputs if not out.condition or self.conditions.holds(out.condition)]
+
+
+def is_extended(source: Mapping[str, Any]) -> bool:
+    """True if a template asks for the functions of `AWS::LanguageExtensions`."""
+    return LANGUAGE_EXTENSIONS in transforms_of(source)
+
+
+def values_of(declared: Mapping[str, Parameter], texts: Mapping[str, str]) -> dict[str, Any]:
+    """References to parameters, as far as these have a text."""
+    return {name: parameter.value(texts[name]) for name, parameter in declared.items() if name in texts}
+
+
+def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Template:
+    """Read the sections of a template, its loops written out.
+
+    Args:
+        source: As it was read.
+        values: Of parameters and pseudo parameters, as far as they are known.
+
+    Raises:
+        TemplateInvalid: It is not built as templates are.
+    """
+    return read_sections(without_loops(source, values))
+
+
+def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a template with its loops written out, as it is where it may have none.
+
+    Raises:
+        TemplateInvalid: A loop is not built as loops are.
+    """
+    if not is_extended(source):
+        return source
+    return written_out(source, Scope(values, section(source, "Mappings"), lambda _: False, extended=True))
+
+
+def check_template(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Check all that does not depend on the values of parameters.
+
+    Args:
+        template: Its sections.
+        values: Of parameters and pseudo parameters, as far as they are known.
+        known: The types of resources that can be made; `Custom::` stands for all that begin so.
+
+    Raises:
+        TemplateInvalid: It cannot be used, whatever is given for its parameters.
+    """
+    scope = Scope(values, template.mappings, lambda _: False, extended=is_extended(template.source))
+    check_functions(template, scope)
+    dependencies(template, None)
+    _check_types(template.resources, known)
+
+
+def make_program(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> Program:
+    """Check a template with the values of its parameters.
+
+    Raises:
+        TemplateInvalid: It cannot be used with them.
+    """
+    extended = is_extended(template.source)
+    check_functions(template, Scope(values, template.mappings, lambda _: False, extended=extended))
+    check_rules(template, values)
+    conditions = Conditions(template, values, extended=extended)
+    conditions.check_all()
+    made = active(template, conditions.holds)
+    _check_types(made, known)
+    return Program(template, values, conditions, made, dependencies(template, conditions.holds))
+
+
+def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[str]) -> None:
+    strange = dict.fromkeys(
+        resource.type for resource in resources.values() if not _is_known(resource.type, known)
+    )
+    if strange:
+        raise format_error(
+            f"Unrecognized resource types: [{', '.join(strange)}]. Known are: {', '.join(known)}"
+        )
+
+
+def _is_known(kind: str, known: Sequence[str]) -> bool:
+    return kind in known or any(name.endswith("::") and kind.startswith(name) for name in known)

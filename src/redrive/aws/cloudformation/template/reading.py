@@ -1,0 +1,38 @@
+"""Texts of templates: JSON where they begin with a brace, otherwise YAML."""
+
+import json
+from typing import Any, Final, NoReturn
+
+from redrive.aws.cloudformation.template.errors import format_error
+from redrive.aws.cloudformation.template.yaml_reading import read_yaml
+from redrive.aws.kit.nesting import is_nested_deeper
+
+DEPTH_MAX: Final = 100  # of objects and lists within each other; what walks a template calls itself as often
+
+
+def read_body(body: str) -> dict[str, Any]:
+    """Read the text of a template.
+
+    Raises:
+        TemplateInvalid: The text is neither JSON nor YAML, stands for no object, or is nested too deep.
+    """
+    document = _read_json(body) if body.lstrip().startswith("{") else read_yaml(body, DEPTH_MAX)
+    if not isinstance(document, dict) or is_nested_deeper(document, DEPTH_MAX):
+        raise format_error("unsupported structure.")
+    return document
+
+
+def _read_json(body: str) -> Any:
+    try:
+        return json.loads(body, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        place = f"(line {error.lineno}, column {error.colno})"
+        raise format_error(f"JSON not well-formed. {place}") from None
+    except RecursionError:
+        raise format_error("unsupported structure.") from None
+    except ValueError:  # a number of more digits than Python reads, NaN
+        raise format_error("JSON not well-formed.") from None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,314 @@
+"""Templates: their sections, checked for how they are built."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+from redrive.aws.cloudformation.template.parameters import Parameter, read_parameters
+
+RESOURCES_MAX: Final = 500
+MAPPINGS_MAX: Final = 200
+OUTPUTS_MAX: Final = 200
+DESCRIPTION_BYTES_MAX: Final = 1024
+VERSION: Final = "2010-09-09"
+
+_LOGICAL_ID: Final = re.compile(r"[A-Za-z0-9]{1,255}")
+_SECTIONS: Final = frozenset(
+    {
+        *(
+            "AWSTemplateFormatVersion",
+            "Description",
+            "Metadata",
+            "Parameters",
+            "Rules",
+            "Mappings",
+            "Conditions",
+        ),
+        *("Transform", "Resources", "Outputs", "Hooks", "Globals"),
+    }
+)
+_OF_RESOURCES: Final = frozenset(
+    {
+        *("Type", "Properties", "DependsOn", "Condition", "Metadata", "CreationPolicy", "UpdatePolicy"),
+        *("DeletionPolicy", "UpdateReplacePolicy", "Description"),
+    }
+)
+_DELETION_POLICIES: Final = ("Delete", "Retain", "RetainExceptOnCreate", "Snapshot")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDefinition:
+    """A resource as its template has it.
+
+    Attributes:
+        logical_id: Its name in the template.
+        type: `AWS::SQS::Queue`.
+        properties: With functions in them.
+        depends_on: The resources that it names as those it waits for.
+        condition: It is made if this holds; empty: always.
+        metadata: As given.
+        deletion_policy: `Delete`, `Retain`, `RetainExceptOnCreate`.
+        replace_policy: `UpdateReplacePolicy`, of what an update replaces.
+        creation_policy: As given; of it `ResourceSignal` counts.
+    """
+
+    logical_id: str
+    type: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    condition: str = ""
+    metadata: Any = None
+    deletion_policy: Any = "Delete"
+    replace_policy: Any = "Delete"
+    creation_policy: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output as its template has it: its value and the name of its export may be functions."""
+
+    name: str
+    value: Any
+    description: str = ""
+    export: Any = None
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template whose sections are built as they should be.
+
+    Attributes:
+        source: As it was read.
+        description: Free text.
+        metadata: As given.
+        parameters: By name.
+        rules: By name, as given.
+        mappings: By name: two levels of keys.
+        conditions: By name, as given.
+        transforms: The names of what it asks to be changed by, in order.
+        resources: By logical id, in their order.
+        outputs: By name.
+    """
+
+    source: Mapping[str, Any]
+    description: str
+    metadata: Any
+    parameters: Mapping[str, Parameter]
+    rules: Mapping[str, Any]
+    mappings: Mapping[str, Any]
+    conditions: Mapping[str, Any]
+    transforms: tuple[str, ...]
+    resources: Mapping[str, ResourceDefinition]
+    outputs: Mapping[str, Output]
+
+
+def transforms_of(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the transforms that a template asks for."""
+    given = source.get("Transform")
+    if given is None:
+        return ()
+    found = [_transform_name(item) for item in (given if isinstance(given, list) else [given])]
+    if not all(found):
+        raise format_error("Every Transform member must be a string or an object with a Name.")
+    return tuple(found)
+
+
+def _transform_name(item: Any) -> str:
+    name = item.get("Name") if isinstance(item, Mapping) else item
+    return name if isinstance(name, str) else ""
+
+
+def read_sections(source: Mapping[str, Any]) -> Template:
+    """Check how a template is built.
+
+    Raises:
+        TemplateInvalid: It is built otherwise.
+    """
+    _check_top(source)
+    resources = _resources(source)
+    return Template(
+        source=source,
+        description=source.get("Description") or "",
+        metadata=source.get("Metadata"),
+        parameters=read_parameters(section(source, "Parameters")),
+        rules=_named(source, "Rules"),
+        mappings=_mappings(source),
+        conditions=_named(source, "Conditions"),
+        transforms=transforms_of(source),
+        resources=resources,
+        outputs=_outputs(source),
+    )
+
+
+def section(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A section that is an object; empty where the template has none."""
+    found = source.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise format_error(f"{name} must be an object.")
+    return found
+
+
+def _check_top(source: Mapping[str, Any]) -> None:
+    strange = [name for name in source if name not in _SECTIONS]
+    if strange:
+        raise TemplateInvalid(f"Invalid template property or properties [{', '.join(strange)}]")
+    version = source.get("AWSTemplateFormatVersion", VERSION)
+    if str(version) != VERSION:
+        raise format_error("unsupported value for AWSTemplateFormatVersion.")
+    description = source.get("Description")
+    if description is not None and not isinstance(description, str):
+        raise format_error("Description must be a string.")
+    if description and len(description.encode()) > DESCRIPTION_BYTES_MAX:
+        raise format_error(f"'Description' length is greater than {DESCRIPTION_BYTES_MAX}.")
+
+
+def _named(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = section(source, name)
+    for key, value in found.items():
+        if not isinstance(value, Mapping):
+            raise format_error(f"Every {name} member must be an object.")
+        _check_id(name.removesuffix("s"), key)
+    return found
+
+
+def _check_id(kind: str, name: str) -> None:
+    if not _LOGICAL_ID.fullmatch(name):
+        raise format_error(f"{kind} name {name} is non alphanumeric.")
+
+
+# ---- mappings --------------------------------------------------------------------------------------------------------
+
+
+def _mappings(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = section(source, "Mappings")
+    if len(found) > MAPPINGS_MAX:
+        raise format_error(
+            f"Number of mappings, {len(found)}, is greater than maximum allowed, {MAPPINGS_MAX}"
+        )
+    for name, mapping in found.items():
+        for key, row in _rows(name, mapping):
+            if not isinstance(row, Mapping):
+                raise format_error(f"Every Mappings member {key} must be a map")
+            if not all(isinstance(value, str | int | float | bool | list) for value in row.values()):
+                raise format_error("Every Mappings attribute must be a String or a List.")
+    return found
+
+
+def _rows(name: str, mapping: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(mapping, Mapping):
+        raise format_error(f"Every Mappings member {name} must be a map")
+    yield from mapping.items()
+
+
+# ---- resources -------------------------------------------------------------------------------------------------------
+
+
+def _resources(source: Mapping[str, Any]) -> dict[str, ResourceDefinition]:
+    found = source.get("Resources")
+    if not isinstance(found, Mapping) or not found:
+        raise format_error("At least one Resources member must be defined.")
+    if len(found) > RESOURCES_MAX:
+        raise format_error(
+            f"Number of resources, {len(found)}, is greater than maximum allowed, {RESOURCES_MAX}"
+        )
+    return {name: _resource(name, definition) for name, definition in found.items()}
+
+
+def _resource(name: str, given: Any) -> ResourceDefinition:
+    if not isinstance(given, Mapping):
+        raise format_error("Any Resources member must be an object.")
+    _check_id("Resource", name)
+    if not isinstance(given.get("Type"), str):
+        raise format_error(f"[/Resources/{name}] Every Resources object must contain a Type member.")
+    for key in given:
+        if key not in _OF_RESOURCES:
+            raise TemplateInvalid(f"Invalid template resource property '{key}'")
+    properties = given.get("Properties")
+    if not isinstance(properties, Mapping | None):
+        raise format_error(f"[/Resources/{name}] Every Properties member must be an object.")
+    _refuse_null(properties, f"/Resources/{name}/Properties")
+    return ResourceDefinition(
+        logical_id=name,
+        type=given["Type"],
+        properties=properties or {},
+        depends_on=_depends_on(name, given.get("DependsOn")),
+        condition=_condition(name, given.get("Condition")),
+        metadata=given.get("Metadata"),
+        deletion_policy=_policy(given, "DeletionPolicy"),
+        replace_policy=_policy(given, "UpdateReplacePolicy"),
+        creation_policy=_object(name, given, "CreationPolicy"),
+    )
+
+
+def _object(name: str, given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = given.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise format_error(f"[/Resources/{name}/{key}] must be an object.")
+    return value
+
+
+def _depends_on(name: str, given: Any) -> tuple[str, ...]:
+    names = given if isinstance(given, list) else [] if given is None else [given]
+    if not all(isinstance(item, str) for item in names):
+        raise format_error(f"[/Resources/{name}/DependsOn] must be a string or a list of strings.")
+    return tuple(names)
+
+
+def _condition(place: str, given: Any) -> str:
+    if given is not None and not isinstance(given, str):
+        raise format_error(f"[/Resources/{place}/Condition] must be a string.")
+    return given or ""
+
+
+def _policy(given: Mapping[str, Any], key: str) -> Any:
+    value = given.get(key, "Delete")
+    if isinstance(value, Mapping):  # a function, which language extensions allow
+        return value
+    if value not in _DELETION_POLICIES:
+        raise format_error(f"Unrecognized {key} {value}")
+    return value
+
+
+def _refuse_null(value: Any, path: str) -> None:
+    if value is None and path.count("/") > len("///"):
+        raise TemplateInvalid(f"[{path}] 'null' values are not allowed in templates")
+    children = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, child in children:
+        _refuse_null(child, f"{path}/{key}")
+
+
+# ---- outputs ---------------------------------------------------------------------------------------------------------
+
+
+def _outputs(source: Mapping[str, Any]) -> dict[str, Output]:
+    found = section(source, "Outputs")
+    if len(found) > OUTPUTS_MAX:
+        raise format_error(f"Number of outputs, {len(found)}, is greater than maximum allowed, {OUTPUTS_MAX}")
+    return {name: _output(name, given) for name, given in found.items()}
+
+
+def _output(name: str, given: Any) -> Output:
+    if not isinstance(given, Mapping):
+        raise format_error("Any Outputs member must be an object.")
+    _check_id("Output", name)
+    if "Value" not in given:
+        raise format_error("Every Outputs member must contain a Value object")
+    if given["Value"] is None:
+        raise TemplateInvalid(f"[/Outputs/{name}/Value] 'null' values are not allowed in templates")
+    export = given.get("Export")
+    if export is not None and (not isinstance(export, Mapping) or export.keys() != {"Name"}):
+        raise format_error(f"Output {name} is malformed. The Export field must be an object with a Name.")
+    return Output(
+        name=name,
+        value=given["Value"],
+        description=str(given.get("Description") or ""),
+        export=None if export is None else export["Name"],
+        condition=_condition(name, given.get("Condition")),
+    )

@@ -1,0 +1,167 @@
+"""YAML as templates have it: version 1.1, with a tag for each function (`!Ref`, `!GetAtt`, `!Sub` …).
+
+PyYAML splits the text into events; what is made of them is decided here, without recursion. An alias stands for a whole
+value again, so nine lines of them may stand for a billion values: all that a document says, aliases written out, is
+counted.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+
+VALUES_MAX: Final = 100_000
+
+_LONG_FORMS: Final = {"Ref": "Ref", "Condition": "Condition"} | {
+    name: f"Fn::{name}"
+    for name in (
+        *("Base64", "Cidr", "And", "Equals", "If", "Not", "Or", "FindInMap", "ForEach", "GetAtt", "GetAZs"),
+        *("ImportValue", "Join", "Length", "Select", "Split", "Sub", "ToJsonString", "Transform"),
+        *("Contains", "EachMemberEquals", "EachMemberIn", "RefAll", "ValueOf", "ValueOfAll"),
+    )
+}
+_STANDARD: Final = "tag:yaml.org,2002:"
+_NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE: Final = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
+_FALSE: Final = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
+# Digits behind a zero stay a text: an account's id keeps them all.
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
+_FLOAT: Final = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,3})?")
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or a list that has not come to its end.
+
+    Attributes:
+        value: As far as it was read.
+        tag: Before it.
+        anchor: Its name for aliases.
+        keyed: True for an object.
+        key: Of the value that comes next; None: a key comes next.
+        count: The values in it, aliases written out.
+    """
+
+    value: Any
+    tag: str | None
+    anchor: str | None
+    keyed: bool
+    key: str | None = None
+    count: int = 1
+
+
+@dataclass(slots=True)
+class _Reader:
+    depth_max: int
+    open: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    root: Any = None
+
+    def take(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                self._scalar(event)
+            case yaml.AliasEvent():
+                if event.anchor not in self.anchors:
+                    raise _malformed(event.start_mark)
+                self._place(*self.anchors[event.anchor], event.start_mark)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                keyed = isinstance(event, yaml.MappingStartEvent)
+                if len(self.open) >= self.depth_max or (self.open and self._awaits_key):
+                    raise format_error("unsupported structure.")
+                self.open.append(_Open({} if keyed else [], event.tag, event.anchor, keyed))
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                done = self.open.pop()
+                value = _tagged(done.tag, done.value, event.start_mark)
+                self._name(done.anchor, value, done.count)
+                self._place(value, done.count, event.start_mark)
+            case _:
+                pass
+
+    @property
+    def _awaits_key(self) -> bool:
+        return self.open[-1].keyed and self.open[-1].key is None
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        if self.open and self._awaits_key:
+            self.open[-1].key = event.value
+            return
+        plain = event.implicit[0]
+        own_tag = None if event.tag is None or event.tag == "!" else event.tag
+        value = (
+            _resolved(event.value)
+            if plain and own_tag is None
+            else _tagged(own_tag, event.value, event.start_mark)
+        )
+        self._name(event.anchor, value, 1)
+        self._place(value, 1, event.start_mark)
+
+    def _name(self, anchor: str | None, value: Any, count: int) -> None:
+        if anchor is not None:
+            self.anchors[anchor] = value, count
+
+    def _place(self, value: Any, count: int, mark: yaml.Mark) -> None:
+        if not self.open:
+            self.root = value
+            return
+        parent = self.open[-1]
+        parent.count += count
+        if parent.count > VALUES_MAX:
+            raise format_error("unsupported structure.")
+        if not parent.keyed:
+            parent.value.append(value)
+        elif parent.key is None:  # an alias where a key should be
+            raise _malformed(mark)
+        else:
+            parent.value[parent.key], parent.key = value, None
+
+
+def read_yaml(body: str, depth_max: int) -> Any:
+    """Read a template's text.
+
+    Raises:
+        TemplateInvalid: It is not well-formed, or stands for more than 100,000 values.
+    """
+    reader = _Reader(depth_max)
+    try:
+        for event in yaml.parse(body, Loader=yaml.CSafeLoader):
+            reader.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise _malformed(error.problem_mark or error.context_mark) from None
+    except (yaml.YAMLError, UnicodeError):
+        raise format_error("YAML not well-formed.") from None
+    return reader.root
+
+
+def _malformed(mark: yaml.Mark | None) -> TemplateInvalid:
+    place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
+    return format_error(f"YAML not well-formed.{place}")
+
+
+def _resolved(text: str) -> Any:
+    """The value of a plain scalar; a date stays the text that it is."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _tagged(tag: str | None, value: Any, mark: yaml.Mark) -> Any:
+    if tag is None:
+        return value
+    if tag.startswith(_STANDARD):
+        return value
+    name = tag.removeprefix("!")
+    function = _LONG_FORMS.get(name)
+    if function is None:
+        raise _malformed(mark)
+    if name == "GetAtt" and isinstance(value, str):
+        resource, _, attribute = value.partition(".")
+        return {function: [resource, attribute]}
+    return {function: value}

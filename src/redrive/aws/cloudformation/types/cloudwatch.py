@@ -1,0 +1,107 @@
+"""Types of Amazon CloudWatch."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
+
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    Made,
+    PutResourceType,
+    ResourceType,
+    Wanted,
+    already_exists,
+    as_text,
+    tag_list,
+    without_absence,
+)
+
+_ALARM: Final = (
+    *("AlarmDescription", "ActionsEnabled", "OKActions", "AlarmActions", "InsufficientDataActions"),
+    *("MetricName", "Namespace", "Statistic", "ExtendedStatistic", "Dimensions", "Period", "Unit"),
+    *("EvaluationPeriods", "DatapointsToAlarm", "Threshold", "ComparisonOperator", "TreatMissingData"),
+    *("EvaluateLowSampleCountPercentile", "Metrics", "ThresholdMetricId"),
+)
+_COMPOSITE: Final = (
+    *("AlarmDescription", "ActionsEnabled", "OKActions", "AlarmActions", "InsufficientDataActions"),
+    *("AlarmRule", "ActionsSuppressor", "ActionsSuppressorWaitPeriod", "ActionsSuppressorExtensionPeriod"),
+)
+
+
+class Alarm(ResourceType):
+    """`AWS::CloudWatch::Alarm`; its id is its name."""
+
+    service = "cloudwatch"
+    name_property = "AlarmName"
+    operation: ClassVar[str] = "PutMetricAlarm"
+    kind: ClassVar[str] = "MetricAlarm"
+    members: ClassVar[tuple[str, ...]] = _ALARM
+    needs = "PutMetricAlarm"
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        if self.name_property in wanted.properties and not wanted.again:
+            types = [self.kind]
+            found = await ask("cloudwatch", "DescribeAlarms", AlarmNames=[wanted.name], AlarmTypes=types)
+            if found.get(f"{self.kind}s"):
+                raise already_exists(wanted)
+        return await self._put(ask, wanted, wanted.name)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self._put(ask, wanted, wanted.physical_id)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("cloudwatch", "DeleteAlarms", AlarmNames=[wanted.physical_id]))
+
+    @override
+    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+        names, types = [wanted.physical_id], [self.kind]
+        found = await ask("cloudwatch", "DescribeAlarms", AlarmNames=names, AlarmTypes=types)
+        alarms = found.get(f"{self.kind}s") or ()
+        return {name: alarms[0][name] for name in self.members if name in alarms[0]} if alarms else None
+
+    async def _put(self, ask: Ask, wanted: Wanted, name: str) -> Made:
+        given = {member: wanted.properties[member] for member in self.members if member in wanted.properties}
+        if tags := wanted.all_tags():
+            given["Tags"] = tag_list(tags)
+        await ask("cloudwatch", self.operation, AlarmName=name, **given)
+        return Made(name, {"Arn": wanted.arn("cloudwatch", f"alarm:{name}")})
+
+
+class CompositeAlarm(Alarm):
+    """`AWS::CloudWatch::CompositeAlarm`; its id is its name."""
+
+    operation = "PutCompositeAlarm"
+    kind = "CompositeAlarm"
+    members = _COMPOSITE
+    needs = "PutCompositeAlarm"
+
+
+class Dashboard(PutResourceType):
+    """`AWS::CloudWatch::Dashboard`; its id is its name."""
+
+    service = "cloudwatch"
+    name_property = "DashboardName"
+    needs = "PutDashboard"
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        name = wanted.physical_id or wanted.name
+        body = as_text(wanted.properties["DashboardBody"])
+        await ask("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
+        return Made(name)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("cloudwatch", "DeleteDashboards", DashboardNames=[wanted.physical_id]))
+
+
+TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::CloudWatch::Alarm": Alarm,
+    "AWS::CloudWatch::CompositeAlarm": CompositeAlarm,
+    "AWS::CloudWatch::Dashboard": Dashboard,
+}

@@ -1,0 +1,123 @@
+"""Custom resources: made by a function, or by whoever hears a topic, who answers by an address of this server."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from zlib import crc32
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.types.resource_type import Ask, Factory, Made, ResourceType, Wanted
+from redrive.aws.wire.errors import AwsError
+
+_SECONDS: Final = 3600
+
+
+class CustomResource(ResourceType):
+    """`AWS::CloudFormation::CustomResource` and `Custom::…`; its id is what the answer says."""
+
+    name_chars_max = 0
+    waits = True
+
+    @override
+    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        if "ServiceToken" in changed:
+            raise TemplateInvalid("Modifying service token is not allowed.")
+        return frozenset()
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        return await self._request(ask, wanted, "Create", {})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        more = {"PhysicalResourceId": wanted.physical_id, "OldResourceProperties": _texts(before)}
+        return await self._request(ask, wanted, "Update", more)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        try:
+            await self._request(ask, wanted, "Delete", {"PhysicalResourceId": wanted.physical_id})
+        except AwsError as error:
+            # A function that is gone makes nothing that could stay.
+            if error.code != "ResourceNotFoundException":
+                raise
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        return ""
+
+    async def _request(self, ask: Ask, wanted: Wanted, request: str, more: Mapping[str, Any]) -> Made:
+        words, token = wanted.words, wanted.properties.get("ServiceToken")
+        if not isinstance(token, str):
+            raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
+        properties = _texts(wanted.properties)
+        # The way back of a change is a request of its own; the same request again, after a crash, is the same.
+        mark = crc32(orjson.dumps(properties, option=orjson.OPT_SORT_KEYS))
+        about = f"{wanted.change}-{request}-{mark:08x}"
+        event = {
+            "RequestType": request,
+            "ResponseURL": words.address(wanted.stack_id, wanted.logical_id, about),
+            "StackId": wanted.stack_id,
+            "RequestId": about,
+            "LogicalResourceId": wanted.logical_id,
+            "ResourceType": wanted.type,
+            "ServiceToken": token,
+            "ResourceProperties": properties,
+            **more,
+        }
+        seconds = int(text_of(wanted.properties.get("ServiceTimeout") or _SECONDS))
+        if not wanted.again:
+            await words.forget(wanted.stack_id, wanted.logical_id, about)
+        if not (wanted.again and await words.told(wanted.stack_id, wanted.logical_id, about, 1, 0)):
+            await _send(ask, token, event)
+        deadline = words.now + seconds * 1000
+        told = await words.told(wanted.stack_id, wanted.logical_id, about, 1, deadline)
+        if not told:
+            raise TemplateInvalid(
+                "CloudFormation did not receive a response from your Custom Resource. Please check your logs for"
+                f" requestId [{about}]."
+            )
+        return _answered(wanted, about, told[0].answer)
+
+
+async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
+    """Ask for the resource; the request is on disk when this returns."""
+    service = token.split(":")[2] if token.startswith("arn:") else "lambda"
+    if service == "sns":
+        request = {
+            "Subject": "AWS CloudFormation custom resource request",
+            "Message": orjson.dumps(event).decode(),
+        }
+        await ask("sns", "Publish", TopicArn=token, **request)
+    else:
+        payload = orjson.dumps(event)
+        await ask("lambda", "Invoke", FunctionName=token, InvocationType="Event", Payload=payload)
+
+
+def _answered(wanted: Wanted, about: str, answer: Mapping[str, Any]) -> Made:
+    if answer.get("Status") != "SUCCESS":
+        raise TemplateInvalid(
+            "Received response status [FAILED] from custom resource. Message returned:"
+            f" {answer.get('Reason', '')} (RequestId: {about})"
+        )
+    data = answer.get("Data")
+    physical_id = str(answer.get("PhysicalResourceId") or wanted.physical_id)
+    if not physical_id:
+        raise TemplateInvalid("Invalid PhysicalResourceId")
+    return Made(physical_id, data if isinstance(data, dict) else {})
+
+
+def _texts(value: Any) -> Any:
+    """Returns properties as functions get them: all that is no object or list as a text."""
+    if isinstance(value, Mapping):
+        return {key: _texts(child) for key, child in value.items()}
+    return [_texts(child) for child in value] if isinstance(value, list) else text_of(value)
+
+
+TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::CloudFormation::CustomResource": CustomResource,
+    "Custom::": CustomResource,
+}

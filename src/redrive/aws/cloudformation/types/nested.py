@@ -1,0 +1,209 @@
+"""Types of CloudFormation itself: nested stacks, wait conditions, and what the CDK writes into templates."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.types.resource_type import Ask, Factory, Made, ResourceType, Wanted, tag_list
+from redrive.aws.wire.errors import AwsError
+
+_HOURS_MAX: Final = 12
+_HOUR_MS: Final = 3_600_000
+_AGREED: Final = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+_NOTHING_TO_DO: Final = "No updates are to be performed."
+
+
+class NestedStack(ResourceType):
+    """`AWS::CloudFormation::Stack`; its id is the ARN of the stack that it is."""
+
+    service = "cloudformation"
+    name_chars_max = 128
+    waits = True
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        params = _stack(wanted)
+        try:
+            made = await ask(
+                "cloudformation", "CreateStack", StackName=wanted.name, OnFailure="DO_NOTHING", **params
+            )
+            arn = made["StackId"]
+        except AwsError as error:
+            if not (wanted.again and error.code == "AlreadyExistsException"):
+                raise
+            arn = await self.find(ask, wanted)
+        await wanted.words.nest(arn, wanted.stack_id)
+        return await self._ended(wanted, arn, "CREATE_COMPLETE", "created")
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        try:
+            await ask("cloudformation", "UpdateStack", StackName=wanted.physical_id, **_stack(wanted))
+        except AwsError as error:
+            if error.message != _NOTHING_TO_DO:
+                raise
+            stack = await wanted.words.ended(wanted.physical_id, wanted.words.now + _HOURS_MAX * _HOUR_MS)
+            if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it went back by itself
+                return Made(wanted.physical_id, wanted.words.outputs(stack))
+        return await self._ended(wanted, wanted.physical_id, "UPDATE_COMPLETE", "updated")
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await ask("cloudformation", "DeleteStack", StackName=wanted.physical_id)
+        stack = await wanted.words.ended(wanted.physical_id, wanted.words.now + _HOURS_MAX * _HOUR_MS)
+        if stack is not None and stack.status != "DELETE_COMPLETE":
+            raise TemplateInvalid(
+                f"Embedded stack {wanted.physical_id} was not successfully deleted: {stack.reason}"
+            )
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        try:
+            found = await ask("cloudformation", "DescribeStacks", StackName=wanted.name)
+        except AwsError:
+            return ""
+        return str(found["Stacks"][0]["StackId"])
+
+    async def _ended(self, wanted: Wanted, arn: str, good: str, done: str) -> Made:
+        words = wanted.words
+        minutes = int(text_of(wanted.properties.get("TimeoutInMinutes") or 0))
+        stack = await words.ended(arn, words.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
+        if stack is None or stack.status not in (good, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            raise TemplateInvalid(_fault(arn, stack, done))
+        return Made(arn, words.outputs(stack))
+
+
+def _fault(arn: str, stack: Stack | None, done: str) -> str:
+    reason = "it took too long" if stack is None else stack.reason
+    return f"Embedded stack {arn} was not successfully {done}: {reason}"
+
+
+def _stack(wanted: Wanted) -> dict[str, Any]:
+    given: Mapping[str, Any] = wanted.properties.get("Parameters") or {}
+    parameters = [{"ParameterKey": name, "ParameterValue": _text(value)} for name, value in given.items()]
+    return {
+        "TemplateURL": wanted.properties["TemplateURL"],
+        "Parameters": parameters,
+        "Tags": tag_list(wanted.all_tags()),
+        "NotificationARNs": wanted.properties.get("NotificationARNs") or [],
+        "Capabilities": _AGREED,
+    }
+
+
+def _text(value: Any) -> str:
+    return ",".join(text_of(item) for item in value) if isinstance(value, list) else text_of(value)
+
+
+# ---- wait conditions -------------------------------------------------------------------------------------------------
+
+
+class WaitConditionHandle(ResourceType):
+    """`AWS::CloudFormation::WaitConditionHandle`; its id is the address that signals go to."""
+
+    name_chars_max = 0
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        address = wanted.words.address(wanted.stack_id, wanted.logical_id, wanted.change)
+        return Made(address, {"Id": wanted.name})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(wanted.physical_id)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        if place := wanted.words.place_of(wanted.physical_id):
+            await wanted.words.forget(wanted.stack_id, wanted.logical_id, place[2])
+
+
+class WaitCondition(ResourceType):
+    """`AWS::CloudFormation::WaitCondition`: waits for signals to its handle."""
+
+    waits = True
+
+    @override
+    def replacing(self, changed: frozenset[str], before: Mapping[str, Any]) -> frozenset[str]:
+        return changed & {"Handle"}
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        words, handle = wanted.words, wanted.properties.get("Handle")
+        if handle is None:  # it waits for SignalResource, as its CreationPolicy says
+            return Made(wanted.name, {"Data": "{}"})
+        place = words.place_of(str(handle))
+        if place is None:
+            raise TemplateInvalid(f"Handle {handle} is no address of a wait condition's handle.")
+        seconds = int(text_of(wanted.properties.get("Timeout") or 0))
+        count = int(text_of(wanted.properties.get("Count") or 1))
+        if not 0 < seconds <= _HOURS_MAX * 3600:
+            raise TemplateInvalid("Property validation failure: [Timeout must be 1 to 43200 seconds]")
+        told = await words.told(wanted.stack_id, place[1], place[2], count, words.now + seconds * 1000)
+        failed = [signal for signal in told if signal.status != "SUCCESS"]
+        if failed:
+            raise TemplateInvalid(
+                f"WaitCondition received failed message: '{failed[0].answer.get('Reason', '')}'"
+                f" for uniqueId: {failed[0].id}"
+            )
+        if len(told) < count:
+            raise TemplateInvalid(
+                f"WaitCondition timed out. Received {len(told)} conditions when expecting {count}"
+            )
+        data = {signal.id: signal.answer.get("Data", "") for signal in told}
+        return Made(wanted.name, {"Data": orjson.dumps(data).decode()})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(wanted.physical_id, {"Data": "{}"})
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        return
+
+
+class Metadata(ResourceType):
+    """`AWS::CDK::Metadata`, which the CDK adds to each template and means nothing here."""
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        return Made(wanted.name)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(wanted.physical_id)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        return
+
+
+class ImageRepository(Metadata):
+    """`AWS::ECR::Repository`, without which the CDK prepares no account: a name, and no images."""
+
+    name_property = "RepositoryName"
+    name_chars_max = 256
+    lower_case = True
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        host = f"{wanted.stack.account}.dkr.ecr.{wanted.stack.region}.amazonaws.com"
+        arn = wanted.arn("ecr", f"repository/{wanted.name}")
+        return Made(wanted.name, {"Arn": arn, "RepositoryUri": f"{host}/{wanted.name}"})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, wanted)
+
+
+TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::CDK::Metadata": Metadata,
+    "AWS::CloudFormation::Stack": NestedStack,
+    "AWS::CloudFormation::WaitCondition": WaitCondition,
+    "AWS::CloudFormation::WaitConditionHandle": WaitConditionHandle,
+    "AWS::ECR::Repository": ImageRepository,
+}

@@ -1,0 +1,145 @@
+"""Types of Amazon S3."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    Made,
+    PutResourceType,
+    ResourceType,
+    Wanted,
+    already_exists,
+    as_text,
+    is_absent,
+    refuse_existing,
+    tag_list,
+    without_absence,
+)
+from redrive.aws.wire.errors import AwsError
+
+# Every bucket here is so, whatever a template says of it. Deployment tools ask for encryption and versions of the buckets
+# that they keep code in, under names that are hashes of it: they never ask for a version, so its absence changes nothing.
+_GIVEN: Final = frozenset(
+    {
+        *("BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"),
+        *("BucketEncryption", "VersioningConfiguration"),
+    }
+)
+# What a rule of a life cycle may say where there are no versions: that changes nothing either.
+_OF_VERSIONS: Final = frozenset(
+    {
+        *("Id", "Status", "Prefix", "NoncurrentVersionExpiration", "NoncurrentVersionExpirationInDays"),
+        *("NoncurrentVersionTransition", "NoncurrentVersionTransitions", "AbortIncompleteMultipartUpload"),
+    }
+)
+
+
+class Bucket(ResourceType):
+    """`AWS::S3::Bucket`; its id is its name, which is unique on the server."""
+
+    service = "s3"
+    name_property = "BucketName"
+    name_chars_max = 63
+    lower_case = True
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        _refuse_others(wanted.properties)
+        if self.name_property in wanted.properties:
+            await refuse_existing(ask, wanted, "s3", "HeadBucket", Bucket=wanted.name)
+        params: dict[str, Any] = {"Bucket": wanted.name}
+        if wanted.stack.region != "us-east-1":
+            params["CreateBucketConfiguration"] = {"LocationConstraint": wanted.stack.region}
+        try:
+            await ask("s3", "CreateBucket", **params)
+        except AwsError as error:
+            if error.code == "BucketAlreadyExists":
+                raise already_exists(wanted) from None
+            if not (wanted.again and error.code == "BucketAlreadyOwnedByYou"):
+                raise
+        if tags := wanted.all_tags():
+            await _set_tags(ask, wanted.name, tags)
+        return _made(wanted, wanted.name)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        _refuse_others(wanted.properties)
+        tags = wanted.all_tags()
+        if tags or before.get("Tags"):
+            await _set_tags(ask, wanted.physical_id, tags)
+        return _made(wanted, wanted.physical_id)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucket", Bucket=wanted.physical_id))
+
+    @override
+    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+        try:
+            await ask("s3", "HeadBucket", Bucket=wanted.physical_id)
+        except AwsError as error:
+            if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
+                return None
+            raise
+        return {"BucketName": wanted.physical_id}
+
+
+async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
+    if tags:
+        await ask("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tag_list(tags)})
+    else:
+        await ask("s3", "DeleteBucketTagging", Bucket=bucket)
+
+
+def _refuse_others(properties: Mapping[str, Any]) -> None:
+    others = sorted(properties.keys() - _GIVEN - {"AccessControl", "LifecycleConfiguration"})
+    if properties.get("AccessControl", "Private") != "Private":
+        others.append("AccessControl")
+    rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or ()
+    others += sorted({key for rule in rules for key in rule} - _OF_VERSIONS)
+    if others:
+        raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
+
+
+def _made(wanted: Wanted, name: str) -> Made:
+    region = wanted.stack.region
+    return Made(
+        name,
+        {
+            "Arn": f"arn:aws:s3:::{name}",
+            "DomainName": f"{name}.s3.amazonaws.com",
+            "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
+            "RegionalDomainName": f"{name}.s3.{region}.amazonaws.com",
+            "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
+        },
+    )
+
+
+class BucketPolicy(PutResourceType):
+    """`AWS::S3::BucketPolicy`; its id is the name of the bucket."""
+
+    service = "s3"
+    name_chars_max = 0
+    needs = "PutBucketPolicy"
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        bucket = wanted.properties["Bucket"]
+        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(wanted.properties["PolicyDocument"]))
+        return Made(bucket)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=wanted.properties["Bucket"]))
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        return str(wanted.properties["Bucket"])
+
+
+TYPES: Final[Mapping[str, Factory]] = {"AWS::S3::Bucket": Bucket, "AWS::S3::BucketPolicy": BucketPolicy}

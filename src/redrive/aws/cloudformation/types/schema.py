@@ -1,0 +1,171 @@
+"""Schemas of resource types: which properties there are, what they may be, and which replace a resource.
+
+The table is made of cfn-lint's published schemas (`tests/aws/cloudformation/make_schemas.py`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.cloudformation.template.parameters import text_of
+
+SCHEMAS: Final = Path(__file__).with_name("schemas.json")
+DYNAMIC: Final = "{{resolve:"
+_DEFINITION: Final = "#/definitions/"
+# Where a schema allows several, the first of them that fits a value as it is.
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (Mapping,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The schema of a type.
+
+    Attributes:
+        properties: The schema of each property.
+        required: Those that must be given.
+        create_only: Those whose change replaces the resource.
+        read_only: Those that only the service gives, as paths: attributes, for the most part.
+        definitions: Schemas that others refer to.
+        is_open: Properties beside these may be given.
+    """
+
+    properties: Mapping[str, Any]
+    required: tuple[str, ...]
+    create_only: frozenset[str]
+    read_only: frozenset[str]
+    definitions: Mapping[str, Any]
+    is_open: bool = False
+
+    def typed(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns properties with each value of its type: templates have numbers and truths as texts, too.
+
+        Raises:
+            TemplateInvalid: One is missing, not known, or cannot be of its type.
+        """
+        faults: list[str] = []
+        whole: dict[str, Any] = {"type": "object", "properties": self.properties, "required": self.required}
+        if not self.is_open:
+            whole["additionalProperties"] = False
+        typed: dict[str, Any] = _Typing(self.definitions, faults).typed(properties, whole, "")
+        faults += [
+            f"Encountered a read-only property {{/{name}}}"
+            for name in typed
+            if name in self.read_only and name not in self.create_only
+        ]
+        if faults:
+            raise TemplateInvalid(f"Property validation failure: [{', '.join(faults)}]")
+        return typed
+
+    def typed_as_far_as_possible(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns properties that a service told, each of its type where it can be."""
+        reader = _Typing(self.definitions, [])
+        known = {name: value for name, value in properties.items() if name in self.properties}
+        return {name: reader.typed(value, self.properties[name], "") for name, value in known.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Typing:
+    definitions: Mapping[str, Any]
+    faults: list[str]
+
+    def typed(self, value: Any, schema: Mapping[str, Any], path: str) -> Any:
+        while "$ref" in schema:
+            schema = self.definitions.get(schema["$ref"].removeprefix(_DEFINITION), {})
+        kinds = schema.get("type", ())
+        kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+        if not kinds and "properties" in schema:
+            kinds = ("object",)
+        if not kinds:
+            return value
+        if isinstance(value, Mapping) and "object" in kinds:
+            return dict(self._members(value, schema, path))
+        if isinstance(value, list) and "array" in kinds:
+            items = schema.get("items", {})
+            return [self.typed(item, items, f"{path}/{number}") for number, item in enumerate(value)]
+        typed = _scalar(value, kinds)
+        if typed is None:
+            self.faults.append(f"Value of property {{{path}}} does not match type {{{kinds[0].title()}}}")
+        elif typed not in schema.get("enum", (typed,)):
+            self.faults.append(f"Value of property {{{path}}} is not one of {list(schema['enum'])}")
+        return typed
+
+    def _members(
+        self, value: Mapping[str, Any], schema: Mapping[str, Any], path: str
+    ) -> Iterator[tuple[str, Any]]:
+        properties = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in value:
+                self.faults.append(f"The property {{{path}/{name}}} is required")
+        for name, child in value.items():
+            if name in properties:
+                yield name, self.typed(child, properties[name], f"{path}/{name}")
+            elif schema.get("additionalProperties", True) is False and not schema.get("patternProperties"):
+                self.faults.append(f"#{path}: extraneous key [{name}] is not permitted")
+            else:
+                yield name, child
+
+
+def _scalar(value: Any, kinds: tuple[str, ...]) -> Any:
+    """The value as one of these types; None: it cannot be."""
+    if isinstance(value, Mapping | list):
+        return None
+    for kind in kinds:
+        if isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool)):
+            return value
+    text = text_of(value)
+    if DYNAMIC in text:  # its value is not known before it is used
+        return text
+    for kind in kinds:
+        found = _read(text, kind)
+        if found is not None:
+            return found
+    return None
+
+
+def _read(text: str, kind: str) -> Any:
+    try:
+        match kind:
+            case "string":
+                return text
+            case "integer":
+                return int(text)
+            case "number":
+                return float(text)
+            case "boolean":
+                return {"true": True, "false": False}.get(text.lower())
+    except ValueError:
+        pass
+    return None
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = orjson.loads(SCHEMAS.read_bytes())
+    return found
+
+
+@cache
+def schema_of(kind: str) -> Schema:
+    """The schema of a type; that of one without any takes all properties."""
+    row = _table().get(kind)
+    if row is None:
+        return Schema({}, (), frozenset(), frozenset(), {}, is_open=True)
+    return Schema(
+        properties=row["properties"],
+        required=tuple(row.get("required", ())),
+        create_only=frozenset(row["createOnly"]),
+        read_only=frozenset(row["readOnly"]),
+        definitions=row["definitions"],
+    )

@@ -1,0 +1,302 @@
+"""Types of Amazon SNS."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
+
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    Made,
+    ResourceType,
+    Wanted,
+    as_document,
+    as_text,
+    changed_properties,
+    refuse_existing,
+    tag_list,
+    without_absence,
+)
+from redrive.aws.cloudformation.types.tagging import Tagging
+
+_TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
+    "ArchivePolicy": "{}",
+    "ContentBasedDeduplication": "false",
+    "DisplayName": "",
+    "FifoThroughputScope": "Topic",
+    "KmsMasterKeyId": "",
+    "SignatureVersion": "1",
+    "TracingConfig": "PassThrough",
+}
+_LOGGED: Final[Mapping[str, str]] = {
+    "http": "HTTP",
+    "http/s": "HTTP",
+    "https": "HTTP",
+    "sqs": "SQS",
+    "lambda": "Lambda",
+    "firehose": "Firehose",
+    "application": "Application",
+}
+_FEEDBACK: Final = ("SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate")
+_ACTIONS: Final = (
+    *("GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic"),
+    *("Subscribe", "ListSubscriptionsByTopic", "Publish"),
+)
+_TAGS: Final = Tagging("sns", "ListTagsForResource", "TagResource", "UntagResource")
+
+
+class Topic(ResourceType):
+    """`AWS::SNS::Topic`; its id is its ARN, and it may bring subscriptions."""
+
+    service = "sns"
+    name_property = "TopicName"
+    name_chars_max = 256
+
+    @override
+    def suffix(self, properties: Mapping[str, Any]) -> str:
+        return ".fifo" if properties.get("FifoTopic") else ""
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        arn = _topic_arn(wanted)
+        if self.name_property in wanted.properties:
+            await refuse_existing(ask, wanted, "sns", "GetTopicAttributes", TopicArn=arn)
+        attributes = _topic_attributes(wanted.properties)
+        if wanted.properties.get("FifoTopic"):
+            attributes["FifoTopic"] = "true"
+        protection = wanted.properties.get("DataProtectionPolicy")
+        params: dict[str, Any] = {"Name": wanted.name, "Attributes": attributes}
+        params["Tags"] = tag_list(wanted.all_tags())
+        if protection is not None:
+            params["DataProtectionPolicy"] = as_text(protection)
+        await ask("sns", "CreateTopic", **params)
+        for endpoint in wanted.properties.get("Subscription") or ():
+            await ask("sns", "Subscribe", TopicArn=arn, **_endpoint(endpoint))
+        return _made_topic(wanted)
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        arn = _topic_arn(wanted)
+        old, new = _topic_attributes(before), _topic_attributes(wanted.properties)
+        for name in sorted(changed_properties(old, new)):
+            value = new.get(name, _TOPIC_DEFAULTS.get(name, ""))
+            await ask("sns", "SetTopicAttributes", TopicArn=arn, AttributeName=name, AttributeValue=value)
+        if before.get("DataProtectionPolicy") != wanted.properties.get("DataProtectionPolicy"):
+            policy = as_text(wanted.properties.get("DataProtectionPolicy", ""))
+            await ask("sns", "PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy=policy)
+        await _update_subscriptions(ask, arn, before, wanted.properties)
+        await _TAGS.set(ask, wanted.all_tags(), ResourceArn=arn)
+        return _made_topic(wanted)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        arn = _topic_arn(wanted)
+        if wanted.properties.get("ArchivePolicy"):
+            nothing = {"AttributeName": "ArchivePolicy", "AttributeValue": "{}"}
+            await without_absence(ask("sns", "SetTopicAttributes", TopicArn=arn, **nothing))
+        await without_absence(ask("sns", "DeleteTopic", TopicArn=arn))
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        return _topic_arn(wanted)
+
+    @override
+    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+        shown = await _attributes_of(ask, "GetTopicAttributes", TopicArn=_topic_arn(wanted))
+        if shown is None:
+            return None
+        return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
+
+
+async def _attributes_of(ask: Ask, operation: str, **params: str) -> Mapping[str, str] | None:
+    found = await without_absence(ask("sns", operation, **params))
+    if found is None:
+        return None
+    return found.get("Attributes") or {}
+
+
+def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
+    found = {
+        name: as_text(properties[name])
+        for name in (*_TOPIC_DEFAULTS, "MaximumMessageSize", "DeliveryPolicy")
+        if name in properties
+    }
+    for logging in properties.get("DeliveryStatusLogging") or ():
+        protocol = _LOGGED.get(logging["Protocol"], logging["Protocol"])
+        found |= {f"{protocol}{name}": as_text(logging[name]) for name in _FEEDBACK if name in logging}
+    return found
+
+
+def _endpoint(given: Mapping[str, Any]) -> dict[str, str]:
+    return {"Protocol": given["Protocol"], "Endpoint": given["Endpoint"]}
+
+
+async def _update_subscriptions(
+    ask: Ask, arn: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    old = [_endpoint(given) for given in before.get("Subscription") or ()]
+    new = [_endpoint(given) for given in after.get("Subscription") or ()]
+    for endpoint in new:
+        if endpoint not in old:
+            await ask("sns", "Subscribe", TopicArn=arn, **endpoint)
+    for endpoint in old:
+        if endpoint not in new and (found := await _subscription(ask, arn, endpoint)):
+            await ask("sns", "Unsubscribe", SubscriptionArn=found)
+
+
+async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
+    """The ARN of the subscription of an endpoint, empty where there is none that can be ended."""
+    token: dict[str, str] = {}
+    while True:
+        page = await ask("sns", "ListSubscriptionsByTopic", TopicArn=arn, **token)
+        for subscription in page.get("Subscriptions") or ():
+            if all(subscription.get(name) == value for name, value in endpoint.items()):
+                found: str = subscription["SubscriptionArn"]
+                return found if found.startswith("arn:") else ""
+        if not page.get("NextToken"):
+            return ""
+        token = {"NextToken": page["NextToken"]}
+
+
+def _topic_arn(wanted: Wanted) -> str:
+    return wanted.physical_id or wanted.arn("sns", wanted.name)
+
+
+def _made_topic(wanted: Wanted) -> Made:
+    arn = _topic_arn(wanted)
+    return Made(arn, {"TopicArn": arn, "TopicName": arn.rpartition(":")[2]})
+
+
+# ---- subscriptions ---------------------------------------------------------------------------------------------------
+
+_SUBSCRIPTION_DEFAULTS: Final[Mapping[str, str]] = {
+    "FilterPolicyScope": "MessageAttributes",  # first: what the policy is read by
+    "DeliveryPolicy": "",
+    "FilterPolicy": "",
+    "RawMessageDelivery": "false",
+    "RedrivePolicy": "",
+    "ReplayPolicy": "",
+    "SubscriptionRoleArn": "",
+}
+
+
+class Subscription(ResourceType):
+    """`AWS::SNS::Subscription`; its id is its ARN."""
+
+    service = "sns"
+    name_chars_max = 0
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        given = wanted.properties
+        params = {name: given[name] for name in ("TopicArn", "Protocol", "Endpoint") if name in given}
+        attributes = _subscription_attributes(given)
+        made = await ask("sns", "Subscribe", **params, Attributes=attributes, ReturnSubscriptionArn=True)
+        arn: str = made["SubscriptionArn"]
+        return Made(arn, {"Arn": arn})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        old, new = _subscription_attributes(before), _subscription_attributes(wanted.properties)
+        for name, default in _SUBSCRIPTION_DEFAULTS.items():
+            if old.get(name) != new.get(name):
+                change = {"AttributeName": name, "AttributeValue": new.get(name, default)}
+                await ask("sns", "SetSubscriptionAttributes", SubscriptionArn=wanted.physical_id, **change)
+        return Made(wanted.physical_id, {"Arn": wanted.physical_id})
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        await without_absence(ask("sns", "Unsubscribe", SubscriptionArn=wanted.physical_id))
+
+    @override
+    async def find(self, ask: Ask, wanted: Wanted) -> str:
+        return (
+            await without_absence(
+                _subscription(ask, wanted.properties["TopicArn"], _endpoint(wanted.properties))
+            )
+            or ""
+        )
+
+    @override
+    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+        shown = await _attributes_of(ask, "GetSubscriptionAttributes", SubscriptionArn=wanted.physical_id)
+        if shown is None:
+            return None
+        return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
+
+
+def _subscription_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
+    return {name: as_text(properties[name]) for name in _SUBSCRIPTION_DEFAULTS if name in properties}
+
+
+# ---- policies --------------------------------------------------------------------------------------------------------
+
+
+class TopicPolicy(ResourceType):
+    """`AWS::SNS::TopicPolicy`: of several topics, which have their default policy again without it."""
+
+    service = "sns"
+    topics_property: ClassVar[str] = "Topics"
+
+    def _topics(self, properties: Mapping[str, Any]) -> list[str]:
+        found = properties.get(self.topics_property) or []
+        return found if isinstance(found, list) else [found]
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        for arn in self._topics(wanted.properties):
+            await _set_policy(ask, arn, as_text(wanted.properties["PolicyDocument"]))
+        return Made(wanted.name, {"Id": wanted.name})
+
+    @override
+    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+        kept = self._topics(wanted.properties)
+        for arn in self._topics(before):
+            if arn not in kept:
+                await without_absence(_set_policy(ask, arn, default_policy(arn)))
+        made = await self.create(ask, wanted)
+        return Made(wanted.physical_id or made.physical_id, made.attributes)
+
+    @override
+    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+        for arn in self._topics(wanted.properties):
+            await without_absence(_set_policy(ask, arn, default_policy(arn)))
+
+
+class TopicInlinePolicy(TopicPolicy):
+    """`AWS::SNS::TopicInlinePolicy`: of a single topic, whose ARN is its id."""
+
+    topics_property = "TopicArn"
+
+    @override
+    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+        await super().create(ask, wanted)
+        return Made(wanted.properties["TopicArn"])
+
+
+async def _set_policy(ask: Ask, arn: str, policy: str) -> None:
+    await ask("sns", "SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=policy)
+
+
+def default_policy(arn: str) -> str:
+    """The policy that a topic has as long as nobody gives it another: its account may do all."""
+    account = arn.split(":")[4]
+    statement = {
+        "Sid": "__default_statement_ID",
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": [f"SNS:{action}" for action in _ACTIONS],
+        "Resource": arn,
+        "Condition": {"StringEquals": {"AWS:SourceOwner": account}},
+    }
+    return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
+
+
+TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::SNS::Topic": Topic,
+    "AWS::SNS::Subscription": Subscription,
+    "AWS::SNS::TopicPolicy": TopicPolicy,
+    "AWS::SNS::TopicInlinePolicy": TopicInlinePolicy,
+}

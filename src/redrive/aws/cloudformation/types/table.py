@@ -1,0 +1,60 @@
+"""The table of resource types."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.aws.cloudformation.types import (
+    apigateway,
+    apigateway_methods,
+    apigateway_use,
+    apigatewayv2,
+    cloudwatch,
+    custom,
+    firehose,
+    iam,
+    iam_access,
+    kms,
+    lambda_,
+    lambda_events,
+    logs,
+    logs_filters,
+    nested,
+    s3,
+    sns,
+    sqs,
+    ssm,
+)
+from redrive.aws.cloudformation.types.resource_type import Factory, ResourceType
+
+_PARTS: Final = (
+    *(apigateway, apigateway_methods, apigateway_use, apigatewayv2),
+    *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
+    *(nested, s3, sns, sqs, ssm),
+)
+_FACTORIES: Final[Mapping[str, Factory]] = {
+    name: factory for part in _PARTS for name, factory in part.TYPES.items()
+}
+KNOWN: Final = tuple(sorted(_FACTORIES))
+"""The names of all types; one that ends with colons stands for all that begin so."""
+
+
+def type_of(name: str) -> ResourceType:
+    """The type of a name that is among the known ones."""
+    factory = _FACTORIES.get(name) or _FACTORIES["Custom::"]
+    return factory(name)
+
+
+def offered_types(services: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the types that can be made of the operations of some services.
+
+    Args:
+        services: The facades, by botocore's names.
+    """
+    return tuple(name for name in KNOWN if _is_offered(type_of(name), services))
+
+
+def _is_offered(kind: ResourceType, services: Mapping[str, Any]) -> bool:
+    if not kind.service:
+        return True
+    facade = services.get(kind.service)
+    return facade is not None and (not kind.needs or kind.needs in facade.operations)

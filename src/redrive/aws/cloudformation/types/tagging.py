@@ -1,0 +1,52 @@
+"""Tags of resources that are there: each service lists, sets and takes them away in words of its own."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from redrive.aws.cloudformation.types.resource_type import Ask
+
+
+class Tagging(NamedTuple):
+    """A service's operations on the tags of a resource, and its spelling of them.
+
+    Attributes:
+        service: Its endpoint prefix.
+        list: The operation that answers with a resource's tags.
+        add: The operation that sets some, and leaves the others.
+        remove: The operation that takes some away.
+        tags: The parameter of `add` that has the tags.
+        keys: The parameter of `remove` that has their keys.
+        listed: The member of the answer of `list` that has the tags; empty: it is called as `tags` is.
+        pair: The members of a tag, where tags are a list of structures; empty: they are an object by key.
+    """
+
+    service: str
+    list: str
+    add: str
+    remove: str
+    tags: str = "Tags"
+    keys: str = "TagKeys"
+    listed: str = ""
+    pair: tuple[str, ...] = ("Key", "Value")
+
+    async def set(self, ask: Ask, wanted: Mapping[str, str], **named: str) -> None:
+        """Give a resource these tags, and no others; it is named as the service's operations name it."""
+        found = (await ask(self.service, self.list, **named)).get(self.listed or self.tags) or {}
+        had = self._read(found)
+        if new := {key: value for key, value in wanted.items() if had.get(key) != value}:
+            await ask(self.service, self.add, **named, **{self.tags: self.written(new)})
+        if gone := sorted(had.keys() - wanted.keys()):
+            await ask(self.service, self.remove, **named, **{self.keys: gone})
+
+    def written(self, tags: Mapping[str, str]) -> Any:
+        """Tags as the service takes them."""
+        if not self.pair:
+            return dict(tags)
+        key, value = self.pair
+        return [{key: name, value: text} for name, text in tags.items()]
+
+    def _read(self, found: Any) -> dict[str, str]:
+        if not self.pair:
+            return dict(found)
+        key, value = self.pair
+        return {tag[key]: tag[value] for tag in found}

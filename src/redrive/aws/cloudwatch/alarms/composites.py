@@ -1,0 +1,236 @@
+"""Composite alarms: brought to the state that their rules have, whenever an alarm in them changes, and each minute."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.cloudwatch.alarms.backlog import owe_in
+from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.definition import check_actions
+from redrive.aws.cloudwatch.alarms.mail import people_moment
+from redrive.aws.cloudwatch.alarms.operations import named, put_in, tags_of
+from redrive.aws.cloudwatch.alarms.reasons import INITIAL, data_moment
+from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARM, ALARMS, COMPOSITE, OK, Alarm
+from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
+from redrive.aws.cloudwatch.alarms.rule import (
+    RuleError,
+    RuleNode,
+    alarm_name,
+    children_of,
+    holds,
+    leaves,
+    read_rule,
+)
+from redrive.aws.cloudwatch.alarms.suppression import BY_ALARM, Next, Suppression, Suppressor, follow
+from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
+from redrive.aws.cloudwatch.errors import unreadable
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+
+_SUPPRESSOR: Final = "ActionsSuppressor"
+_WAIT: Final = "ActionsSuppressorWaitPeriod"
+_EXTENSION: Final = "ActionsSuppressorExtensionPeriod"
+_KEPT: Final = (
+    *("AlarmDescription", "ActionsEnabled", *ACTIONS.values(), "AlarmRule"),
+    *(_SUPPRESSOR, _WAIT, _EXTENSION),
+)
+
+
+class Composites:
+    """Puts composite alarms, and brings them to their states."""
+
+    def __init__(self, engine: Engine, registry: AlarmRegistry, transitions: Transitions) -> None:
+        """Do it by this engine.
+
+        Args:
+            engine: Where alarms are.
+            registry: What is known of them.
+            transitions: Writes transitions down.
+        """
+        self._engine = engine
+        self._registry = registry
+        self._transitions = transitions
+
+    async def put_composite_alarm(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutCompositeAlarm.html."""
+        if params.get("ActionConfiguration") is not None:
+            raise unreadable("The parameter ActionConfiguration is not available.")
+        check_actions(call, params)
+        rule, name, tags = _rule(params), named(call, params["AlarmName"]), tags_of(params)
+        given = {key: params[key] for key in _KEPT if params.get(key) is not None}
+
+        await self._registry.check_room(name)
+
+        async def decide(draft: Draft) -> None:
+            await _check_children(draft, name, rule)
+            await _check_suppressor(draft, name, given)
+            await put_in(draft, name, COMPOSITE, given, tags, call.now)
+
+        await self._engine.resources.write(decide)
+        await self.settle(call.now)
+        return {}
+
+    async def settle(self, now: int) -> None:
+        """Bring every composite alarm to the state that its rule has now; those that others are in come first."""
+        composites = [alarm for alarm in self._registry.alarms if alarm.kind == COMPOSITE]
+        for _ in composites:
+            changes = [await self._follow(alarm, now) for alarm in composites]
+            if not any(changes):
+                return
+            composites = [alarm for alarm in self._registry.alarms if alarm.kind == COMPOSITE]
+
+    async def _follow(self, alarm: Alarm, now: int) -> bool:
+        """Returns whether an alarm came to another state."""
+        wanted, suppressor = self._wanted(alarm), self._suppressor(alarm)
+        current = suppression_of(alarm)
+        found = follow(current, alarm.state.value, wanted[0], suppressor, now)
+        if wanted[0] == alarm.state.value and found.suppression == current and not found.acts:
+            return False
+
+        async def decide(draft: Draft) -> bool:
+            stored = await draft.get(ALARMS, alarm.name.key)
+            if stored != alarm:
+                return False  # another node, or a caller, was faster: looked at again at the next occasion
+            await self._follow_in(draft, alarm, wanted, found, now)
+            return wanted[0] != alarm.state.value
+
+        return await self._engine.resources.write(decide)
+
+    async def _follow_in(self, draft: Draft, alarm: Alarm, wanted: Wanted, found: Next, now: int) -> None:
+        kept = replace(alarm, suppression=_document(alarm, found.suppression))
+        if wanted[0] != alarm.state.value:
+            await self._transitions.change_in(draft, kept, wanted, now, acts=found.acts)
+            return
+        changed = kept.changed()
+        draft.put(ALARMS, alarm.name.key, changed)
+        before = suppression_of(alarm)
+        if found.acts and changed.acts and before is not None:
+            await owe_in(draft, self._engine, Change(changed, alarm.state._replace(value=before.told)))
+
+    # ---- the state that a rule has -------------------------------------------------------------------------
+
+    def _wanted(self, alarm: Alarm) -> Wanted:
+        """The state that a composite alarm's rule has, and why."""
+        rule = read_rule(alarm.given["AlarmRule"])
+        found = [self._sibling(alarm, name) for name in children_of(alarm)]
+        children = [child for child in found if child is not None]
+        states = {child.name.name: child.state.value for child in children}
+        value = ALARM if holds(rule, states) else OK
+        latest = max(children, key=_transitioned_at, default=None)
+        if alarm.state.reason == INITIAL:
+            return value, _defined(alarm, "created", value), _data(_asked(rule, children))
+        if latest is None or _transitioned_at(latest) < alarm.defined_at:
+            return value, _defined(alarm, "updated", value), _data(_asked(rule, children))
+        return value, _transitioned(latest), _data([latest])
+
+    def _sibling(self, alarm: Alarm, name: str) -> Alarm | None:
+        """The alarm of that name in the same account and region."""
+        return self._registry.get(alarm.name._replace(name=name).key)
+
+    def _suppressor(self, alarm: Alarm) -> Suppressor:
+        arn = alarm.given.get(_SUPPRESSOR)
+        if not arn:
+            return Suppressor(on=False, wait_ms=0, extension_ms=0)
+        other = self._sibling(alarm, alarm_name(arn))
+        on = other is not None and other.state.value == ALARM
+        return Suppressor(on, alarm.given[_WAIT] * 1000, alarm.given[_EXTENSION] * 1000)
+
+
+def suppression_of(alarm: Alarm) -> Suppression | None:
+    """The suppression of a composite alarm."""
+    kept = alarm.suppression
+    return None if kept is None else Suppression(kept["by"], kept["told"], kept["until"])
+
+
+def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] | None:
+    if suppression is None:
+        return None
+    by = alarm.given[_SUPPRESSOR] if suppression.by == BY_ALARM else suppression.by
+    return {**suppression._asdict(), "reason": f"Actions suppressed by {by}"}
+
+
+def _transitioned_at(alarm: Alarm) -> int:
+    return alarm.state.transitioned_at
+
+
+def _transitioned(child: Alarm) -> str:
+    at = people_moment(child.state.transitioned_at)
+    return f"{child.arn} transitioned to {child.state.value} at {at}"
+
+
+def _defined(alarm: Alarm, how: str, value: str) -> str:
+    return f"{alarm.arn} was {how} and its alarm rule evaluates to {value}"
+
+
+def _asked(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
+    """The alarms that are in a state that the rule asks for."""
+    asked = {(leaf.alarm, leaf.state) for leaf in leaves(rule)}
+    return [child for child in children if (child.name.name, child.state.value) in asked]
+
+
+def _data(children: Sequence[Alarm]) -> str:
+    found = [
+        {
+            "arn": child.arn,
+            "state": {
+                "value": child.state.value,
+                "timestamp": data_moment(child.state.transitioned_at),
+            },
+        }
+        for child in children
+    ]
+    return orjson.dumps({"triggeringAlarms": found}).decode()
+
+
+# ---- definitions -----------------------------------------------------------------------------------------------
+
+
+def _rule(params: Structure) -> RuleNode:
+    try:
+        return read_rule(params["AlarmRule"])
+    except RuleError as invalid:
+        raise unreadable(f"AlarmRule must be a valid expression: {invalid}.") from None
+
+
+async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> None:
+    """Refuse a rule with alarms that are not there, or that leads back to its own alarm."""
+    unknown: list[str] = []
+    left = [(leaf.alarm, leaf.named) for leaf in leaves(rule)]
+    seen: set[str] = set()
+    while left:
+        child, shown = left.pop(0)
+        if child == name.name:
+            raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
+        if child in seen:
+            continue
+        seen.add(child)
+        found = await draft.get(ALARMS, name._replace(name=child).key)
+        if found is None:
+            unknown += [shown] if shown else []
+        else:
+            left += [(below, "") for below in children_of(found)]
+    if unknown:
+        raise unreadable(
+            f"Could not save the composite alarm because alarms [{', '.join(unknown)}] in the alarm rule do not exist"
+        )
+
+
+async def _check_suppressor(draft: Draft, name: ResourceName, given: Mapping[str, Any]) -> None:
+    suppressor = given.get(_SUPPRESSOR)
+    periods = [given.get(_WAIT), given.get(_EXTENSION)]
+    if suppressor is None:
+        if any(period is not None for period in periods):
+            raise unreadable(f"{_WAIT} and {_EXTENSION} go with {_SUPPRESSOR} alone.")
+        return
+    if None in periods:
+        raise unreadable(f"{_SUPPRESSOR} needs {_WAIT} and {_EXTENSION}.")
+    other = alarm_name(suppressor)
+    if other == name.name or await draft.get(ALARMS, name._replace(name=other).key) is None:
+        raise unreadable(
+            f"Could not save the composite alarm because the suppressor [{suppressor}] does not exist"
+        )

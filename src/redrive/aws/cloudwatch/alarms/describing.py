@@ -1,0 +1,188 @@
+"""Describing alarms: which there are, by every filter, page by page."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARMS, COMPOSITE, METRIC, Alarm
+from redrive.aws.cloudwatch.alarms.rule import children_of
+from redrive.aws.cloudwatch.errors import combination, error
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
+from redrive.aws.cloudwatch.metrics.reading import dimensions_of
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Documents
+
+PAGE: Final = 50
+PAGE_MAX: Final = 100
+_FAMILY: Final = ("ChildrenOfAlarmName", "ParentsOfAlarmName")
+
+
+class Describing:
+    """Shows alarms."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Show those among these documents."""
+        self._documents = documents
+
+    async def describe_alarms(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarms.html."""
+        _check(params)
+        size, after = page_size(params), position(params.get("NextToken"))
+        found = [
+            alarm
+            for alarm in await self._found(call, params)
+            if alarm.name.name > after and _is_wanted(alarm, params)
+        ]
+        page, family = found[:size], any(params.get(name) for name in _FAMILY)
+        shown = [_relative(alarm) if family else described(alarm) for alarm in page]
+        answer: Structure = {
+            "CompositeAlarms": _of_kind(page, shown, COMPOSITE),
+            "MetricAlarms": _of_kind(page, shown, METRIC),
+        }
+        if len(found) > size:
+            answer["NextToken"] = token(page[-1].name.name)
+        return answer
+
+    async def _found(self, call: Call, params: Structure) -> Sequence[Alarm]:
+        """The alarms that names, a prefix or kinship pick, in order of their names."""
+        prefix = f"{call.account}/{call.region}/"
+        if (names := params.get("AlarmNames")) is not None:
+            found = [await self._named(f"{prefix}{name}") for name in dict.fromkeys(names)]
+            return sorted((alarm for alarm in found if alarm is not None), key=_name)
+        beginning = params.get("AlarmNamePrefix") or ""
+        alarms = sorted(await self._documents.find(ALARMS, f"{prefix}{beginning}"), key=_name)
+        if parent := params.get("ChildrenOfAlarmName"):
+            return _children(alarms, parent)
+        if child := params.get("ParentsOfAlarmName"):
+            return [alarm for alarm in alarms if child in children_of(alarm)]
+        return alarms
+
+    async def _named(self, key: str) -> Alarm | None:
+        return await self._documents.get(ALARMS, key)
+
+    async def describe_alarms_for_metric(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmsForMetric.html."""
+        dimensions = dimensions_of(params.get("Dimensions"))
+        metric = MetricName(params["Namespace"], params["MetricName"], dimensions)
+        alarms = await self._documents.find(ALARMS, f"{call.account}/{call.region}/")
+        wanted = ("Statistic", "ExtendedStatistic", "Period", "Unit")
+        found = [
+            alarm
+            for alarm in sorted(alarms, key=_name)
+            if metric in _metrics(alarm)
+            and all(params.get(name) in (None, alarm.given.get(name)) for name in wanted)
+        ]
+        return {"MetricAlarms": [described(alarm) for alarm in found]}
+
+
+def _check(params: Structure) -> None:
+    names, family = params.get("AlarmNames"), [name for name in _FAMILY if params.get(name)]
+    if names is not None and params.get("AlarmNamePrefix") is not None:
+        raise combination("AlarmNamePrefix and AlarmNames are mutually exclusive.")
+    others = ("AlarmNames", "AlarmNamePrefix", "StateValue", "ActionPrefix", "AlarmTypes")
+    if family and (len(family) > 1 or any(params.get(name) for name in others)):
+        raise combination(f"{family[0]} can be combined with MaxRecords and NextToken alone.")
+
+
+def _is_wanted(alarm: Alarm, params: Structure) -> bool:
+    family = any(params.get(name) for name in _FAMILY)
+    if not family and alarm.kind not in (params.get("AlarmTypes") or (METRIC,)):
+        return False
+    if params.get("StateValue") not in (None, alarm.state.value):
+        return False
+    prefix = params.get("ActionPrefix")
+    return not prefix or any(arn.startswith(prefix) for state in ACTIONS for arn in alarm.actions(state))
+
+
+def _children(alarms: Sequence[Alarm], parent: str) -> list[Alarm]:
+    children = {name for alarm in alarms if alarm.name.name == parent for name in children_of(alarm)}
+    return [alarm for alarm in alarms if alarm.name.name in children]
+
+
+def _name(alarm: Alarm) -> str:
+    return alarm.name.name
+
+
+def _metrics(alarm: Alarm) -> Iterator[MetricName]:
+    """The metrics that an alarm looks at."""
+    if alarm.kind == METRIC and not alarm.given.get("Metrics"):
+        yield _metric(alarm.given)
+    for query in alarm.given.get("Metrics") or ():
+        if stat := query.get("MetricStat"):
+            yield _metric(stat["Metric"])
+
+
+def _metric(given: Mapping[str, Any]) -> MetricName:
+    return MetricName(given["Namespace"], given["MetricName"], dimensions_of(given.get("Dimensions")))
+
+
+def _of_kind(alarms: Iterable[Alarm], shown: Iterable[Structure], kind: str) -> list[Structure]:
+    return [each for alarm, each in zip(alarms, shown, strict=True) if alarm.kind == kind]
+
+
+# ---- one alarm -------------------------------------------------------------------------------------------------
+
+
+def described(alarm: Alarm) -> Structure:
+    """An alarm as it is shown: what was given, the lists always, and its state."""
+    shown: Structure = {"ActionsEnabled": True, **{name: [] for name in ACTIONS.values()}}
+    if alarm.kind == METRIC and not alarm.given.get("Metrics"):
+        shown["Dimensions"] = []
+    shown |= alarm.given
+    shown |= {
+        "AlarmArn": alarm.arn,
+        "AlarmConfigurationUpdatedTimestamp": alarm.defined_at,
+        "AlarmName": alarm.name.name,
+        "StateReason": alarm.state.reason,
+        "StateTransitionedTimestamp": alarm.state.transitioned_at,
+        "StateUpdatedTimestamp": alarm.state.updated_at,
+        "StateValue": alarm.state.value,
+    }
+    if alarm.state.data is not None:
+        shown["StateReasonData"] = alarm.state.data
+    return shown | _suppression(alarm)
+
+
+def _suppression(alarm: Alarm) -> Structure:
+    suppression = alarm.suppression
+    if suppression is None:
+        return {}
+    return {
+        "ActionsSuppressedBy": suppression["by"],
+        "ActionsSuppressedReason": suppression["reason"],
+    }
+
+
+def _relative(alarm: Alarm) -> Structure:
+    """A parent or a child, of which only this is shown."""
+    whole = described(alarm)
+    names = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp")
+    parents = ("AlarmRule",) if alarm.kind == COMPOSITE else ()
+    return {name: whole[name] for name in (*names, *parents)}
+
+
+# ---- pages -----------------------------------------------------------------------------------------------------
+
+
+def page_size(params: Structure) -> int:
+    """The number that is shown at once."""
+    size: int = params.get("MaxRecords") or PAGE
+    return min(size, PAGE_MAX)
+
+
+def token(last: str) -> str:
+    """The token of the page behind this name or key."""
+    return urlsafe_b64encode(last.encode()).decode()
+
+
+def position(given: str | None) -> str:
+    """The name or key that a token stands for; empty without one.
+
+    Raises:
+        AwsError: `InvalidNextToken`.
+    """
+    try:
+        return urlsafe_b64decode(given or "").decode()
+    except ValueError:
+        raise error("InvalidNextToken", "The nextToken is invalid.") from None

@@ -1,0 +1,184 @@
+"""The evaluator: at each whole minute it looks at what alarms watch, and brings them to the state that follows.
+
+On a simulated clock it does so at each minute on the way, where there are alarms. On a real one some seconds later: what
+other nodes counted is in the store five seconds after the minute.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from redrive.aws.cloudwatch.alarms.composites import Composites
+from redrive.aws.cloudwatch.alarms.history import History
+from redrive.aws.cloudwatch.alarms.readings import Readings
+from redrive.aws.cloudwatch.alarms.reasons import data_of, reason_of
+from redrive.aws.cloudwatch.alarms.records import Alarm
+from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
+from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
+from redrive.aws.cloudwatch.alarms.turns import Turns
+from redrive.aws.cloudwatch.alarms.verdict import Datapoint, Verdict, decide
+from redrive.aws.cloudwatch.alarms.watch import Watch
+from redrive.engine.ports import Clock
+from redrive.model.errors import StoreUnavailable
+from redrive.model.queue import DAY_MS
+
+logger = logging.getLogger(__name__)
+
+LATE_MS: Final = 6_000
+_MINUTE_MS: Final = 60_000
+
+
+class Evaluator:
+    """Evaluates all alarms (`redrive.composition.extension.LivesByTheClock`)."""
+
+    def __init__(
+        self,
+        registry: AlarmRegistry,
+        readings: Readings,
+        transitions: Transitions,
+        turns: Turns,
+        composites: Composites,
+        history: History,
+        clock: Clock,
+        settle: Callable[[], Awaitable[None]],
+        *,
+        leaps: bool,
+    ) -> None:
+        """Evaluate the alarms of a registry.
+
+        Args:
+            registry: The alarms.
+            readings: Reads what they watch.
+            transitions: Writes down what follows.
+            turns: Says whether it is this node's turn.
+            composites: Follow what metric alarms do.
+            history: Is swept once a day.
+            clock: The time.
+            settle: Lets what this node has counted arrive in the store.
+            leaps: The clock is a simulated one, and this node the only one.
+        """
+        self._registry = registry
+        self._readings = readings
+        self._transitions = transitions
+        self._turns = turns
+        self._composites = composites
+        self._history = history
+        self._clock = clock
+        self._settle = settle
+        self._leaps = leaps
+        self._stirred = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+        registry.on_change = self._stirred.set
+
+    def start(self) -> None:
+        """Begin to evaluate."""
+        self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if no round is under way."""
+        return not self._lock.locked()
+
+    async def quiet(self) -> None:
+        """Return when no round is under way."""
+        async with self._lock:
+            pass
+
+    # ---- when --------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            self._stirred.clear()
+            await _survive(self._registry.follow())
+            grain_seconds = self._registry.grain_seconds
+            if grain_seconds is None:
+                await self._stirred.wait()
+                continue
+            grain_ms, late_ms = grain_seconds * 1000, 0 if self._leaps else LATE_MS
+            moment = ((self._clock.now() - late_ms) // grain_ms + 1) * grain_ms
+            await self._evaluate_at(moment, moment + late_ms)
+
+    async def _evaluate_at(self, moment: int, at: int) -> None:
+        """Evaluate for a moment (ms) when the clock comes to another.
+
+        The task is begun by whoever moves the clock: what a leap does may be deferred, and this is a part of it.
+        """
+        begun: asyncio.Future[asyncio.Task[None]] = asyncio.get_running_loop().create_future()
+        timer = self._clock.call_at(at, functools.partial(self._begin, begun, moment))
+        try:
+            await (await begun)
+        finally:
+            timer.cancel()
+
+    def _begin(self, begun: "asyncio.Future[asyncio.Task[None]]", moment: int) -> None:
+        if not begun.done():
+            begun.set_result(asyncio.get_running_loop().create_task(_survive(self.evaluate(moment))))
+
+    # ---- what --------------------------------------------------------------------------------------------
+
+    async def evaluate(self, moment: int) -> None:
+        """Evaluate for a moment (ms): alarms of short periods always, others where a minute is whole."""
+        async with self._lock:
+            if not self._leaps and not await self._turns.take():
+                return
+            await self._registry.follow()
+            await self._settle()
+            whole = moment % _MINUTE_MS == 0
+            due = [
+                watch for watch in self._registry.watches if whole or watch.period_seconds * 1000 < _MINUTE_MS
+            ]
+            for watch, window in await self._readings.read(due, moment):
+                await self._judge(watch, window)
+            await self._composites.settle(self._clock.now())
+            if moment % DAY_MS == 0:
+                await self._history.sweep(moment)
+
+    async def _judge(self, watch: Watch, window: Sequence[Datapoint]) -> None:
+        verdict = decide(watch.rule, window)
+        if verdict is None or verdict.state == watch.alarm.state.value or _says_nothing(watch, verdict):
+            return
+        wanted = _wanted(watch, verdict, self._clock.now())
+
+        def still_wanted(alarm: Alarm) -> Wanted | None:
+            return wanted if alarm.given == watch.alarm.given else None
+
+        change = await self._transitions.bring(watch.alarm.name, still_wanted, self._clock.now())
+        if change is not None:
+            logger.info("alarm.changed alarm=%s state=%s", watch.alarm.name.key, verdict.state)
+
+
+def _says_nothing(watch: Watch, verdict: Verdict) -> bool:
+    """True if a percentile is of too few samples."""
+    return any(point.value is not None and point.samples < watch.samples_min for point in verdict.judged)
+
+
+def _wanted(watch: Watch, verdict: Verdict, now: int) -> Wanted:
+    counted = bool(watch.alarm.given.get("DatapointsToAlarm"))
+    data = data_of(
+        watch.rule,
+        verdict,
+        now,
+        statistic=watch.statistic,
+        unit=watch.unit,
+        period_seconds=watch.period_seconds,
+    )
+    return verdict.state, reason_of(watch.rule, verdict, counted=counted), data
+
+
+async def _survive(work: Awaitable[None]) -> None:
+    """A store that is away is tried again the next time; and nothing here may take evaluating down with it."""
+    try:
+        await work
+    except StoreUnavailable as error:
+        logger.warning("alarms.interrupted error=%s", error)
+    except Exception:
+        logger.exception("alarms.failed")

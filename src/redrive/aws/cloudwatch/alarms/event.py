@@ -1,0 +1,80 @@
+"""The event that a function gets of an alarm (recorded)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.reasons import data_moment
+from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State
+
+
+def event(change: Change) -> dict[str, Any]:
+    """The event that a function gets."""
+    alarm = change.alarm
+    return {
+        "source": "aws.cloudwatch",
+        "alarmArn": alarm.arn,
+        "accountId": alarm.name.account,
+        "time": data_moment(alarm.state.transitioned_at),
+        "region": alarm.name.region,
+        "alarmData": {
+            "alarmName": alarm.name.name,
+            "state": _state(alarm.state),
+            "previousState": _state(change.before),
+            "configuration": _configuration(alarm),
+        },
+    }
+
+
+def _state(state: State) -> dict[str, Any]:
+    shown = {
+        "value": state.value,
+        "reason": state.reason,
+        "reasonData": state.data,
+        "timestamp": data_moment(state.transitioned_at),
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _configuration(alarm: Alarm) -> dict[str, Any]:
+    given = alarm.given
+    described = {"description": given["AlarmDescription"]} if given.get("AlarmDescription") else {}
+    if alarm.kind == COMPOSITE:
+        suppressor = {
+            shown: given[name]
+            for shown, name in (
+                ("actionsSuppressor", "ActionsSuppressor"),
+                ("actionsSuppressorWaitPeriod", "ActionsSuppressorWaitPeriod"),
+                ("actionsSuppressorExtensionPeriod", "ActionsSuppressorExtensionPeriod"),
+            )
+            if given.get(name) is not None
+        }
+        return {**described, "alarmRule": given["AlarmRule"], **suppressor}
+    queries = given.get("Metrics") or [_as_query(alarm)]
+    return {**described, "metrics": [_event_query(query) for query in queries]}
+
+
+def _as_query(alarm: Alarm) -> dict[str, Any]:
+    given = alarm.given
+    metric = {name: given[name] for name in ("Namespace", "MetricName", "Dimensions") if name in given}
+    stat = given.get("Statistic") or given["ExtendedStatistic"]
+    unit = {"Unit": given["Unit"]} if given.get("Unit") else {}
+    return {"Id": "m1", "MetricStat": {"Metric": metric, "Period": given["Period"], "Stat": stat, **unit}}
+
+
+def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
+    returned = {"returnData": query.get("ReturnData") is not False}
+    if expression := query.get("Expression"):
+        labelled = {"label": query["Label"]} if query.get("Label") else {}
+        return {"id": query["Id"], "expression": expression, **labelled, **returned}
+    stat = query["MetricStat"]
+    metric = {
+        "namespace": stat["Metric"]["Namespace"],
+        "name": stat["Metric"]["MetricName"],
+        "dimensions": {
+            dimension["Name"]: dimension["Value"] for dimension in stat["Metric"].get("Dimensions") or ()
+        },
+    }
+    unit = {"unit": stat["Unit"]} if stat.get("Unit") else {}
+    shown = {"metric": metric, "period": stat["Period"], "stat": stat["Stat"], **unit}
+    return {"id": query["Id"], "metricStat": shown, **returned}

@@ -1,0 +1,81 @@
+"""The history of alarms: shown page by page, and swept when it is too old."""
+
+from typing import Final
+
+from redrive.aws.cloudwatch.alarms.describing import page_size, position, token
+from redrive.aws.cloudwatch.alarms.operations import named
+from redrive.aws.cloudwatch.alarms.records import (
+    HISTORY,
+    HISTORY_KEPT_MS,
+    METRIC,
+    HistoryItem,
+    history_prefix,
+)
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Removal
+from redrive.engine.resources import Documents
+
+#: Items that one call looks at: 0.2 s of processor time.
+LOOKED_AT_MAX: Final = 10_000
+_SWEPT_AT_ONCE: Final = 500
+
+
+class History:
+    """Shows what happened to alarms."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Show what is among these documents."""
+        self._documents = documents
+
+    async def describe_alarm_history(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmHistory.html."""
+        name: str | None = params.get("AlarmName")
+        prefix = f"{call.account}/{call.region}/" if name is None else history_prefix(named(call, name))
+        stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
+        found = [(_place(key), item) for key, _, item in stored if _is_wanted(item, params)]
+        ascending = params.get("ScanBy") == "TimestampAscending"
+        found.sort(key=lambda pair: pair[0], reverse=not ascending)
+        after = position(params.get("NextToken"))
+        if after:
+            found = [pair for pair in found if (pair[0] > after if ascending else pair[0] < after)]
+        page = found[: page_size(params)]
+        answer: Structure = {"AlarmHistoryItems": [_shown(item) for _, item in page]}
+        if len(found) > len(page):
+            answer["NextToken"] = token(page[-1][0])
+        return answer
+
+    async def sweep(self, now: int) -> None:
+        """Remove items that are too old."""
+        after = ""
+        while page := await self._documents.stored(HISTORY, "", after, _SWEPT_AT_ONCE):
+            after = page[-1][0]
+            if old := [key for key, _, item in page if item.at < now - HISTORY_KEPT_MS]:
+                await self._documents.write([Removal(HISTORY, key) for key in old])
+
+
+def _place(key: str) -> str:
+    """The place among all items, as text that sorts: later ones have the greater."""
+    prefix, *numbers = key.rsplit("/", 3)
+    place = "/".join(f"{10 ** len(number) - 1 - int(number):0{len(number)}d}" for number in numbers)
+    return f"{place}/{prefix}"
+
+
+def _is_wanted(item: HistoryItem, params: Structure) -> bool:
+    if item.kind not in (params.get("AlarmTypes") or (METRIC,)):
+        return False
+    if params.get("HistoryItemType") not in (None, item.type):
+        return False
+    begin, end = params.get("StartDate"), params.get("EndDate")
+    return (begin is None or item.at >= begin) and (end is None or item.at <= end)
+
+
+def _shown(item: HistoryItem) -> Structure:
+    return {
+        "AlarmName": item.alarm,
+        "AlarmType": item.kind,
+        "Timestamp": item.at,
+        "HistoryItemType": item.type,
+        "HistorySummary": item.summary,
+        "HistoryData": item.data,
+    }

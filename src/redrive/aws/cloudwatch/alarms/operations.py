@@ -1,0 +1,176 @@
+"""Putting, deleting and switching alarms, and setting their state by hand."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, definition
+from redrive.aws.cloudwatch.alarms.reasons import INITIAL
+from redrive.aws.cloudwatch.alarms.records import (
+    ALARMS,
+    HISTORY,
+    INSUFFICIENT_DATA,
+    METRIC,
+    Alarm,
+    HistoryItem,
+    State,
+    change_of,
+    history_at,
+    history_key,
+)
+from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
+from redrive.aws.cloudwatch.alarms.transitions import Transitions
+from redrive.aws.cloudwatch.errors import error, unreadable
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+
+Definition = dict[str, Any]
+
+
+class AlarmOperations:
+    """Carries out what callers ask for of single alarms."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        registry: AlarmRegistry,
+        transitions: Transitions,
+        settle: Callable[[int], Awaitable[None]],
+    ) -> None:
+        """Carry it out by this engine.
+
+        Args:
+            engine: Where alarms are.
+            registry: Knows how many there are.
+            transitions: Writes transitions down.
+            settle: Lets composite alarms follow, at a moment (ms).
+        """
+        self._engine = engine
+        self._registry = registry
+        self._transitions = transitions
+        self._settle = settle
+
+    async def put_metric_alarm(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html."""
+        given, name = definition(call, params), named(call, params["AlarmName"])
+        tags = tags_of(params)
+        await self._registry.check_room(name)
+        await self._engine.resources.write(lambda draft: put_in(draft, name, METRIC, given, tags, call.now))
+        return {}
+
+    async def delete_alarms(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DeleteAlarms.html.
+
+        Names of alarms that are not there are passed over.
+        """
+        names = [named(call, name) for name in params["AlarmNames"]]
+
+        async def decide(draft: Draft) -> None:
+            for name in dict.fromkeys(names):
+                alarm = await draft.get(ALARMS, name.key)
+                if alarm is not None:
+                    draft.remove(ALARMS, name.key)
+                    _note(draft, alarm.changed(), "Delete", call.now)
+
+        await self._engine.resources.write(decide)
+        await self._settle(call.now)
+        return {}
+
+    async def enable_alarm_actions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_EnableAlarmActions.html."""
+        return await self._switch(call, params, enabled=True)
+
+    async def disable_alarm_actions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DisableAlarmActions.html."""
+        return await self._switch(call, params, enabled=False)
+
+    async def _switch(self, call: Call, params: Structure, *, enabled: bool) -> Structure:
+        names = [named(call, name) for name in params["AlarmNames"]]
+
+        async def decide(draft: Draft) -> None:
+            for name in dict.fromkeys(names):
+                alarm = await draft.get(ALARMS, name.key)
+                if alarm is not None and alarm.acts is not enabled:
+                    given = {**alarm.given, "ActionsEnabled": enabled}
+                    changed = alarm.changed(given=given, defined_at=call.now)
+                    draft.put(ALARMS, name.key, changed)
+                    _note(draft, changed, "Update", call.now)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def set_alarm_state(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_SetAlarmState.html."""
+        name = named(call, params["AlarmName"])
+        wanted = params["StateValue"], params["StateReason"], params.get("StateReasonData")
+        if wanted[2] is not None:
+            _check_json(wanted[2])
+
+        async def decide(draft: Draft) -> None:
+            alarm = await draft.get(ALARMS, name.key)
+            if alarm is None:
+                raise error("ResourceNotFound")
+            await self._transitions.change_in(draft, alarm, wanted, call.now)
+
+        await self._engine.resources.write(decide)
+        await self._settle(call.now)
+        return {}
+
+
+def named(call: Call, name: str) -> ResourceName:
+    """The alarm of that name in the caller's account and region."""
+    return ResourceName(call.account, call.region, name)
+
+
+def tags_of(params: Structure) -> dict[str, str]:
+    """The tags that a call gives."""
+    tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags") or ()}
+    if len(tags) > TAGS_MAX:
+        raise unreadable(f"The collection Tags must not have a size greater than {TAGS_MAX}.")
+    return tags
+
+
+def _check_json(text: str) -> None:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise error("InvalidFormatFault", "StateReasonData must be valid JSON.") from None
+
+
+async def put_in(
+    draft: Draft,
+    name: ResourceName,
+    kind: str,
+    given: Definition,
+    tags: dict[str, str],
+    now: int,
+    check: Callable[[Alarm | None], None] = lambda _: None,
+) -> Alarm:
+    """Make an alarm, or give it a new definition: it keeps its state, and its tags."""
+    alarm = await draft.get(ALARMS, name.key)
+    check(alarm)
+    if alarm is None or alarm.kind != kind:
+        state = State(INSUFFICIENT_DATA, INITIAL, None, now, now)
+        # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.
+        latest = await draft.find(HISTORY, history_at(name, now), limit=1)
+        change = change_of(latest[0][0]) + 1 if latest else 1
+        changed = Alarm(name, kind, given, state, now, change, tags)
+    else:
+        changed = alarm.changed(given=given, defined_at=now)
+    draft.put(ALARMS, name.key, changed)
+    _note(draft, changed, "Create" if alarm is None else "Update", now)
+    return changed
+
+
+def _note(draft: Draft, alarm: Alarm, type_: str, now: int) -> None:
+    """Write into the history that an alarm was created, updated or deleted."""
+    member = {"Create": "createdAlarm", "Update": "updatedAlarm", "Delete": "deletedAlarm"}[type_]
+    shown = {"alarmName": alarm.name.name, "alarmArn": alarm.arn, **alarm.given}
+    data = orjson.dumps({"version": "1.0", "type": type_, member: shown}).decode()
+    summary = f'Alarm "{alarm.name.name}" {type_.lower()}d'
+    item = HistoryItem(alarm.name.name, alarm.kind, now, "ConfigurationUpdate", summary, data)
+    draft.put(HISTORY, history_key(alarm.name, now, alarm.changes), item)

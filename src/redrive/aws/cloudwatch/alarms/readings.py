@@ -1,0 +1,123 @@
+"""Readings: the points of very many alarms at once.
+
+Alarms of one period and as many periods share one question to the store, for a thousand questions would take ten times
+as long as their answers. Only statistics that need the values themselves are asked for metric by metric.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from redrive.aws.cloudwatch.alarms.verdict import Datapoint
+from redrive.aws.cloudwatch.alarms.watch import MetricSource, Watch
+from redrive.aws.cloudwatch.metrics.computed import computed
+from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
+from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
+from redrive.aws.cloudwatch.metrics.statistic import Measured
+from redrive.engine.ports import TelemetryStore
+from redrive.model.metric import Bucket, PointQuery, Statistics, ValueCount
+
+_MS = 1000
+_MINUTE_SECONDS = 60
+
+
+class Readings:
+    """Reads what alarms look at."""
+
+    def __init__(self, store: TelemetryStore) -> None:
+        """Read from this store."""
+        self._store = store
+
+    async def read(self, watches: Iterable[Watch], moment: int) -> list[tuple[Watch, Sequence[Datapoint]]]:
+        """The newest periods of each alarm that have ended by a moment (ms), newest first."""
+        found: list[tuple[Watch, Sequence[Datapoint]]] = []
+        for (period_seconds, periods), group in groupby(sorted(watches, key=_span_of), key=_span_of):
+            together = list(group)
+            query = _query(together, period_seconds, periods, moment)
+            buckets = await self._store.find_points_each(query)
+            found += [(watch, await self._window(watch, query, buckets)) for watch in together]
+        return found
+
+    async def _window(
+        self, watch: Watch, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
+    ) -> Sequence[Datapoint]:
+        moments = range(query.until - query.period_ms, query.since - 1, -query.period_ms)
+        if watch.expressions:
+            return await self._computed(watch, query, buckets, moments)
+        (source,) = watch.sources
+        found = await self._points(source, query, buckets)
+        return [found.get(moment) or Datapoint(moment) for moment in moments]
+
+    async def _computed(
+        self,
+        watch: Watch,
+        query: PointQuery,
+        buckets: Mapping[int, Sequence[Bucket]],
+        moments: Sequence[int],
+    ) -> Sequence[Datapoint]:
+        metrics = {
+            source.id: {
+                point.at: point.value
+                for point in (await self._points(source, query, buckets)).values()
+                if point.value is not None
+            }
+            for source in watch.sources
+        }
+        try:
+            known = computed(watch.expressions, metrics, moments[::-1], watch.period_seconds)
+        except ExpressionError:
+            return [Datapoint(moment) for moment in moments]
+        value = known[watch.returned]
+        series = value if isinstance(value, Mapping) else {}
+        return [Datapoint(moment, series.get(moment)) for moment in moments]
+
+    async def _points(
+        self, source: MetricSource, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
+    ) -> dict[int, Datapoint]:
+        """The points of a metric by their periods' beginnings."""
+        of_source = [bucket for series in source.series for bucket in buckets.get(series.id, ())]
+        unit = _unit(source, of_source)
+        kept: dict[int, Statistics] = {}
+        for bucket in of_source:
+            if bucket.unit == unit or source.own_unit is not None:
+                known = kept.get(bucket.at)
+                kept[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
+        if source.unit is not None and source.unit != (source.own_unit or unit):
+            return {}
+        values = await self._values(source, query, unit) if source.statistic.needs_values and kept else {}
+        points = {}
+        for at, statistics in kept.items():
+            value = source.statistic.of(Measured(at, unit, statistics, values.get(at, ())))
+            if value is not None:
+                points[at] = Datapoint(at, value, statistics.samples)
+        return points
+
+    async def _values(
+        self, source: MetricSource, query: PointQuery, unit: str
+    ) -> dict[int, list[ValueCount]]:
+        wanted = PointQuery(source.series, query.since, query.until, query.period_ms)
+        found: dict[int, list[ValueCount]] = {}
+        for value in await self._store.find_values(wanted):
+            if value.unit == unit:
+                found.setdefault(value.at, []).append(value)
+        return found
+
+
+def _span_of(watch: Watch) -> tuple[int, int]:
+    return watch.period_seconds, watch.periods
+
+
+def _query(watches: Sequence[Watch], period_seconds: int, periods: int, moment: int) -> PointQuery:
+    """The question for all of them: periods count back from the last whole minute, or period where that is shorter."""
+    period_ms = period_seconds * _MS
+    grain_ms = min(period_seconds, _MINUTE_SECONDS) * _MS
+    until = moment - moment % grain_ms
+    series = {series for watch in watches for source in watch.sources for series in source.series}
+    return PointQuery(sorted(series), until - periods * period_ms, until, period_ms)
+
+
+def _unit(source: MetricSource, buckets: Sequence[Bucket]) -> str:
+    """The unit that is meant: the definition's, or the first of those that there are."""
+    units = {bucket.unit for bucket in buckets}
+    if source.unit is not None and source.own_unit is None:
+        return source.unit
+    return min(units, key=UNITS_IN_ORDER.index) if len(units) > 1 else next(iter(units), "")

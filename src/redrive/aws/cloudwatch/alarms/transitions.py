@@ -1,0 +1,97 @@
+"""Transitions: an alarm comes to another state, and all that follows is written in one transaction."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from redrive.aws.cloudwatch.alarms.backlog import owe_in
+from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY, Alarm, HistoryItem, State, history_key
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+
+#: The state that an alarm should have: value, reason, and the reason for programs; None: it keeps its own.
+Wanted = tuple[str, str, str | None]
+
+
+class Transitions:
+    """Writes transitions down."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Write by this engine."""
+        self._engine = engine
+
+    async def bring(
+        self, name: ResourceName, decide: Callable[[Alarm], Wanted | None], now: int
+    ) -> Change | None:
+        """Bring an alarm to the state that it should have.
+
+        The alarm, the history of it and the actions that it owes are one transaction; of two nodes that decide at once,
+        the second finds the first one's state.
+
+        Args:
+            name: The alarm's.
+            decide: Says the state, of the alarm as it is; called again if that was changed meanwhile.
+            now: When (ms).
+
+        Returns:
+            The change; None if the alarm keeps its state, or is gone.
+        """
+
+        async def decided(draft: Draft) -> Change | None:
+            alarm = await draft.get(ALARMS, name.key)
+            wanted = None if alarm is None else decide(alarm)
+            if alarm is None or wanted is None or wanted[0] == alarm.state.value:
+                return None
+            return await self.change_in(draft, alarm, wanted, now)
+
+        return await self._engine.resources.write(decided)
+
+    async def change_in(
+        self, draft: Draft, alarm: Alarm, wanted: Wanted, now: int, *, acts: bool = True
+    ) -> Change:
+        """Let an alarm of a draft come to a state, if it is another with what that leads to.
+
+        Args:
+            draft: The alarm's.
+            alarm: The alarm.
+            wanted: The state.
+            now: When (ms).
+            acts: Whether its actions are taken, where they are enabled.
+        """
+        value, reason, data = wanted
+        moved = value != alarm.state.value
+        state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)
+        changed = alarm.changed(state=state)
+        draft.put(ALARMS, alarm.name.key, changed)
+        change = Change(changed, alarm.state)
+        if moved:
+            draft.put(HISTORY, history_key(alarm.name, now, changed.changes), _item(change))
+            if changed.acts and acts:
+                await owe_in(draft, self._engine, change)
+        return change
+
+
+def _item(change: Change) -> HistoryItem:
+    alarm, before = change.alarm, change.before
+    data = {"version": "1.0", "oldState": _state(before), "newState": _state(alarm.state)}
+    summary = f"Alarm updated from {before.value} to {alarm.state.value}"
+    text = orjson.dumps(data).decode()
+    return HistoryItem(alarm.name.name, alarm.kind, alarm.state.updated_at, "StateUpdate", summary, text)
+
+
+def _state(state: State) -> dict[str, Any]:
+    shown: dict[str, Any] = {"stateValue": state.value, "stateReason": state.reason}
+    if state.data is not None:
+        shown["stateReasonData"] = _read(state.data)
+    return shown
+
+
+def _read(data: str) -> Any:
+    """The reason as JSON; as text where a caller of SetAlarmState gave something else."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return data

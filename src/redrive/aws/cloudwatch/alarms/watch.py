@@ -1,0 +1,145 @@
+"""Watches: what of an alarm's definition each evaluation needs, made once of each definition."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+from redrive.aws.cloudwatch.alarms.records import Alarm
+from redrive.aws.cloudwatch.alarms.verdict import MISSING, PERIODS_BEYOND, Rule
+from redrive.aws.cloudwatch.metrics.expressions import Node, read_expression
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of, unit_of
+from redrive.aws.cloudwatch.metrics.reading import dimensions_of
+from redrive.aws.cloudwatch.metrics.statistic import Statistic, statistic
+from redrive.model.metric import Series
+
+_FEW: Final = 10
+_HALF: Final = 50
+
+
+@dataclass(frozen=True)
+class MetricSource:
+    """One metric that an alarm looks at.
+
+    Attributes:
+        id: In expressions; empty where the alarm has none.
+        account: Whose.
+        region: Where.
+        metric: Which.
+        statistic: What of its points.
+        unit: Only points of that unit; None: of any.
+    """
+
+    id: str
+    account: str
+    region: str
+    metric: MetricName
+    statistic: Statistic
+    unit: str | None
+
+    @cached_property
+    def series(self) -> Sequence[Series]:
+        """The series whose points the metric's are."""
+        return series_of(self.account, self.region, self.metric)
+
+    @cached_property
+    def own_unit(self) -> str | None:
+        """The unit of all its points; None where each has its own."""
+        return unit_of(self.metric)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A metric alarm as evaluations need it.
+
+    Attributes:
+        alarm: The alarm.
+        rule: What it asks of its points.
+        period_seconds: How long each period is.
+        sources: The metrics.
+        expressions: On them, by their ids.
+        returned: The id of what is compared with the threshold.
+        samples_min: With fewer samples a point decides nothing.
+        statistic: As CloudWatch words it in reasons; None for expressions.
+        unit: As the definition has it.
+    """
+
+    alarm: Alarm
+    rule: Rule
+    period_seconds: int
+    sources: Sequence[MetricSource]
+    expressions: Mapping[str, Node]
+    returned: str
+    samples_min: float
+    statistic: str | None
+    unit: str | None
+
+    @property
+    def periods(self) -> int:
+        """The number of periods that each evaluation looks at."""
+        return self.rule.periods + PERIODS_BEYOND
+
+    @classmethod
+    def of(cls, alarm: Alarm) -> Self:
+        """The watch of a definition that has been checked."""
+        given = alarm.given
+        rule = Rule(
+            given["ComparisonOperator"],
+            given["Threshold"],
+            given["EvaluationPeriods"],
+            given.get("DatapointsToAlarm") or given["EvaluationPeriods"],
+            given.get("TreatMissingData") or MISSING,
+        )
+        if given.get("Metrics"):
+            return cls._of_queries(alarm, rule)
+        source = _source(alarm, "", given, given.get("Statistic") or given["ExtendedStatistic"])
+        return cls(
+            alarm,
+            rule,
+            given["Period"],
+            [source],
+            {},
+            "",
+            _samples_min(given, source.statistic),
+            source.statistic.name,
+            given.get("Unit"),
+        )
+
+    @classmethod
+    def _of_queries(cls, alarm: Alarm, rule: Rule) -> Self:
+        queries: list[Mapping[str, Any]] = alarm.given["Metrics"]
+        metrics = [(query["Id"], query["MetricStat"]) for query in queries if "MetricStat" in query]
+        (returned,) = (query["Id"] for query in queries if query.get("ReturnData") is not False)
+        return cls(
+            alarm,
+            rule,
+            period_of(queries),
+            [_source(alarm, name, {**stat["Metric"], **stat}, stat["Stat"]) for name, stat in metrics],
+            {query["Id"]: read_expression(query["Expression"]) for query in queries if "Expression" in query},
+            returned,
+            0,
+            None,
+            None,
+        )
+
+
+def period_of(queries: Sequence[Mapping[str, Any]]) -> int:
+    """The period of an alarm's queries (seconds), which all of its metrics share."""
+    period_seconds: int = next(query["MetricStat"]["Period"] for query in queries if "MetricStat" in query)
+    return period_seconds
+
+
+def _source(alarm: Alarm, name: str, given: Mapping[str, Any], wanted: str) -> MetricSource:
+    found = statistic(wanted)
+    if found is None:
+        raise ValueError(f"there is no statistic {wanted}")
+    metric = MetricName(given["Namespace"], given["MetricName"], dimensions_of(given.get("Dimensions")))
+    return MetricSource(name, alarm.name.account, alarm.name.region, metric, found, given.get("Unit"))
+
+
+def _samples_min(given: Mapping[str, Any], wanted: Statistic) -> float:
+    """With fewer samples a percentile says nothing (CloudWatch user guide, "Percentile-based alarms and low data")."""
+    if given.get("EvaluateLowSampleCountPercentile") != "ignore" or wanted.percent is None:
+        return 0
+    share = (100 - wanted.percent if wanted.percent >= _HALF else wanted.percent) / 100
+    return _FEW / share if share else 0

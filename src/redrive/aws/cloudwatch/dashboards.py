@@ -1,0 +1,180 @@
+"""Dashboards: kept and given back as they were put. Nobody draws them here; the body is checked as far as people err."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from redrive.aws.cloudwatch.alarms.describing import position, token
+from redrive.aws.cloudwatch.errors import error, invalid
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Documents, Draft
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+PAGE: Final = 1_000
+WIDGETS_MAX: Final = 500
+_WIDTH_MAX: Final = 24
+_HEIGHT_MAX: Final = 1_000
+_NAME: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_Complaint = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard(Document):
+    """One dashboard.
+
+    Attributes:
+        name: Account and name; the region is empty, since dashboards are of no region.
+        body: JSON, as it was put.
+        modified_at: When (ms).
+    """
+
+    restored: ClassVar = {"name": ResourceName._make}
+
+    name: ResourceName
+    body: str
+    modified_at: int
+
+
+DASHBOARD: Final[DocumentKind[Dashboard]] = DocumentKind(
+    "dashboard", Dashboard.to_document, Dashboard.from_document
+)
+
+
+class Dashboards:
+    """Puts, gets, lists and deletes dashboards."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Keep them among these documents."""
+        self._documents = documents
+
+    async def put_dashboard(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutDashboard.html."""
+        name, body = _named(call, params["DashboardName"]), params["DashboardBody"]
+        _check_name(name.name)
+        _check_body(body)
+        made = Dashboard(name, body, call.now)
+        await self._documents.update_or_create(DASHBOARD, name.key, made, lambda _: made)
+        return {"DashboardValidationMessages": []}
+
+    async def get_dashboard(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetDashboard.html."""
+        name = _named(call, params["DashboardName"])
+        found = await self._documents.get(DASHBOARD, name.key)
+        if found is None:
+            raise _no_such(name.name)
+        return {"DashboardArn": _arn(name), "DashboardBody": found.body, "DashboardName": name.name}
+
+    async def list_dashboards(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListDashboards.html."""
+        prefix = _named(call, params.get("DashboardNamePrefix") or "").key
+        after = position(params.get("NextToken"))
+        begin = _named(call, after).key if after else ""
+        found = await self._documents.find(DASHBOARD, prefix, begin, PAGE + 1)
+        answer: Structure = {"DashboardEntries": [_entry(dashboard) for dashboard in found[:PAGE]]}
+        if len(found) > PAGE:
+            answer["NextToken"] = token(found[PAGE - 1].name.name)
+        return answer
+
+    async def delete_dashboards(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DeleteDashboards.html.
+
+        All of them or none.
+        """
+        names = [_named(call, name) for name in dict.fromkeys(params["DashboardNames"])]
+
+        async def decide(draft: Draft) -> None:
+            for name in names:
+                if await draft.get(DASHBOARD, name.key) is None:
+                    raise _no_such(name.name)
+                draft.remove(DASHBOARD, name.key)
+
+        await self._documents.transact(decide)
+        return {}
+
+
+def _named(call: Call, name: str) -> ResourceName:
+    return ResourceName(call.account, "", name)
+
+
+def _arn(name: ResourceName) -> str:
+    return f"arn:aws:cloudwatch::{name.account}:dashboard/{name.name}"
+
+
+def _entry(dashboard: Dashboard) -> Structure:
+    return {
+        "DashboardArn": _arn(dashboard.name),
+        "DashboardName": dashboard.name.name,
+        "LastModified": dashboard.modified_at,
+        "Size": len(dashboard.body.encode()),
+    }
+
+
+def _no_such(name: str) -> Exception:
+    return error("DashboardNotFoundError", f"Dashboard {name} does not exist")
+
+
+def _check_name(name: str) -> None:
+    if not name or not _NAME.issuperset(name):
+        raise invalid(
+            "The value for field DashboardName contains invalid characters. It can only contain alphanumerics, dash (-)"
+            " and underscore (_).\n"
+        )
+
+
+# ---- the body --------------------------------------------------------------------------------------------------
+
+
+def _check_body(text: str) -> None:
+    try:
+        body = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise error("DashboardInvalidInputError", "The field DashboardBody must be a valid JSON object")
+    if complaints := list(_complaints(body)):
+        shown = orjson.dumps([{"dataPath": path, "message": text} for path, text in complaints]).decode()
+        raise error(
+            "DashboardInvalidInputError",
+            f"The dashboard body is invalid, there are {len(complaints)} validation errors:{shown}",
+        )
+
+
+def _complaints(body: dict[str, Any]) -> Iterator[_Complaint]:
+    widgets = body.get("widgets")
+    if widgets is None:
+        yield "", "Should have required property 'widgets'"
+        return
+    if not isinstance(widgets, list):
+        yield "/widgets", "Should be array"
+        return
+    if len(widgets) > WIDGETS_MAX:
+        yield "/widgets", f"Should NOT have more than {WIDGETS_MAX} items"
+    for place, widget in enumerate(widgets[:WIDGETS_MAX]):
+        yield from _about(f"/widgets/{place}", widget)
+
+
+def _about(path: str, widget: object) -> Iterator[_Complaint]:
+    if not isinstance(widget, dict):
+        yield path, "Should be object"
+        return
+    for name, kind, called in (("type", str, "string"), ("properties", dict, "object")):
+        if name not in widget:
+            yield path, f"Should have required property '{name}'"
+        elif not isinstance(widget[name], kind):
+            yield f"{path}/{name}", f"Should be {called}"
+    for name, least, most in (
+        ("x", 0, _WIDTH_MAX),
+        ("y", 0, None),
+        ("width", 1, _WIDTH_MAX),
+        ("height", 1, _HEIGHT_MAX),
+    ):
+        value = widget.get(name, least)
+        if not isinstance(value, int) or isinstance(value, bool):
+            yield f"{path}/{name}", "Should be integer"
+        elif value < least or (most is not None and value > most):
+            yield f"{path}/{name}", f"Should be >= {least}" + (f" and <= {most}" if most is not None else "")

@@ -1,0 +1,56 @@
+"""Amazon CloudWatch: the operations on metrics, alarms and dashboards."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.dashboards import DASHBOARD, Dashboards
+from redrive.aws.cloudwatch.errors import translated
+from redrive.aws.cloudwatch.metrics.datapoints import Datapoints
+from redrive.aws.cloudwatch.metrics.listing import Listing
+from redrive.aws.cloudwatch.metrics.putting import Putting
+from redrive.aws.cloudwatch.metrics.queries import Queries
+from redrive.aws.cloudwatch.metrics.reading import Reading
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.resources import Documents
+from redrive.model.errors import RedriveError
+
+
+class CloudWatch:
+    """CloudWatch on a store of metrics."""
+
+    def __init__(
+        self,
+        store: TelemetryStore,
+        documents: Documents,
+        settle: Callable[[], Awaitable[None]],
+        alarms: Alarms,
+    ) -> None:
+        """Speak for this store.
+
+        Args:
+            store: Where metrics are.
+            documents: Where dashboards are.
+            settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
+            alarms: The alarms.
+        """
+        reading = Reading(store, settle)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "cloudwatch",
+            Queries(reading),
+            Datapoints(reading),
+            Listing(store, reading),
+            Putting(store),
+            Dashboards(documents),
+            *alarms.operations,
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (*Alarms.kinds, DASHBOARD)
+    """All that callers make through this service, besides metrics."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

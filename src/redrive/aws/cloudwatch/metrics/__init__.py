@@ -1,0 +1,1 @@
+"""Metrics: writing, reading and metric math."""

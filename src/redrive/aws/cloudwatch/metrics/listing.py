@@ -1,0 +1,116 @@
+"""ListMetrics: which series there are, page by page."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from heapq import nsmallest
+from itertools import chain
+
+import orjson
+
+from redrive.aws.cloudwatch.errors import invalid
+from redrive.aws.cloudwatch.metrics.own_metrics import NAMESPACES, MetricName, names_of
+from redrive.aws.cloudwatch.metrics.reading import Reading
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import TelemetryStore
+from redrive.model.metric import MINUTE_MS, Series, SeriesQuery
+from redrive.model.queue import DAY_MS
+
+PAGE_MAX = 500
+_SERIES_PER_READ = 1_000
+_ACTIVE_MS = 14 * DAY_MS  # "metrics that have not reported data in the past two weeks do not appear"
+_RECENTLY_MS = {"PT3H": 180 * MINUTE_MS}
+
+
+class Listing:
+    """Lists metrics."""
+
+    def __init__(self, store: TelemetryStore, reading: Reading) -> None:
+        """List those of this store."""
+        self._store = store
+        self._reading = reading
+
+    async def list_metrics(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListMetrics.html."""
+        after = _position(params.get("NextToken"))
+        await self._reading.settle()
+        found = await self._found(call, params, after)
+        shown = found[:PAGE_MAX]
+        answer: Structure = {"Metrics": [_shown(metric) for metric in shown]}
+        if len(found) > PAGE_MAX:
+            answer["NextToken"] = _token(shown[-1])
+        if params.get("IncludeLinkedAccounts"):
+            answer["OwningAccounts"] = [call.account] * len(shown)
+        return answer
+
+    async def _found(self, call: Call, params: Structure, after: MetricName | None) -> list[MetricName]:
+        """The first metrics behind one of those that are asked for, in order; one more than a page, if there are more.
+
+        Several series may be one metric, so all are looked through: a thousand in a turn of the event loop, since
+        whoever may write metrics may have a million of them.
+        """
+        since = call.now - _RECENTLY_MS.get(params.get("RecentlyActive") or "", _ACTIVE_MS)
+        namespace: str | None = params.get("Namespace")
+        own = NAMESPACES.get(namespace or "")
+        query = SeriesQuery(
+            call.account,
+            call.region,
+            _SERIES_PER_READ,
+            own.series if own else namespace,
+            None if own or namespace is None else params.get("MetricName"),
+            since,
+        )
+        wanted = {(dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()}
+        found: set[MetricName] = set()
+        async for series in self._series(query):
+            metrics = (metric for each in series for metric in names_of(each))
+            found.update(
+                metric
+                for metric in metrics
+                if (after is None or after < metric) and _is_wanted(metric, params.get("MetricName"), wanted)
+            )
+            found = set(nsmallest(PAGE_MAX + 1, found))
+        return sorted(found)
+
+    async def _series(self, query: SeriesQuery) -> AsyncIterator[list[Series]]:
+        """The series page by page; others run between two."""
+        while True:
+            page = await self._store.find_series(query)
+            yield page
+            if len(page) < query.limit:
+                return
+            query = replace(query, after=page[-1])
+
+
+def _is_wanted(metric: MetricName, name: str | None, dimensions: set[tuple[str, str | None]]) -> bool:
+    if name is not None and metric.name != name:
+        return False
+    own = dict(metric.dimensions)
+    return all(wanted in own and (value is None or own[wanted] == value) for wanted, value in dimensions)
+
+
+def _shown(metric: MetricName) -> Structure:
+    return {
+        "Namespace": metric.namespace,
+        "MetricName": metric.name,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
+    }
+
+
+def _token(metric: MetricName) -> str:
+    parts = [metric.namespace, metric.name, *chain.from_iterable(metric.dimensions)]
+    return urlsafe_b64encode(orjson.dumps(parts)).decode()
+
+
+def _position(token: str | None) -> MetricName | None:
+    if not token:
+        return None
+    try:
+        parts = orjson.loads(urlsafe_b64decode(token))
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or len(parts) < 2 or not all(isinstance(part, str) for part in parts):  # noqa: PLR2004 - namespace and name
+        raise invalid("Request parameter NextToken is invalid.")
+    namespace, name, *dimensions = parts
+    return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=False)))

@@ -1,0 +1,284 @@
+"""The values of metric math: numbers, time series, and lists of time series, and what expressions make of them.
+
+A point that one operand lacks is lacking in the result, as is what has no value: a division by zero, an overflow.
+"""
+
+import math
+import operator
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from redrive.aws.cloudwatch.metrics.expressions import (
+    ExpressionError,
+    FunctionCall,
+    Many,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Text,
+)
+
+TimeSeries = Mapping[int, float]
+"""Values by the beginnings of their periods (ms)."""
+Value = float | TimeSeries | Sequence[TimeSeries]
+_MS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """The known values that expressions are computed from.
+
+    Attributes:
+        known: By the ids of queries.
+        metrics: The ids of those that are metrics, for `METRICS`.
+        moments: When the periods begin (ms), in order.
+        period_seconds: How long each is.
+    """
+
+    known: Mapping[str, Value]
+    metrics: Sequence[str]
+    moments: Sequence[int]
+    period_seconds: int
+
+    def value(self, node: Node) -> Value:
+        """The value of an expression.
+
+        Raises:
+            ExpressionError: It has none.
+        """
+        if isinstance(node, Number):
+            return node.value
+        if isinstance(node, Name):
+            return self._named(node.name)
+        if isinstance(node, Many):
+            return [series for item in node.items for series in _several(self.value(item))]
+        if isinstance(node, Operation):
+            return _combined(_OPERATORS[node.sign], self.value(node.left), self.value(node.right))
+        if isinstance(node, FunctionCall):
+            return self._called(node.function, node.arguments)
+        raise ExpressionError(f"a text stands where a value should: {node.text}")
+
+    def _named(self, name: str) -> Value:
+        found = self.known.get(name)
+        if found is None:
+            raise ExpressionError(f"{name} is not known")
+        return found
+
+    def _called(self, function: str, arguments: Sequence[Node]) -> Value:
+        if function == "METRICS":
+            return self._metrics(arguments)
+        if function == "FILL":
+            return self._fill(*arguments)
+        if function == "IF":
+            return self._chosen(*(self.value(argument) for argument in arguments))
+        (argument,) = arguments
+        value = self.value(argument)
+        if function in _SUMMARIES:
+            return _summary(_SUMMARIES[function], value)
+        if function in _POINTWISE:
+            return _each(partial(_mapped, _POINTWISE[function]), value)
+        if function == "TIME_SERIES":
+            return dict.fromkeys(self.moments, _number(value, function))
+        if isinstance(value, float):
+            raise ExpressionError(f"{function} takes a time series")
+        if function == "PERIOD":
+            return float(self.period_seconds)
+        return _each(partial(_ALONG[function], self.period_seconds), value)
+
+    def _metrics(self, arguments: Sequence[Node]) -> Value:
+        part = arguments[0].text if arguments and isinstance(arguments[0], Text) else ""
+        found = [self.known[name] for name in self.metrics if part in name]
+        return [series for value in found for series in _several(value)]
+
+    def _fill(self, filled: Node, by: Node) -> Value:
+        word = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
+        value = self.value(filled)
+        if word is None:
+            return _each(partial(_filled_by, self.moments, self.value(by)), value)
+        fill = _repeated if word == "REPEAT" else _interpolated
+        return _each(partial(fill, self.moments), value)
+
+    def _chosen(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
+        moments = [
+            moment for moment in self.moments if _at(condition, moment, "the condition of IF") is not None
+        ]
+        chosen: dict[int, float] = {}
+        for moment in moments:
+            branch = then if _at(condition, moment, "") else otherwise
+            found = None if branch is None else _at(branch, moment, "a branch of IF")
+            if found is not None:
+                chosen[moment] = found
+        return chosen
+
+
+# ---- values ----------------------------------------------------------------------------------------------------
+
+
+def _several(value: Value) -> Sequence[TimeSeries]:
+    if isinstance(value, float):
+        raise ExpressionError("a number stands among time series")
+    return [value] if isinstance(value, Mapping) else value
+
+
+def _number(value: Value, function: str) -> float:
+    if not isinstance(value, float):
+        raise ExpressionError(f"{function} takes a number")
+    return value
+
+
+def _at(value: Value, moment: int, what: str) -> float | None:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, Mapping):
+        return value.get(moment)
+    raise ExpressionError(f"{what} is a list of time series")
+
+
+def _each(change: Callable[[TimeSeries], TimeSeries], value: Value) -> Value:
+    if isinstance(value, float):
+        return next(iter(change({0: value}).values()), math.nan)
+    return change(value) if isinstance(value, Mapping) else [change(series) for series in value]
+
+
+def _mapped(change: Callable[[float], float], series: TimeSeries) -> TimeSeries:
+    return {at: change(value) for at, value in series.items()}
+
+
+# ---- operators -------------------------------------------------------------------------------------------------
+
+Binary = Callable[[float, float], float]
+
+
+def _truth(compare: Callable[[float, float], bool]) -> Binary:
+    return lambda left, right: float(compare(left, right))
+
+
+_OPERATORS: Final[Mapping[str, Binary]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "^": math.pow,
+    "<": _truth(operator.lt),
+    "<=": _truth(operator.le),
+    ">": _truth(operator.gt),
+    ">=": _truth(operator.ge),
+    "==": _truth(operator.eq),
+    "!=": _truth(operator.ne),
+    "AND": _truth(lambda left, right: bool(left and right)),
+    "OR": _truth(lambda left, right: bool(left or right)),
+}
+
+
+def _computed(operate: Binary, left: float, right: float) -> float:
+    """The result; not a number where there is none."""
+    try:
+        return operate(left, right)
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+def _combined(operate: Binary, left: Value, right: Value) -> Value:
+    if isinstance(left, float) and isinstance(right, float):
+        return _computed(operate, left, right)
+    if not isinstance(left, float | Mapping):
+        return [_series(operate, series, right) for series in left]
+    if not isinstance(right, float | Mapping):
+        return [_series(operate, left, series) for series in right]
+    return _series(operate, left, right)
+
+
+def _series(operate: Binary, left: Value, right: Value) -> TimeSeries:
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        pairs = {at: (value, right[at]) for at, value in left.items() if at in right}
+    elif isinstance(left, Mapping) and isinstance(right, float):
+        pairs = {at: (value, right) for at, value in left.items()}
+    elif isinstance(left, float) and isinstance(right, Mapping):
+        pairs = {at: (left, value) for at, value in right.items()}
+    else:
+        raise ExpressionError("an operator stands between two lists")
+    results = {at: _computed(operate, *pair) for at, pair in pairs.items()}
+    return {at: value for at, value in results.items() if math.isfinite(value)}
+
+
+# ---- functions -------------------------------------------------------------------------------------------------
+
+_SUMMARIES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "AVG": statistics.fmean,
+    "DATAPOINT_COUNT": lambda values: float(len(values)),
+    "MAX": max,
+    "MIN": min,
+    "STDDEV": statistics.pstdev,
+    "SUM": math.fsum,
+}
+_POINTWISE: Final[Mapping[str, Callable[[float], float]]] = {
+    "ABS": abs,
+    "CEIL": lambda value: float(math.ceil(value)),
+    "FLOOR": lambda value: float(math.floor(value)),
+}
+
+
+def _summary(summarize: Callable[[Sequence[float]], float], value: Value) -> Value:
+    """Of a series one number; of several a series, moment by moment, of those that have a point there."""
+    if isinstance(value, float):
+        return summarize([value])
+    if isinstance(value, Mapping):
+        points = list(value.values())
+        return summarize(points) if points or summarize is _SUMMARIES["DATAPOINT_COUNT"] else math.nan
+    moments = sorted({at for series in value for at in series})
+    return {at: summarize([series[at] for series in value if at in series]) for at in moments}
+
+
+def _differences(_: int, series: TimeSeries) -> TimeSeries:
+    moments = sorted(series)
+    return {at: series[at] - series[before] for before, at in pairwise(moments)}
+
+
+def _rates(_: int, series: TimeSeries) -> TimeSeries:
+    moments = sorted(series)
+    return {at: (series[at] - series[before]) / ((at - before) / _MS) for before, at in pairwise(moments)}
+
+
+def _running_sums(_: int, series: TimeSeries) -> TimeSeries:
+    total, sums = 0.0, {}
+    for at in sorted(series):
+        total += series[at]
+        sums[at] = total
+    return sums
+
+
+_ALONG: Final[Mapping[str, Callable[[int, TimeSeries], TimeSeries]]] = {
+    "DIFF": _differences,
+    "RATE": _rates,
+    "RUNNING_SUM": _running_sums,
+}
+
+
+def _filled_by(moments: Sequence[int], by: Value, series: TimeSeries) -> TimeSeries:
+    fill = {moment: _at(by, moment, "the second argument of FILL") for moment in moments}
+    return {**{at: value for at, value in fill.items() if value is not None}, **series}
+
+
+def _repeated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
+    last, filled = None, dict(series)
+    for moment in moments:
+        last = series.get(moment, last)
+        if last is not None:
+            filled[moment] = last
+    return filled
+
+
+def _interpolated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
+    """Fill between two points; before the first and after the last nothing is known."""
+    filled, known = dict(series), sorted(series)
+    for before, after in pairwise(known):
+        slope = (series[after] - series[before]) / (after - before)
+        for moment in moments:
+            if before < moment < after:
+                filled[moment] = series[before] + slope * (moment - before)
+    return filled

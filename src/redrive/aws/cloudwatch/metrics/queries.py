@@ -1,0 +1,286 @@
+"""GetMetricData: many metrics at once, each as one row of values."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.cloudwatch.errors import error, unreadable
+from redrive.aws.cloudwatch.metrics.computed import computed, in_order
+from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
+from redrive.aws.cloudwatch.metrics.reading import Reading, Span, dimensions_of, is_period
+from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+
+QUERIES_MAX: Final = 500
+DATAPOINTS_MAX: Final = 100_800
+_ID: Final = re.compile(r"[a-z][a-zA-Z0-9_]*", re.ASCII)
+
+# Where a metric has points of several units and none is asked for, the first of these is answered (recorded).
+UNITS_IN_ORDER: Final = (
+    *("Megabits", "Terabits", "Gigabits", "Count", "Bytes", "Gigabytes", "Gigabytes/Second", "Kilobytes"),
+    *("Kilobits/Second", "Terabytes", "Terabits/Second", "Bytes/Second", "Percent", "Megabytes"),
+    *("Megabits/Second", "Milliseconds", "Microseconds", "Kilobytes/Second", "Gigabits/Second"),
+    *(
+        "Megabytes/Second",
+        "Bits",
+        "Bits/Second",
+        "Count/Second",
+        "Seconds",
+        "Kilobits",
+        "Terabytes/Second",
+        "None",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One row that is asked for."""
+
+    id: str
+    metric: MetricName
+    statistic: Statistic
+    period_seconds: int
+    unit: str | None
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Math:
+    """One row that is computed of others."""
+
+    id: str
+    node: Node
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """All that is asked for.
+
+    Attributes:
+        metrics: The rows of metrics, those included that only expressions need.
+        expressions: The rows that are computed.
+        shown: The ids of those that are answered, in their order.
+    """
+
+    metrics: Sequence[_Query]
+    expressions: Sequence[_Math]
+    shown: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The answer to one row, before it is cut into pages."""
+
+    query: _Query | _Math
+    points: Sequence[tuple[int, float]]
+    units: Sequence[str]
+
+
+class Queries:
+    """Answers queries for metrics, and for expressions on them."""
+
+    def __init__(self, reading: Reading) -> None:
+        """Read from here."""
+        self._reading = reading
+
+    async def get_metric_data(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html."""
+        start, end = params["StartTime"], params["EndTime"]
+        _check_times(start, end)
+        asked = _asked(params["MetricDataQueries"])
+        begin = _position(params.get("NextToken"))
+        await self._reading.settle()
+        found = [
+            await self._row(call, query, Span.of(start, end, query.period_seconds)) for query in asked.metrics
+        ]
+        if asked.expressions:
+            found += _computed(asked, found, Span.of(start, end, asked.metrics[0].period_seconds))
+        by_id = {row.query.id: row for row in found}
+        rows = [by_id[name] for name in asked.shown]
+        latest_first = params.get("ScanBy") != "TimestampAscending"
+        room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
+        results, more = _page(rows, begin, room, latest_first=latest_first)
+        answer: Structure = {"MetricDataResults": results, "Messages": []}
+        if more:
+            answer["NextToken"] = urlsafe_b64encode(b"%d" % (begin + room)).decode()
+        return answer
+
+    async def _row(self, call: Call, query: _Query, span: Span) -> _Row:
+        wants_values = query.statistic.needs_values
+        measured = await self._reading.measured(
+            call, query.metric, span, unit=query.unit, values=wants_values
+        )
+        units = sorted({point.unit for point in measured})
+        if len(units) > 1:
+            first = min(units, key=UNITS_IN_ORDER.index)
+            measured = [point for point in measured if point.unit == first]
+        return _Row(query, list(_points(measured, query.statistic)), units)
+
+
+def _computed(asked: _Asked, found: Sequence[_Row], span: Span) -> list[_Row]:
+    """The rows of expressions, by those of metrics."""
+    if span.periods > DATAPOINTS_MAX:
+        raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
+    expressions = {each.id: each.node for each in asked.expressions}
+    series = {row.query.id: dict(row.points) for row in found}
+    moments = range(span.since, span.until, span.period_ms)
+    try:
+        known = computed(expressions, series, moments, span.period_ms // 1000)
+    except ExpressionError as invalid:
+        raise unreadable(str(invalid)) from None
+    rows = []
+    for each in asked.expressions:
+        value = known[each.id]
+        if isinstance(value, Mapping):
+            rows.append(_Row(each, sorted(value.items()), ()))
+        elif each.id in asked.shown:
+            raise unreadable(f"Error in expression '{each.id}': its result is not one time series.")
+    return rows
+
+
+def _points(measured: Sequence[Measured], wanted: Statistic) -> Sequence[tuple[int, float]]:
+    return [(point.at, value) for point in measured if (value := wanted.of(point)) is not None]
+
+
+# ---- what is asked for -----------------------------------------------------------------------------------------
+
+
+def _check_times(start: int, end: int) -> None:
+    if start == end:
+        raise unreadable("The parameter StartTime must not equal parameter EndTime.")
+    if start > end:
+        raise unreadable("The parameter StartTime must be less than the parameter EndTime.")
+
+
+def _asked(given: Sequence[Structure]) -> _Asked:
+    if len(given) > QUERIES_MAX:
+        raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
+    ids = [query["Id"] for query in given]
+    if len(set(ids)) < len(ids):
+        raise unreadable("The values for parameter id in MetricDataQueries are not unique.")
+    queries = [_query(f"MetricDataQueries.member.{index}", query) for index, query in enumerate(given, 1)]
+    shown = [query["Id"] for query in given if query.get("ReturnData") is not False]
+    if not shown:
+        raise unreadable("At least one query must return data.")
+    metrics = [query for query in queries if isinstance(query, _Query)]
+    expressions = [query for query in queries if isinstance(query, _Math)]
+    _check_expressions(metrics, expressions)
+    if not expressions:
+        metrics = [query for query in metrics if query.id in shown]
+    return _Asked(metrics, expressions, shown)
+
+
+def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) -> None:
+    if not expressions:
+        return
+    if len({query.period_seconds for query in metrics}) != 1:
+        raise unreadable("Expressions need metrics, all of one period.")
+    try:
+        in_order({each.id: each.node for each in expressions}, [query.id for query in metrics])
+    except ExpressionError as invalid:
+        raise unreadable(str(invalid)) from None
+
+
+def _query(path: str, given: Structure) -> _Query | _Math:
+    if not _ID.fullmatch(given["Id"]):
+        raise unreadable(
+            f"The value {given['Id']} for parameter {path}.Id is not matching the expected pattern"
+            f" ^{_ID.pattern}$."
+        )
+    wanted = given.get("MetricStat")
+    if expression := given.get("Expression"):
+        if wanted:
+            raise unreadable(
+                f"The parameters {path}.Expression and {path}.MetricStat are mutually exclusive and you have"
+                " specified both."
+            )
+        try:
+            return _Math(given["Id"], read_expression(expression), given.get("Label"))
+        except ExpressionError as invalid:
+            raise unreadable(f"Error in expression '{given['Id']}': {invalid}") from None
+    if not wanted:
+        raise unreadable(f"The parameter {path}.MetricStat is required.")
+    return _of_metric(path, given, wanted)
+
+
+def _of_metric(path: str, given: Structure, wanted: Structure) -> _Query:
+    given_metric, period_seconds = wanted["Metric"], wanted["Period"]
+    for name in ("Namespace", "MetricName"):
+        if not given_metric.get(name):
+            raise unreadable(f"The parameter {path}.MetricStat.Metric.{name} is required.")
+    if not is_period(period_seconds):
+        raise unreadable(
+            f"The parameter {path}.MetricStat.Period must be 1, 5, 10, 20, 30, or a multiple of 60."
+        )
+    known = statistic(wanted["Stat"])
+    if known is None:
+        raise unreadable(f"The value {wanted['Stat']} for parameter {path}.MetricStat.Stat is not supported.")
+    dimensions = dimensions_of(given_metric.get("Dimensions"))
+    metric = MetricName(given_metric["Namespace"], given_metric["MetricName"], dimensions)
+    return _Query(given["Id"], metric, known, period_seconds, wanted.get("Unit"), given.get("Label"))
+
+
+def _position(token: str | None) -> int:
+    try:
+        return int(urlsafe_b64decode(token)) if token else 0
+    except ValueError:
+        raise error("InvalidNextToken", "The nextToken is invalid.") from None
+
+
+# ---- the answer ------------------------------------------------------------------------------------------------
+
+
+def _page(rows: Sequence[_Row], begin: int, room: int, *, latest_first: bool) -> tuple[list[Structure], bool]:
+    """The results from datapoint `begin` on, `room` of them, counted over all rows; and whether there are more."""
+    results: list[Structure] = []
+    labels = _labels([row.query for row in rows])
+    passed = 0
+    for row, label in zip(rows, labels, strict=True):
+        points = row.points[::-1] if latest_first else row.points
+        first, last = max(0, begin - passed), max(0, begin + room - passed)
+        passed += len(points)
+        if first < len(points) or not (begin or points):
+            results.append(_result(row, label, points[first:last], whole=last >= len(points)))
+    return results, passed > begin + room
+
+
+def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole: bool) -> Structure:
+    result: Structure = {
+        "Id": row.query.id,
+        "Label": label,
+        "Timestamps": [at for at, _ in points],
+        "Values": [value for _, value in points],
+        "StatusCode": "Complete" if whole else "PartialData",
+    }
+    if len(row.units) > 1:
+        text = f"Multiple units returned: '[{', '.join(row.units)}]'"
+        result["Messages"] = [{"Code": "MultipleUnits", "Value": text}]
+    return result
+
+
+def _labels(queries: Sequence[_Query | _Math]) -> list[str]:
+    """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
+    metrics = [query for query in queries if isinstance(query, _Query)]
+    statistics_differ = len({query.statistic.name for query in metrics}) > 1
+    periods_differ = len({query.period_seconds for query in metrics}) > 1
+    return [
+        query.label
+        or (
+            query.id
+            if isinstance(query, _Math)
+            else " ".join(
+                [
+                    query.metric.name,
+                    *([query.statistic.name] if statistics_differ else []),
+                    *([str(query.period_seconds)] if periods_differ else []),
+                ]
+            )
+        )
+        for query in queries
+    ]

@@ -1,0 +1,96 @@
+"""Reading metrics: which points are meant, and over which periods."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, series_of, unit_of
+from redrive.aws.cloudwatch.metrics.statistic import Measured
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import TelemetryStore
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, ValueCount
+
+FINE_PERIODS = (1, 5, 10, 20, 30)  # seconds; all others are whole minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time range in periods.
+
+    Attributes:
+        since: When the first period begins (ms).
+        until: Before when the last one does (ms).
+        period_ms: How long each is.
+    """
+
+    since: int
+    until: int
+    period_ms: int
+
+    @classmethod
+    def of(cls, start: int, end: int, period_seconds: int) -> "Span":
+        """A range as asked for: it begins at a whole minute, or period where that is shorter."""
+        period_ms = period_seconds * 1000
+        grain_ms = min(MINUTE_MS, period_ms)
+        return cls(start - start % grain_ms, end, period_ms)
+
+    @property
+    def periods(self) -> int:
+        """The number of points."""
+        return -(-(self.until - self.since) // self.period_ms)
+
+
+class Reading:
+    """Reads metrics of callers' accounts."""
+
+    def __init__(self, store: TelemetryStore, settle: Callable[[], Awaitable[None]]) -> None:
+        """Read from this store; `settle` lets what this node has counted arrive there first."""
+        self._store = store
+        self._settle = settle
+
+    async def settle(self) -> None:
+        """Let what was counted until now be seen."""
+        await self._settle()
+
+    async def measured(
+        self, call: Call, metric: MetricName, span: Span, *, unit: str | None, values: bool
+    ) -> list[Measured]:
+        """A metric period by period, in order of time and unit.
+
+        Args:
+            call: Whose metric.
+            metric: Which.
+            span: When.
+            unit: Only points of that unit; None: of any.
+            values: Whether values are wanted beside the statistics.
+        """
+        query = PointQuery(
+            series_of(call.account, call.region, metric), span.since, span.until, span.period_ms
+        )
+        buckets = await self._store.find_points(query)
+        kept = _by_period(await self._store.find_values(query)) if values else {}
+        own_unit = unit_of(metric)
+        found = [_measured(bucket, own_unit, kept) for bucket in buckets]
+        return [point for point in found if unit is None or point.unit == unit]
+
+
+def _by_period(values: list[ValueCount]) -> dict[tuple[int, str], list[ValueCount]]:
+    return {place: list(group) for place, group in groupby(values, lambda point: (point.at, point.unit))}
+
+
+def _measured(
+    bucket: Bucket, own_unit: str | None, values: dict[tuple[int, str], list[ValueCount]]
+) -> Measured:
+    kept = values.get((bucket.at, bucket.unit), [])
+    return Measured(bucket.at, own_unit or bucket.unit, bucket.statistics, kept)
+
+
+def dimensions_of(given: list[Structure] | None) -> tuple[tuple[str, str], ...]:
+    """Dimensions in order of their names."""
+    return tuple(sorted((dimension["Name"], dimension["Value"]) for dimension in given or ()))
+
+
+def is_period(seconds: int) -> bool:
+    """Returns whether points can be gathered by it."""
+    return seconds in FINE_PERIODS or seconds % 60 == 0

@@ -1,0 +1,104 @@
+"""Statistics by their names: what `Average` or `p99.9` is of a period's samples."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.cloudwatch.metrics.trimmed import Trim, read_trim
+from redrive.model.metric import Statistics, ValueCount
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One period of one metric.
+
+    Attributes:
+        at: When it begins (ms).
+        unit: CloudWatch's.
+        statistics: Of all its samples.
+        values: The values of the samples whose senders gave values, smallest first.
+    """
+
+    at: int
+    unit: str
+    statistics: Statistics
+    values: Sequence[ValueCount] = ()
+
+
+BASIC: Final[dict[str, Callable[[Statistics], float]]] = {
+    "SampleCount": lambda kept: kept.samples,
+    "Average": lambda kept: kept.average,
+    "Sum": lambda kept: kept.total,
+    "Minimum": lambda kept: kept.least,
+    "Maximum": lambda kept: kept.greatest,
+}
+_PERCENTILE: Final = re.compile(r"p(100(\.0*)?|[0-9]{1,2}(\.[0-9]{0,10})?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic.
+
+    Attributes:
+        name: As it was asked for.
+        percent: Which percentile; None for any other statistic.
+        trim: Which part of the values it is of; None for the basic ones and percentiles.
+    """
+
+    name: str
+    percent: float | None = None
+    trim: Trim | None = None
+
+    @property
+    def needs_values(self) -> bool:
+        """True if it is computed of the values themselves."""
+        return self.percent is not None or self.trim is not None
+
+    def of(self, measured: Measured) -> float | None:
+        """The value of the statistic; None where the period's samples do not tell."""
+        if not self.needs_values:
+            return BASIC[self.name](measured.statistics)
+        known = _values(measured)
+        if self.trim is not None:
+            return self.trim.of(known) if known else None
+        return _percentile(self.percent or 0.0, measured, known)
+
+
+def statistic(name: str) -> Statistic | None:
+    """The statistic of that name; None where there is none."""
+    if name in BASIC:
+        return Statistic(name)
+    found = _PERCENTILE.fullmatch(name)
+    if found is not None:
+        return Statistic(name, float(found[1]))
+    trim = read_trim(name)
+    return None if trim is None else Statistic(name, trim=trim)
+
+
+def _values(measured: Measured) -> Sequence[ValueCount]:
+    """All values of a period, smallest first; none where some samples are known by their sum alone.
+
+    So CloudWatch has it; unless all are equal.
+    """
+    kept = measured.statistics
+    if kept.least == kept.greatest:
+        return [ValueCount(measured.at, measured.unit, kept.least, kept.samples)] if kept.samples else []
+    known = sum(value.samples for value in measured.values)
+    return () if known < kept.samples * (1 - 1e-9) else measured.values  # counts may be fractions
+
+
+def _percentile(percent: float, measured: Measured, values: Sequence[ValueCount]) -> float | None:
+    """The smallest value that so many percent of the samples do not exceed."""
+    kept = measured.statistics
+    if kept.least == kept.greatest:
+        return kept.least
+    if not values:
+        return None
+    wanted = sum(value.samples for value in values) * percent / 100
+    seen = 0.0
+    for value in values:
+        seen += value.samples
+        if seen >= wanted:
+            return min(max(value.value, kept.least), kept.greatest)  # values are rounded, the ends are not
+    return kept.greatest

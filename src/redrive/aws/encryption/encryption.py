@@ -1,0 +1,178 @@
+"""Encryption at rest: messages of queues and topics with a key are sealed by data keys of KMS.
+
+`KmsMasterKeyId` names a customer's key, to which callers and services need the right; `SqsManagedSseEnabled` means the
+root key, which needs none. A data key serves a queue for `KmsDataKeyReusePeriodSeconds`, and a right that was asked for
+counts for as long. Neither outlives the process.
+
+Context keys and rights: "Encryption at rest" of the developer guides of SQS and SNS.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.access.keys import is_account
+from redrive.access.message_seal import seal_of
+from redrive.access.principals import Principal
+from redrive.aws.encryption.data_keys import OPEN_MS, DataKeys, KeysInside, RootKey
+from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSealer
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import OpenedDelivery, Runtime, is_sealed
+from redrive.model.delivery import Delivery
+from redrive.model.errors import KeyUnusable, RedriveError
+from redrive.model.queue import Queue
+from redrive.model.topic import Topic
+
+#: In the place of a body that is not shown.
+HIDDEN: Final = "(encrypted: its key cannot be used, or not by you)"
+SQS_SSE: Final = "SqsManagedSseEnabled"
+_ADMITTED_MAX: Final = 1024  # principals remembered for a queue
+_SEALERS_MAX: Final = 10_000  # queues remembered with their data keys, a kilobyte each
+
+
+class Encryption:
+    """`redrive.engine.ports.MessageSealing` of Amazon's queues and topics, and the rights to their keys."""
+
+    def __init__(
+        self, calls: InnerCalls, inside: KeysInside, root: RootKey, runtime: Runtime, *, by_default: bool
+    ) -> None:
+        """Encrypt by these keys.
+
+        Args:
+            calls: Asks KMS in the name of callers.
+            inside: Asks KMS in nobody's name.
+            root: The root key, for queues without a key of a customer's.
+            runtime: Time, and chance for nonces.
+            by_default: Queues that say nothing of encryption are encrypted by the root key.
+        """
+        self.keys = DataKeys(calls, inside, root, runtime)
+        self._clock = runtime.clock
+        self._by_default = by_default
+        self._queues: dict[int, QueueSealer] = {}
+        self._topics: dict[int, QueueSealer] = {}
+        self._readers: dict[tuple[str, str], int] = {}
+
+    # ---- MessageSealing ---------------------------------------------------------------------------------
+
+    def of_queue(self, queue: Queue) -> QueueSealer | None:
+        """See `MessageSealing.of_queue`."""
+        attributes = queue.attributes
+        if not (KEY in attributes or SQS_SSE in attributes or self._by_default):
+            return None
+        known = self._queues.get(queue.id)
+        if known is not None and known.attributes is attributes:
+            return known
+        key = attributes.get(KEY)
+        if key is None:
+            chosen = attributes.get(SQS_SSE)
+            if chosen != "true" and (chosen is not None or not self._by_default):
+                return None
+            if not is_account(queue.name.account) or (queue.name.private and chosen is None):
+                return None
+        if len(self._queues) >= _SEALERS_MAX:
+            self._queues.clear()
+        known = self._queues[queue.id] = QueueSealer(self.keys, "sqs", queue.name, key or "", attributes)
+        return known
+
+    def of_topic(self, topic: Topic) -> QueueSealer | None:
+        """See `MessageSealing.of_topic`."""
+        key = topic.attributes.get(KEY)
+        if key is None:
+            return None
+        known = self._topics.get(topic.id)
+        if known is None or known.key_id != key:
+            if len(self._topics) >= _SEALERS_MAX:
+                self._topics.clear()
+            known = self._topics[topic.id] = QueueSealer(self.keys, "sns", topic.name, key, topic.attributes)
+        return known
+
+    async def opened(self, delivery: Delivery) -> Delivery:
+        """See `MessageSealing.opened`."""
+        seal = seal_of(delivery.headers or b"{}")
+        try:
+            data_key = await self.keys.opened(seal)
+            body, headers = data_key.opened(seal, delivery.body)
+        except (AwsError, RedriveError, ValueError):
+            return delivery
+        fields = {name: getattr(delivery, name) for name in Delivery.__dataclass_fields__}
+        return OpenedDelivery(**{**fields, "body": body, "headers": headers}, key=seal.key, seal=seal.raw)
+
+    # ---- rights -----------------------------------------------------------------------------------------
+
+    def has_sent(self, call: Call, queue: Queue) -> bool:
+        """True if the caller was let send to a queue no longer ago than its data key serves."""
+        known = self._queues.get(queue.id)
+        return known is not None and known.attributes is queue.attributes and known.has_admitted(call)
+
+    async def admit_sender(self, call: Call, queue: Queue) -> None:
+        """Refuse a message for a queue whose key the caller may not use, or nobody can.
+
+        Raises:
+            KeyUnusable: KMS refuses.
+        """
+        await self._admit(self.of_queue(queue), call.principal)
+
+    async def admit_publisher(self, call: Call, topic: Topic) -> None:
+        """As `admit_sender`, for a topic."""
+        await self._admit(self.of_topic(topic), call.principal)
+
+    async def _admit(self, sealer: QueueSealer | None, principal: Principal) -> None:
+        if sealer is not None and not sealer.lasts:
+            await sealer.admit_principal(principal)
+
+    async def check_reader(
+        self, principal: Principal, region: str, deliveries: Sequence[Delivery], reuse_ms: int
+    ) -> None:
+        """Refuse to show messages, sealed or opened, to somebody who may not use their keys.
+
+        Args:
+            principal: Who wants to see them.
+            region: Where.
+            deliveries: The messages.
+            reuse_ms: How long the right counts that was asked for.
+
+        Raises:
+            KeyUnusable: KMS refuses.
+        """
+        for delivery in deliveries:
+            if isinstance(delivery, OpenedDelivery):
+                if delivery.key:
+                    await self._check_reader(principal, region, delivery.key, delivery.seal, reuse_ms)
+            elif is_sealed(delivery):
+                seal = seal_of(delivery.headers or b"{}")
+                await self._check_reader(principal, region, seal.key, seal.raw, reuse_ms)
+
+    async def _check_reader(
+        self, principal: Principal, region: str, key: str, seal: bytes, reuse_ms: int
+    ) -> None:
+        now = self._clock.now()
+        if not key or now < self._readers.get((principal.name, key), 0):
+            return
+        await self.keys.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
+        if len(self._readers) >= _ADMITTED_MAX:
+            self._readers.clear()
+        self._readers[principal.name, key] = now + reuse_ms
+
+    async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:
+        """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
+        opened = await self.opened(delivery)
+        try:
+            await self.check_reader(principal, region, [opened], OPEN_MS)
+        except KeyUnusable:
+            return replace(delivery, body=HIDDEN)
+        return replace(delivery, body=HIDDEN) if is_sealed(opened) else opened
+
+    def has_read(self, principal: Principal, queue: Queue) -> bool:
+        """True if somebody was let read a queue no longer ago than its data keys serve."""
+        return self._clock.now() < self._readers.get((principal.name, queue.name.key), 0)
+
+    def note_reader(self, principal: Principal, queue: Queue) -> None:
+        """Somebody was let read a queue."""
+        self._readers[principal.name, queue.name.key] = self._clock.now() + reuse_ms(queue)
+
+
+def reuse_ms(queue: Queue) -> int:
+    """For how long a queue's data key serves, and a right counts that was asked for."""
+    return int(queue.attributes.get(KEY_REUSE, REUSE_SECONDS)) * 1000

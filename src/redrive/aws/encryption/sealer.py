@@ -1,0 +1,154 @@
+"""Sealers of queues and topics: each has a data key for some time, and knows who may use it."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.access.message_seal import DATA_KEY_BYTES, NONCE_BYTES, DataKey, Seal
+from redrive.access.policy import source_keys
+from redrive.access.principals import Principal, service_principal
+from redrive.aws.encryption import refusals
+from redrive.aws.encryption.data_keys import CONTEXT_NAMES, DataKeys
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import Sealer
+from redrive.model.attempt import Attempt
+from redrive.model.errors import KeyUnusable
+from redrive.model.names import ResourceName
+from redrive.model.topic import Topic
+
+KEY: Final = "KmsMasterKeyId"
+KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
+REUSE_SECONDS: Final = 300
+_ROOT_REUSE_MS: Final = 3_600_000  # of a data key that the root key encrypted: nobody can take it away
+_ADMITTED_MAX: Final = 1024  # principals remembered for a queue
+
+
+class QueueSealer(Sealer):
+    """Seals what enters a queue, or the backlogs of a topic."""
+
+    def __init__(
+        self,
+        keys: DataKeys,
+        service: str,
+        name: ResourceName,
+        key_id: str,
+        attributes: Mapping[str, str],
+    ) -> None:
+        """Seal by a key.
+
+        Args:
+            keys: Where data keys come from.
+            service: `sqs` or `sns`.
+            name: Of the queue or the topic.
+            key_id: As its attribute names it; empty: the root key.
+            attributes: Of the queue or the topic.
+        """
+        self.key_id = key_id
+        self.attributes = attributes
+        self.arn = f"arn:aws:{service}:{name.region}:{name.account}:{name.name}"
+        self.reuse_ms = int(attributes.get(KEY_REUSE, REUSE_SECONDS)) * 1000
+        self._keys = keys
+        self._service = service
+        self._account = name.account
+        self._region = name.region.partition(":")[0]  # of a place that no caller can name, too
+        self._context = {CONTEXT_NAMES[service]: self.arn}
+        self._data_key: DataKey | None = None
+        self._until = 0
+        self._admitted: dict[tuple[str, str], int] = {}
+
+    @property
+    @override
+    def lasts(self) -> bool:
+        return not self.key_id
+
+    @override
+    async def prepare(self) -> None:
+        now = self._keys.clock.now()
+        if self._data_key is not None and now < self._until:
+            return
+        if not self.key_id:
+            plaintext = self._keys.random_bytes(DATA_KEY_BYTES)
+            data = self._keys.root_sealed(self.arn, plaintext)
+            self._use(plaintext, "", data, now + _ROOT_REUSE_MS)
+            return
+        try:
+            key, plaintext, blob = await self._keys.inside.data_key(
+                self._account, self._region, self._key_arn(), self._context
+            )
+        except AwsError as refused:
+            raise KeyUnusable(refused.message, refused.code) from refused
+        self._use(plaintext, key, b64encode(blob).decode(), now + self.reuse_ms)
+
+    def _use(self, plaintext: bytes, key: str, data: str, until: int) -> None:
+        self._data_key = DataKey(plaintext, key, self._context, data)
+        self._until = until
+        self._keys.remember(data, self._data_key, until)
+
+    @override
+    def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> tuple[str, bytes]:
+        if self._data_key is None:
+            raise RuntimeError("seal() before prepare()")
+        nonce = self._keys.random_bytes(NONCE_BYTES)
+        return self._data_key.seal(nonce, queue_id, message_id, body, headers)
+
+    # ---- rights -----------------------------------------------------------------------------------------
+
+    @override
+    async def admit(self, topic: Topic) -> Attempt | None:
+        if not self.key_id:
+            return None
+        principal = service_principal("sns", topic.name.region)
+        arn = f"arn:aws:sns:{topic.name.region}:{topic.name.account}:{topic.name.name}"
+        keys = source_keys(arn=arn, account=topic.name.account)
+        try:
+            await self.admit_principal(principal, keys, arn)
+        except KeyUnusable as refused:
+            return refusals.attempt(refused)
+        return None
+
+    def has_admitted(self, call: Call) -> bool:
+        """True if the right of a caller still counts, and its data key serves."""
+        return call.now < self._admitted.get((call.principal.name, ""), 0) and self._data_key is not None
+
+    async def admit_principal(
+        self, principal: Principal, keys: Mapping[str, Any] | None = None, source: str = ""
+    ) -> None:
+        """Have a data key that a principal was given, at most as old as the reuse period.
+
+        Args:
+            principal: Who sends.
+            keys: Further condition keys.
+            source: The ARN of the resource that a service sends for.
+
+        Raises:
+            KeyUnusable: KMS refuses.
+        """
+        who = (principal.name, source)
+        now = self._keys.clock.now()
+        if now < self._admitted.get(who, 0) and self._data_key is not None:
+            return
+        region, further = self._region, keys or {}
+        params = {
+            "KeyId": self._key_arn(),
+            "KeySpec": "AES_256",
+            "EncryptionContext": self._context,
+        }
+        ask = self._keys.ask
+        answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
+        key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
+        seal = Seal(key, self._context, data, 0, b"", {}, b"")
+        await self._keys.decrypted(principal, region, key, seal, further)
+        self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
+        if len(self._admitted) >= _ADMITTED_MAX:
+            self._admitted.clear()
+        self._admitted[who] = now + self.reuse_ms
+
+    def _key_arn(self) -> str:
+        """The key's id or alias, which is of the owner's account wherever the caller is from."""
+        if self.key_id.startswith("arn:"):
+            return self.key_id
+        resource = self.key_id if self.key_id.startswith("alias/") else f"key/{self.key_id}"
+        return f"arn:aws:kms:{self._region}:{self._account}:{resource}"

@@ -1,0 +1,213 @@
+"""Delivering: a stream is flushed when enough waits in it, or when its oldest record has waited long enough.
+
+Every node flushes what came by it. What another node has left behind, dead or stopped, is found by looking at the oldest
+record of each stream: at the start, and where there are several nodes every ten seconds.
+"""
+
+import asyncio
+import functools
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.firehose.flushing import Flusher, FlushFailed
+from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Timer
+from redrive.model.errors import StoreUnavailable
+from redrive.model.names import ResourceName
+
+logger = logging.getLogger(__name__)
+
+ROUND_MS: Final = 10_000
+#: So much later than its own node would, another one delivers a record.
+_GRACE_MS: Final = 10_000
+_AGAIN_MS: Final = 1_000  # after a first failure; twice as long after each further one
+_AGAIN_MS_MAX: Final = 5 * 60_000
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """A stream as this node knows it.
+
+    Attributes:
+        id: Of the stream.
+        name: Of the stream.
+        size: Of what came by this node and was not delivered yet (bytes), at least.
+        due_at: When it is flushed (ms); None: nothing waits.
+        timer: Goes off then.
+        failures: Flushes that failed, one after another.
+        flushing: Under way.
+    """
+
+    id: str
+    name: ResourceName
+    size: int = 0
+    due_at: int | None = None
+    timer: Timer | None = None
+    failures: int = 0
+    flushing: asyncio.Task[None] | None = None
+
+
+class Deliveries:
+    """Flushes the streams of a node (`redrive.composition.extension.LivesByTheClock`, `ports.Buffers`)."""
+
+    def __init__(self, engine: Engine, flusher: Flusher, *, alone: bool) -> None:
+        """Flush by this flusher.
+
+        Args:
+            engine: Whose records.
+            flusher: Delivers them.
+            alone: No other node can be at this store.
+        """
+        self._engine = engine
+        self._flusher = flusher
+        self._alone = alone
+        self._buffers: dict[str, _Buffer] = {}
+        self._following: asyncio.Task[None] | None = None
+        self._closed = False
+
+    # ---- what lives by the clock -------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin: take up what waits."""
+        self._following = asyncio.get_running_loop().create_task(self._follow())
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if no flush is under way."""
+        return not self._flushes
+
+    async def quiet(self) -> None:
+        """Return when no flush is under way."""
+        while flushes := self._flushes:
+            await asyncio.wait(flushes)
+
+    async def close(self) -> None:
+        """Stop; what was not finished is left to the next start, or to another node."""
+        self._closed = True
+        tasks = [*self._flushes, *([self._following] if self._following else [])]
+        for task in tasks:
+            task.cancel()
+        for buffer in self._buffers.values():
+            if buffer.timer is not None:
+                buffer.timer.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def _flushes(self) -> list[asyncio.Task[None]]:
+        return [buffer.flushing for buffer in self._buffers.values() if buffer.flushing is not None]
+
+    async def _follow(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                await self._take_up()
+            except StoreUnavailable as error:
+                logger.warning("firehose.unread error=%s", error)
+            else:
+                if self._alone:
+                    return
+            await clock.sleep_until(clock.now() + ROUND_MS)
+
+    async def _take_up(self) -> None:
+        """Let what waits in any stream fall due, also what came by a node that is there no more."""
+        grace_ms = 0 if self._alone else _GRACE_MS
+        for _, stream in await self._engine.resources.documents.entries(STREAM):
+            buffer = self._buffers.get(stream.id)
+            if buffer is None or (buffer.due_at is None and buffer.flushing is None):
+                await self._look(stream, grace_ms)
+
+    async def _look(self, stream: DeliveryStream, grace_ms: int = 0) -> None:
+        """Let the oldest record of a stream fall due, if there is one."""
+        queue = await self._engine.resources.queues.get(buffer_of(stream.resource))
+        oldest = [] if queue is None else await self._engine.messages.peek(queue, 1)
+        if oldest:
+            due_at = oldest[0].sent_at + stream.interval_ms + grace_ms
+            if due_at <= self._engine.clock.now() and oldest[0].token is not None:
+                due_at = max(due_at, oldest[0].available_at)  # claimed by whoever died, or is at it
+            self._fall_due(stream, due_at)
+
+    # ---- what falls due ----------------------------------------------------------------------------------
+
+    def added(self, stream: DeliveryStream, size: int, at: int) -> None:
+        """See `Buffers.added`."""
+        buffer = self._buffer(stream)
+        buffer.size += size
+        if buffer.size >= stream.bytes_max and not buffer.failures:
+            self._fall_due(stream, at)
+        elif buffer.due_at is None:
+            self._fall_due(stream, at + stream.interval_ms)
+
+    def changed(self, stream: DeliveryStream) -> None:
+        """See `Buffers.changed`: what failed may succeed now, and what waits may wait for less."""
+        buffer = self._buffers.get(stream.id)
+        if buffer is None or buffer.due_at is None:
+            return
+        now = self._engine.clock.now()
+        self._fall_due(stream, now if buffer.failures else min(buffer.due_at, now + stream.interval_ms))
+
+    def _fall_due(self, stream: DeliveryStream, at: int) -> None:
+        """Flush a stream at a moment (ms), or earlier if it is due before that; after the flush that is under way."""
+        buffer = self._buffer(stream)
+        if self._closed or (buffer.due_at is not None and buffer.due_at <= at):
+            return
+        buffer.due_at = at
+        if buffer.timer is not None:
+            buffer.timer.cancel()
+        buffer.timer = None
+        if buffer.flushing is None:
+            self._set_timer(buffer, at)
+
+    def _buffer(self, stream: DeliveryStream) -> _Buffer:
+        return self._buffers.setdefault(stream.id, _Buffer(stream.id, stream.resource))
+
+    def _set_timer(self, buffer: _Buffer, at: int) -> None:
+        buffer.timer = self._engine.clock.call_at(at, functools.partial(self._begin, buffer))
+
+    def _begin(self, buffer: _Buffer) -> None:
+        buffer.timer = buffer.due_at = None
+        if not self._closed:
+            buffer.flushing = asyncio.get_running_loop().create_task(self._flush(buffer))
+
+    # ---- a flush -----------------------------------------------------------------------------------------
+
+    async def _flush(self, buffer: _Buffer) -> None:
+        name = buffer.name
+        try:
+            await self._deliver(buffer)
+        except (FlushFailed, StoreUnavailable) as failed:
+            logger.warning("firehose.delayed stream=%s error=%s", name.key, failed)
+            self._try_again(buffer)
+        except Exception:
+            logger.exception("firehose.interrupted stream=%s: its records come back", name.key)
+            self._try_again(buffer)
+        finally:
+            buffer.flushing = None
+            if buffer.due_at is not None and not self._closed:
+                self._set_timer(buffer, buffer.due_at)
+
+    def _try_again(self, buffer: _Buffer) -> None:
+        delay_ms = min(_AGAIN_MS << min(buffer.failures, 16), _AGAIN_MS_MAX)
+        buffer.failures += 1
+        buffer.due_at = self._engine.clock.now() + delay_ms
+
+    async def _deliver(self, buffer: _Buffer) -> None:
+        """Deliver one object after another, until less waits than an object, and nothing too long."""
+        resources = self._engine.resources
+        while True:
+            stream = await resources.documents.get(STREAM, buffer.name.key)
+            queue = await resources.queues.get(buffer_of(buffer.name))
+            if stream is None or stream.id != buffer.id or queue is None:
+                self._buffers.pop(buffer.id, None)
+                return
+            delivered = await self._flusher.flush(stream, queue)
+            buffer.failures = 0
+            buffer.size = max(0, buffer.size - delivered) if delivered else 0
+            buffer.due_at = None
+            await self._look(stream)
+            due_at: int | None = buffer.due_at
+            if due_at is None or not delivered:
+                return
+            if due_at > self._engine.clock.now() and buffer.size < stream.bytes_max:
+                return

@@ -1,0 +1,75 @@
+"""Amazon Data Firehose on an engine."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from redrive.aws.firehose.delivering import Deliveries
+from redrive.aws.firehose.error_log import ErrorLog
+from redrive.aws.firehose.errors import translated
+from redrive.aws.firehose.flushing import Flusher
+from redrive.aws.firehose.metrics import Count, StreamMetrics
+from redrive.aws.firehose.putting import Putting
+from redrive.aws.firehose.records import STREAM
+from redrive.aws.firehose.roles import Roles
+from redrive.aws.firehose.streams import Streams
+from redrive.aws.firehose.subscribed import SubscribedStreams
+from redrive.aws.firehose.transforming import Transformation
+from redrive.aws.firehose.writing import ObjectWriter
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind, Endpoint, LogSink
+from redrive.model.errors import RedriveError
+from redrive.model.ids import id_text
+
+
+class Firehose:
+    """Delivery streams.
+
+    Attributes:
+        deliveries: Bring what waits to S3.
+        endpoint: Takes what topics have for streams.
+    """
+
+    kinds: tuple[DocumentKind[Any], ...] = (STREAM,)
+    """All that callers make through this service."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        calls: InnerCalls,
+        identities: Identities,
+        count: Count,
+        sink: LogSink,
+        elsewhere: Callable[[str], Endpoint | None],
+        *,
+        alone: bool,
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Where streams are documents, and records deliveries.
+            calls: Call S3, Lambda, and Firehose itself.
+            identities: The roles of streams.
+            count: Takes points of metrics.
+            sink: Takes errors for log groups.
+            elsewhere: See `SubscribedStreams`.
+            alone: No other node can be at this store.
+        """
+        roles, log, metrics = Roles(identities), ErrorLog(sink), StreamMetrics(count)
+        transformation = Transformation(calls, roles, engine.runtime, log, metrics)
+        flusher = Flusher(engine, transformation, ObjectWriter(calls, roles), log, metrics)
+        self.deliveries = Deliveries(engine, flusher, alone=alone)
+        self.endpoint = SubscribedStreams(
+            calls, roles, elsewhere, lambda: id_text(engine.runtime.message_id())
+        )
+        streams = Streams(engine, calls, roles, self.deliveries)
+        putting = Putting(engine, streams, self.deliveries, metrics)
+        self.operations: Mapping[str, Verb] = operations_of("firehose", streams, putting)
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

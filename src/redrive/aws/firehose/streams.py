@@ -1,0 +1,260 @@
+"""Delivery streams: made, described, listed, changed and removed; their tags and their keys."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.firehose import configuration, encrypting
+from redrive.aws.firehose.errors import error, invalid, no_such_stream, unoffered
+from redrive.aws.firehose.ports import Buffers
+from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
+from redrive.aws.firehose.roles import Roles
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
+
+STREAMS_MAX: Final = 5_000  # of an account's region
+DESTINATION: Final = "destinationId-000000000001"
+#: So long S3 is tried; what is older is lost, as on Amazon's servers.
+KEPT_MS: Final = DAY_MS
+_LISTED: Final = 10
+_LISTED_MAX: Final = 10_000
+_PLAIN: Final = (
+    *("RoleARN", "BucketARN", "Prefix", "ErrorOutputPrefix", "BufferingHints", "CompressionFormat"),
+    *("EncryptionConfiguration", "CloudWatchLoggingOptions"),
+)
+
+
+class Streams:
+    """The operations on delivery streams."""
+
+    def __init__(self, engine: Engine, calls: InnerCalls, roles: Roles, buffers: Buffers) -> None:
+        """Keep them in this engine.
+
+        Args:
+            engine: Where they are documents, and their records deliveries.
+            calls: Ask KMS for callers.
+            roles: Tells which roles Firehose may act as.
+            buffers: Told of streams that are changed.
+        """
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._calls = calls
+        self._roles = roles
+        self._buffers = buffers
+
+    async def create_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_CreateDeliveryStream.html."""
+        name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
+        if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
+            raise unoffered(f"streams of the type {params['DeliveryStreamType']}")
+        settings = configuration.of_request(params)
+        await self._roles.check(call, settings["RoleARN"])
+        await encrypting.check_key(self._calls, call, encrypting.asked(params))
+        wanted = DeliveryStream(
+            *name, call.id, call.now, settings, tags=tags_of(params), encryption=encrypting.asked(params)
+        )
+        found = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(STREAM, name.key) is not None:
+                text = f"Firehose {name.name} under accountId {name.account} already exists"
+                raise error("ResourceInUseException", text)
+            if len(found) >= STREAMS_MAX:
+                raise error("LimitExceededException", f"An account has at most {STREAMS_MAX} streams.")
+            draft.put(STREAM, name.key, wanted)
+            await self._engine.resources.queues.create_in(draft, _buffer(wanted))
+
+        await self._engine.resources.write(decide)
+        return {"DeliveryStreamARN": wanted.arn}
+
+    async def describe_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_DescribeDeliveryStream.html."""
+        stream = await self.named(call, params)
+        after = params.get("ExclusiveStartDestinationId")
+        destinations = [] if after == DESTINATION else [_shown_destination(stream)]
+        shown: dict[str, Any] = {
+            "DeliveryStreamName": stream.name,
+            "DeliveryStreamARN": stream.arn,
+            "DeliveryStreamStatus": "ACTIVE",
+            "DeliveryStreamEncryptionConfiguration": encrypting.shown(stream),
+            "DeliveryStreamType": "DirectPut",
+            "VersionId": str(stream.version),
+            "CreateTimestamp": stream.created_at,
+            "Destinations": destinations,
+            "HasMoreDestinations": False,
+        }
+        if stream.updated_at:
+            shown["LastUpdateTimestamp"] = stream.updated_at
+        return {"DeliveryStreamDescription": shown}
+
+    async def list_delivery_streams(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_ListDeliveryStreams.html."""
+        limit = min(params.get("Limit") or _LISTED, _LISTED_MAX)
+        if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
+            return {"DeliveryStreamNames": [], "HasMoreDeliveryStreams": False}
+        beginning = ResourceName(call.account, call.region, "")
+        start = params.get("ExclusiveStartDeliveryStreamName") or ""
+        after = beginning._replace(name=start).key if start else ""
+        found = await self._documents.find(STREAM, beginning.key, after, limit + 1)
+        names = [stream.name for stream in found]
+        return {"DeliveryStreamNames": names[:limit], "HasMoreDeliveryStreams": len(names) > limit}
+
+    async def update_destination(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_UpdateDestination.html."""
+        stream = await self.named(call, params)
+        if params["DestinationId"] != DESTINATION:
+            raise invalid(f"Destination Id {params['DestinationId']} not found")
+
+        async def decide(draft: Draft) -> DeliveryStream:
+            current = await draft.get(STREAM, stream.resource.key)
+            if current is None:
+                raise no_such_stream(stream.resource)
+            settings = configuration.of_update(params, current.destination)
+            await self._roles.check(call, settings["RoleARN"])
+            if params["CurrentDeliveryStreamVersionId"] != str(current.version):
+                text = (
+                    f"Cannot update firehose: {current.name} since the current version id: {current.version} and"
+                    f" specified version id: {params['CurrentDeliveryStreamVersionId']} do not match"
+                )
+                raise error("ConcurrentModificationException", text)
+            version = current.version + 1
+            changed = replace(current, destination=settings, version=version, updated_at=call.now)
+            draft.put(STREAM, stream.resource.key, changed)
+            return changed
+
+        self._buffers.changed(await self._engine.resources.write(decide))
+        return {}
+
+    async def delete_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_DeleteDeliveryStream.html; records go with it."""
+        stream = await self.named(call, params)
+        queues = self._engine.resources.queues
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(STREAM, stream.resource.key) is None:
+                raise no_such_stream(stream.resource)
+            draft.remove(STREAM, stream.resource.key)
+            buffer = await queues.get_in(draft, buffer_of(stream.resource))
+            if buffer is not None:
+                await queues.delete_in(draft, buffer)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    # ---- tags --------------------------------------------------------------------------------------------
+
+    async def tag_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_TagDeliveryStream.html."""
+        given = tags_of(params)
+
+        def tagged(current: DeliveryStream) -> DeliveryStream:
+            return replace(current, tags=_checked({**current.tags, **given}))
+
+        await self.change(await self.named(call, params), tagged)
+        return {}
+
+    async def untag_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_UntagDeliveryStream.html."""
+        taken = set(params["TagKeys"])
+
+        def untagged(current: DeliveryStream) -> DeliveryStream:
+            left = {key: value for key, value in current.tags.items() if key not in taken}
+            return replace(current, tags=left)
+
+        await self.change(await self.named(call, params), untagged)
+        return {}
+
+    async def list_tags_for_delivery_stream(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_ListTagsForDeliveryStream.html."""
+        stream = await self.named(call, params)
+        limit, after = params.get("Limit") or _TAGS_MAX, params.get("ExclusiveStartTagKey") or ""
+        listed = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
+        return {"Tags": listed[:limit], "HasMoreTags": len(listed) > limit}
+
+    # ---- keys --------------------------------------------------------------------------------------------
+
+    async def start_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_StartDeliveryStreamEncryption.html."""
+        await self._encrypt(call, params, encrypting.asked(params) or encrypting.OWN)
+        return {}
+
+    async def stop_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_StopDeliveryStreamEncryption.html."""
+        await self._encrypt(call, params, {})
+        return {}
+
+    async def _encrypt(self, call: Call, params: Structure, wanted: Mapping[str, str]) -> None:
+        """Let records that come from now on be sealed by a key, or by none."""
+        stream = await self.named(call, params)
+        await encrypting.check_key(self._calls, call, wanted)
+        queues = self._engine.resources.queues
+
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(STREAM, stream.resource.key)
+            if current is None:
+                raise no_such_stream(stream.resource)
+            changed = replace(current, encryption=dict(wanted))
+            draft.put(STREAM, stream.resource.key, changed)
+            await queues.put_in(draft, _buffer(changed))
+
+        await self._engine.resources.write(decide)
+
+    # ---- finding -----------------------------------------------------------------------------------------
+
+    async def named(self, call: Call, params: Structure) -> DeliveryStream:
+        """The stream that a call names.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`.
+        """
+        name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
+        found = await self._documents.get(STREAM, name.key)
+        if found is None:
+            raise no_such_stream(name)
+        return found
+
+    async def change(self, stream: DeliveryStream, change: Any) -> DeliveryStream:
+        """Change a stream that may be gone meanwhile."""
+        changed: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)
+        return changed
+
+
+def _buffer(stream: DeliveryStream) -> Queue:
+    """The queue in which a stream's records wait."""
+    attributes = encrypting.queue_attributes(stream)
+    return Queue(0, buffer_of(stream.resource), retention_ms=KEPT_MS, attributes=attributes)
+
+
+def _shown_destination(stream: DeliveryStream) -> Structure:
+    settings = dict(stream.destination)
+    plain = {name: settings[name] for name in _PLAIN if name in settings}
+    return {
+        "DestinationId": DESTINATION,
+        "S3DestinationDescription": plain,
+        "ExtendedS3DestinationDescription": settings,
+    }
+
+
+_TAGS_MAX: Final = 50
+
+
+def tags_of(params: Structure) -> dict[str, str]:
+    """The tags of a request.
+
+    Raises:
+        AwsError: `InvalidArgumentException`.
+    """
+    return _checked({tag["Key"]: tag.get("Value") or "" for tag in params.get("Tags") or ()})
+
+
+def _checked(tags: dict[str, str]) -> dict[str, str]:
+    if len(tags) > _TAGS_MAX:
+        raise error("LimitExceededException", f"A delivery stream has at most {_TAGS_MAX} tags.")
+    if any(key.lower().startswith("aws:") for key in tags):
+        raise invalid("Tag keys that begin with aws: are reserved.")
+    return tags

@@ -1,0 +1,225 @@
+"""Transformation: a function gets the records of a stream, and says what becomes of each.
+
+https://docs.aws.amazon.com/firehose/latest/dev/data-transformation.html. A record that it answers with `Ok` goes on as
+the function has it, `Dropped` goes nowhere, and whatever could not be processed is kept for the folder of errors.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.firehose.error_log import LAMBDA, ErrorLog
+from redrive.aws.firehose.metrics import StreamMetrics
+from redrive.aws.firehose.packing import WaitingRecord
+from redrive.aws.firehose.records import DeliveryStream, Processor
+from redrive.aws.firehose.roles import Roles
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import Runtime
+from redrive.model.ids import id_text
+
+_MIB: Final = 1024 * 1024
+_EVENT_BYTES_MAX: Final = 6 * _MIB - 64 * 1024  # what Lambda takes, less what is around the records
+_RECORD_BYTES: Final = 160  # of an event besides a record's content
+_TEXT_CHARS_MAX: Final = 1024  # of what a function says of its failure: it stands with each of its records
+_RESULTS: Final = ("Ok", "Dropped", "ProcessingFailed")
+_CODES: Final = {
+    "AccessDeniedException": "InvokeAccessDenied",
+    "ResourceNotFoundException": "ResourceNotFound",
+    "TooManyRequestsException": "InvokeLimitExceeded",
+}
+
+
+class TransformationFailed(Exception):  # noqa: N818 - what happened, as the log says it
+    """An invocation has failed, or has an answer that cannot be read.
+
+    Attributes:
+        code: `FunctionError` …
+    """
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text[:_TEXT_CHARS_MAX])
+        self.code = f"{LAMBDA}.{code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The reason why records could not be processed.
+
+    Attributes:
+        code: `Lambda.FunctionError` …
+        message: What is said of it.
+        attempts: How often the function was invoked.
+        ended_at: When the last of them ended (ms).
+    """
+
+    code: str
+    message: str
+    attempts: int
+    ended_at: int
+
+
+@dataclass(slots=True)
+class Transformed:
+    """The records of an object, as the function left them.
+
+    Attributes:
+        contents: Of those that go on.
+        failed: Those that could not be processed, as lines of JSON.
+    """
+
+    contents: list[bytes] = field(default_factory=list)
+    failed: list[bytes] = field(default_factory=list)
+
+
+class Transformation:
+    """Invokes the functions of streams."""
+
+    def __init__(
+        self, calls: InnerCalls, roles: Roles, runtime: Runtime, log: ErrorLog, metrics: StreamMetrics
+    ) -> None:
+        """Invoke them by these calls, as these roles."""
+        self._calls = calls
+        self._roles = roles
+        self._runtime = runtime
+        self._log = log
+        self._metrics = metrics
+
+    async def apply(self, stream: DeliveryStream, records: Sequence[WaitingRecord]) -> Transformed:
+        """The records as they go on; all of them, as they are, where the stream has no function."""
+        processor = stream.processor("Lambda")
+        if processor is None:
+            return Transformed([record.data for record in records])
+        result = Transformed()
+        for batch in _batches(records, float(processor.parameters["BufferSizeInMBs"])):
+            await self._process(stream, processor, batch, result)
+        return result
+
+    async def _process(
+        self,
+        stream: DeliveryStream,
+        processor: Processor,
+        batch: Sequence[WaitingRecord],
+        result: Transformed,
+    ) -> None:
+        arn, now = processor.parameters["LambdaArn"], self._runtime.clock.now
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                answers = _answers(await self._invoke(stream, arn, batch), batch)
+            except TransformationFailed as failed:
+                self._count(stream, "ExecuteProcessing.Success", 0)
+                if attempts <= int(processor.parameters["NumberOfRetries"]):
+                    continue
+                self._log.write(stream, failed.code, str(failed), now(), arn)
+                failure = Failure(failed.code, str(failed), attempts, now())
+                result.failed += [_failed_line(record, failure, arn) for record in batch]
+                return
+            break
+        self._count(stream, "ExecuteProcessing.Success", 1)
+        own = Failure(f"{LAMBDA}.FunctionError", "The function answered ProcessingFailed", attempts, now())
+        before = len(result.contents)
+        for record in batch:
+            outcome, content = answers[record.id]
+            if outcome == "Ok":
+                result.contents.append(content)
+            elif outcome != "Dropped":
+                result.failed.append(_failed_line(record, own, arn))
+        passed = result.contents[before:]
+        self._count(stream, "SucceedProcessing.Records", len(passed))
+        self._count(stream, "SucceedProcessing.Bytes", sum(map(len, passed)))
+
+    async def _invoke(self, stream: DeliveryStream, arn: str, batch: Sequence[WaitingRecord]) -> bytes:
+        event = {
+            "invocationId": id_text(self._runtime.message_id()),
+            "deliveryStreamArn": stream.arn,
+            "region": stream.region,
+            "records": [
+                {
+                    "recordId": record.id,
+                    "approximateArrivalTimestamp": record.at,
+                    "data": b64encode(record.data).decode(),
+                }
+                for record in batch
+            ],
+        }
+        principal = await self._roles.acting(stream.account, stream.role)
+        params = {"FunctionName": arn, "Payload": orjson.dumps(event)}
+        try:
+            answer = await self._calls.call("lambda", "Invoke", params, principal, stream.region)
+        except KeyError:
+            raise TransformationFailed("ResourceNotFound", "This server does not offer lambda") from None
+        except AwsError as refused:
+            raise TransformationFailed(_CODES.get(refused.code, refused.code), refused.message) from refused
+        if answer.get("FunctionError"):
+            text = bytes(answer["Payload"]).decode(errors="replace")
+            raise TransformationFailed(
+                "FunctionError", f"The Lambda function returned an error result: {text}"
+            )
+        return bytes(answer["Payload"])
+
+    def _count(self, stream: DeliveryStream, metric: str, value: float) -> None:
+        self._metrics.add(stream, {metric: value}, self._runtime.clock.now())
+
+
+def _batches(records: Sequence[WaitingRecord], mebibytes: float) -> Iterator[Sequence[WaitingRecord]]:
+    """The records in their order, as many together as an invocation takes."""
+    batch: list[WaitingRecord] = []
+    size = weight = 0
+    for record in records:
+        own = len(record.data)
+        heavy = (own + 2) // 3 * 4 + _RECORD_BYTES
+        if batch and (size + own > mebibytes * _MIB or weight + heavy > _EVENT_BYTES_MAX):
+            yield batch
+            batch, size, weight = [], 0, 0
+        batch.append(record)
+        size, weight = size + own, weight + heavy
+    if batch:
+        yield batch
+
+
+def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tuple[str, bytes]]:
+    """The outcome and the content of each record, by its id.
+
+    Raises:
+        TransformationFailed: The answer cannot be read, or names other records than the function was given.
+    """
+    try:
+        listed = [_answer(each) for each in orjson.loads(payload)["records"]]
+    except (ValueError, TypeError, KeyError, AttributeError, NotBase64):
+        text = "The answer of the Lambda function is no JSON with a result for each record"
+        raise TransformationFailed("JsonProcessingException", text) from None
+    found = {record_id: (outcome, content) for record_id, outcome, content in listed}
+    if len(found) < len(listed):
+        raise TransformationFailed(
+            "DuplicatedRecordId", "Multiple records were returned with the same record id"
+        )
+    if any(record.id not in found for record in batch):
+        raise TransformationFailed("MissingRecordId", "One or more record ids were not returned")
+    return found
+
+
+def _answer(given: Mapping[str, Any]) -> tuple[str, str, bytes]:
+    outcome = given["result"]
+    if outcome not in _RESULTS:
+        raise ValueError(outcome)
+    content = b64decode(given["data"], validate=True) if outcome == "Ok" else b""
+    return str(given["recordId"]), outcome, content
+
+
+def _failed_line(record: WaitingRecord, failure: Failure, arn: str) -> bytes:
+    line = {
+        "attemptsMade": failure.attempts,
+        "arrivalTimestamp": record.at,
+        "errorCode": failure.code,
+        "errorMessage": failure.message,
+        "attemptEndingTimestamp": failure.ended_at,
+        "rawData": b64encode(record.data).decode(),
+        "lambdaArn": arn,
+    }
+    return orjson.dumps(line) + b"\n"

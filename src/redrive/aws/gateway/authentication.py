@@ -1,0 +1,160 @@
+"""Authentication of callers: by a signature, or by trusting all."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from redrive.access.keys import ANY_ACCOUNT, account_of_key_id
+from redrive.access.principals import Principal, account_root
+from redrive.access.refusals import Refusals
+from redrive.aws.gateway.holders import Holders
+from redrive.aws.wire.errors import common
+from redrive.aws.wire.rest.s3_routes import bucket_of_host
+from redrive.aws.wire.signatures.sigv2_query import is_presigned_v2, scope_v2, verify_v2
+from redrive.aws.wire.signatures.sigv4 import (
+    Scope,
+    SignatureMismatch,
+    SignatureRefused,
+    Signed,
+    UnknownKey,
+    credential_scope,
+    is_region,
+    normal_path,
+    verify,
+    wrong_region,
+)
+from redrive.aws.wire.signatures.sigv4_request import token_of
+from redrive.aws.wire.signatures.sigv4_s3 import verify_s3
+from redrive.engine.ports import Clock
+from redrive.http import Request
+
+#: The signing name of Redrive's own routes, which no policy speaks of.
+OWN_ROUTES: Final = "redrive"
+_ACCOUNTS_OWN: Final = "This route is for an account's own access keys, not for its users and roles."
+_GIVEN_OUT: Final = ("AKIA", "ASIA")  # the beginnings of ids of keys that are made here
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A caller, and the region that the call is signed for."""
+
+    principal: Principal
+    region: str
+
+
+class Authentication(Protocol):
+    """A way to tell who calls."""
+
+    async def caller(self, request: Request, service: str) -> Caller:
+        """The caller of this request to the service of that signing name.
+
+        Raises:
+            AwsError: Nobody who is let in.
+        """
+        ...
+
+
+class TrustAll:
+    """Takes every credential at its word, signed or not: for loopback alone."""
+
+    def __init__(self, region: str, holders: Holders | None = None) -> None:
+        """Take requests without a credential for calls from this region.
+
+        Args:
+            region: Of calls without one.
+            holders: Tells the names of users and roles, to whom all is allowed as well.
+        """
+        self._region = region
+        self._holders = holders
+        self._nobody = Caller(account_root(ANY_ACCOUNT), region)
+        self._callers: dict[tuple[str, str], Caller] = {}
+
+    async def caller(self, request: Request, service: str) -> Caller:
+        """See `Authentication.caller`; refuses a region that is none, and nobody else."""
+        # Nearly every request has such a credential; another call for it would take 0.1 us.
+        scope = credential_scope(request) or _scope(request, service, self._region)
+        if scope is None:
+            return self._nobody
+        known = self._callers.get((scope.access_key_id, scope.region))
+        if known is None:
+            if not is_region(scope.region):
+                raise common(SignatureMismatch.json_code, wrong_region(scope.region))
+            if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
+                self._callers.clear()
+            known = Caller(await self._holder(request, scope.access_key_id), scope.region)
+            self._callers[scope.access_key_id, scope.region] = known
+        return known
+
+    async def _holder(self, request: Request, access_key_id: str) -> Principal:
+        """The holder of a key that was given out here, or else the account that its id is."""
+        if self._holders is not None and access_key_id.startswith(_GIVEN_OUT):
+            holder = await self._holders.of(access_key_id, token_of(request))
+            principal = None if holder is None else await self._holders.principal(holder)
+            if principal is not None:
+                return principal
+        return account_root(account_of_key_id(access_key_id))
+
+
+class SigV4Verifier:
+    """Lets in whoever signs with a key of the keyring, and nobody else."""
+
+    def __init__(
+        self, holders: Holders, clock: Clock, refusals: Refusals | None = None, region: str = "us-east-1"
+    ) -> None:
+        """Look keys up here.
+
+        Args:
+            holders: Whose keys count.
+            clock: The one that signers look at: the system's, also where deliveries live on a simulated one.
+            refusals: Where those who are not let in are counted.
+            region: That of callers whose signature names none.
+        """
+        self._holders = holders
+        self._clock = clock
+        self._refusals = Refusals(clock) if refusals is None else refusals
+        self._region = region
+
+    async def caller(self, request: Request, service: str) -> Caller:
+        """See `Authentication.caller`."""
+        scope = _scope(request, service, self._region)
+        holder = None if scope is None else await self._holders.of(scope.access_key_id, token_of(request))
+        try:
+            signed = self._verified(request, None if holder is None else holder.secret, service)
+            if holder is None:
+                raise UnknownKey
+            self._holders.check_current(holder)
+            principal = await self._holders.principal(holder)
+            if principal is None:
+                raise UnknownKey
+        except SignatureRefused as refusal:
+            self._refuse(request, scope, refusal)
+            raise common(refusal.json_code, refusal.message) from None
+        if principal.permissions is not None and service == OWN_ROUTES:
+            raise common("AccessDeniedException", _ACCOUNTS_OWN)
+        return Caller(principal, signed.region)
+
+    def _verified(self, request: Request, secret: str | None, service: str) -> Signed:
+        if service == "s3":
+            return self._verified_by_s3(request, secret)
+        path = request.path
+        # Signers normalise paths and routes do not: `/_aws/sqs/messages/../../..` would be signed like `/`.
+        if path != "/" and normal_path(path) != path:
+            raise SignatureMismatch("The path of a signed request has no empty segments and no dot segments.")
+        return verify(request, lambda _: secret, self._clock.now(), service=service)
+
+    def _verified_by_s3(self, request: Request, secret: str | None) -> Signed:
+        now = self._clock.now()
+        if is_presigned_v2(request) and "authorization" not in request.headers:
+            return verify_v2(request, bucket_of_host(request.host), lambda _: secret, now, self._region)
+        return verify_s3(request, lambda _: secret, now)
+
+    def _refuse(self, request: Request, scope: Scope | None, refusal: SignatureRefused) -> None:
+        identity = "" if scope is None else scope.access_key_id
+        self._refusals.add(refusal.code, address=request.client_host, identity=identity)
+
+
+def _scope(request: Request, service: str, region: str) -> Scope | None:
+    """The scope that a credential claims; S3's older URLs claim less than others."""
+    scope = credential_scope(request)
+    if scope is None and service == "s3" and is_presigned_v2(request):
+        return scope_v2(request, region)
+    return scope

@@ -1,0 +1,55 @@
+"""Carrying out of calls whose caller is known, whether it came by the wire or from within: parse, check, call, render."""
+
+from collections.abc import Mapping
+
+from redrive.aws.gateway.authorization import check_given_role, check_own_policies
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.unoffered import operation_text, service_text
+from redrive.aws.kit.call import Call, Facade
+from redrive.aws.wire.codec import Codec
+from redrive.aws.wire.errors import common
+from redrive.aws.wire.service import Service
+from redrive.http import Response
+from redrive.model.errors import RedriveError
+
+
+async def carried_out(
+    call: Call,
+    service: Service,
+    name: str,
+    codec: Codec,
+    facades: Mapping[str, Facade],
+    identities: Identities | None,
+) -> Response:
+    """The answer of an operation.
+
+    Args:
+        call: Its request, its caller and its time.
+        service: The service that is called.
+        name: The operation, as the request names it.
+        codec: Of the request's protocol.
+        facades: The services that this server offers.
+        identities: Users and roles, where their policies count.
+
+    Raises:
+        AwsError: The service refuses.
+    """
+    operation = service.operation(name)
+    called = service.profile.name
+    facade = facades.get(called)
+    if facade is None:
+        raise common("UnknownOperationException", service_text(called, operation.name, facades))
+    verb = facade.operations.get(operation.name)
+    if verb is None:
+        raise common("UnknownOperationException", operation_text(called, operation.name))
+    params = codec.parse(operation, call.request)
+    operation.check(params)
+    if call.principal.permissions is not None:
+        check_own_policies(call, called, operation.name, params)
+    if identities is not None and called == "lambda" and "Role" in params:
+        await check_given_role(call, identities, called, operation.name, params)
+    try:
+        result = await verb(call, params)
+    except RedriveError as refused:
+        raise facade.translated(refused) from refused
+    return codec.render(operation, result, call.id)

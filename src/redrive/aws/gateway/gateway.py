@@ -1,0 +1,117 @@
+"""The way in for all AWS services: recognise, authenticate, parse, check, call, render.
+
+What comes before "authenticate" costs next to nothing and keeps nothing, since anybody may ask for it: a body is
+unfolded and parsed for known callers alone.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from redrive.access.principals import ANONYMOUS
+from redrive.aws.gateway.authentication import Authentication, Caller
+from redrive.aws.gateway.carrying import carried_out
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.unoffered import refusal
+from redrive.aws.kit.call import Call, Facade
+from redrive.aws.wire.codec import Codec
+from redrive.aws.wire.content import is_folded, unfold
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.recognise import Recognised, action, recognise, service_named, unrecognised
+from redrive.aws.wire.service import Service
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.engine.ports import Runtime
+from redrive.http import Request, RequestRecord, Response
+from redrive.model.ids import id_text
+
+logger = logging.getLogger(__name__)
+
+_FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
+_NOBODY: Final = Caller(ANONYMOUS, "")  # has no region either
+_BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in PROFILES.values())
+_UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
+
+
+class Gateway:
+    """Answers requests to AWS services."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        authentication: Authentication,
+        facades: Mapping[str, Facade],
+        public_url: str | None,
+        identities: Identities | None = None,
+    ) -> None:
+        """Offer these services.
+
+        Args:
+            runtime: Time, and chance for request ids.
+            authentication: Tells who calls.
+            facades: By botocore's names of the services.
+            public_url: What URLs in answers begin with; None for the host that the client used.
+            identities: Users and roles; None: there are none.
+        """
+        self._identities = identities
+        self._runtime = runtime
+        self._authentication = authentication
+        self._facades = facades
+        self._public_url = public_url
+
+    def body_bytes_max(self, request: Request) -> int:
+        """The largest body of a request, told by its head alone."""
+        service = service_named(request)
+        return _BODY_BYTES_MAX if service is None else PROFILES[service].body_bytes_max
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        request_id = id_text(self._runtime.message_id())
+        recognised = recognise(request)
+        if request.record is not None:
+            _identify(request.record, recognised, request_id)
+        if recognised is None or recognised.codec is None:
+            return refusal(request, request_id, self._facades) or unrecognised(request_id)
+        service = Service.load(recognised.service)
+        try:
+            return await self._carry_out(request, recognised, service, recognised.codec, request_id)
+        except AwsError as error:
+            if request.record is not None:
+                request.record.error = error.code
+            return recognised.codec.render_error(service, error, request_id)
+        except Exception:  # a fault of ours: clients repeat what they can read
+            logger.exception(
+                "%s %s failed, request id %s", service.profile.name, recognised.operation, request_id
+            )
+            if request.record is not None:
+                request.record.error = "InternalFailure"
+            return recognised.codec.render_error(service, common("InternalFailure", _FAILED), request_id)
+
+    async def _carry_out(
+        self, request: Request, recognised: Recognised, service: Service, codec: Codec, request_id: str
+    ) -> Response:
+        now = self._runtime.clock.now()
+        if recognised.operation in service.profile.unsigned and _follows_link(request):
+            caller = _NOBODY
+        else:
+            caller = await self._authentication.caller(request, service.profile.endpoint_prefix)
+        if request.record is not None:
+            request.record.account = caller.principal.account
+        if "content-encoding" in request.headers and is_folded(request) and not service.profile.keeps_coding:
+            unfold(request, service.profile)
+        base_url = self._public_url or f"{request.scheme}://{request.host}"
+        call = Call(request, caller.principal, caller.region, now, request_id, base_url)
+        name = action(request) if recognised.operation is None else recognised.operation
+        return await carried_out(call, service, name, codec, self._facades, self._identities)
+
+
+def _follows_link(request: Request) -> bool:
+    """True for a request that follows a link out of a message: no credential, and a form at most."""
+    return credential_scope(request) is None and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX
+
+
+def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:
+    record.request_id = request_id
+    if recognised is not None:
+        record.service = recognised.service
+        record.operation = recognised.operation or ""

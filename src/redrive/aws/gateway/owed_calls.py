@@ -1,0 +1,120 @@
+"""Calls that are owed: to services of this server, from backlogs that the engine drains like any other.
+
+Each account's region has an engine topic for each kind of calls, which no caller can name; its one subscription is the
+backlog.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.resources import Draft
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
+from redrive.model.retry_plans import MANAGED_ENDPOINT
+from redrive.model.topic import Subscription, Topic
+
+#: A service that is in trouble is tried for a day: alarms and log events that are older are of no use.
+_PLAN: Final = Plan(replace(MANAGED_ENDPOINT, expires_after_ms=DAY_MS), concurrency_max=8, lease_ms=60_000)
+_TIMEOUT_MS: Final = 15_000
+_ACCOUNT: Final = "account"
+_REGION: Final = "region"
+
+
+async def backlog_in(
+    draft: Draft, engine: Engine, account: str, region: str, dialect: str, backlog: str, protocol: str
+) -> tuple[Topic, Subscription]:
+    """The topic and the subscription of a backlog, which the first call of an account's region makes.
+
+    Args:
+        draft: What is written with the call that enters the backlog.
+        engine: What drains the backlog.
+        account: The account that the calls are made for.
+        region: Where they are made.
+        dialect: The profile of the deliveries.
+        backlog: The name of the backlog.
+        protocol: The endpoint that makes the calls.
+    """
+    resources = engine.resources
+    name = ResourceName(account, f"{region}:{dialect}", backlog)
+    topic = await resources.topics.get_in(draft, name)
+    if topic is None:
+        topic = await resources.topics.create_in(draft, Topic(0, name, dialect))
+    found = await resources.subscriptions.get_in(draft, name, backlog)
+    if found is None:
+        wanted = Subscription(backlog, name, 0, account, protocol, "")
+        found = await resources.subscriptions.create_in(draft, wanted)
+    return topic, found
+
+
+def asked_at(push_request: PushRequest) -> tuple[str, str]:
+    """The account and the region that a call is made for."""
+    return push_request.headers[_ACCOUNT], push_request.headers[_REGION]
+
+
+class OwedCallProfile:
+    """`DeliveryProfile` of calls that are owed."""
+
+    def __init__(self, dialect: str) -> None:
+        """Deliver what topics of this dialect owe."""
+        self.name: Final = dialect
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`."""
+        return SubscriptionContext(topic, subscription, self, plan=_PLAN, headers=whole_envelope)
+
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue by itself."""
+        raise NotImplementedError
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`."""
+        (delivery,) = deliveries
+        account, region = context.topic.name.account, context.topic.name.region.partition(":")[0]
+        headers = {_ACCOUNT: account, _REGION: region}
+        return PushRequest("", delivery.body.encode(), "application/json", headers, _TIMEOUT_MS)
+
+    def follow_ups(self, _fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: none; whoever owes a call says elsewhere how it went."""
+        return ()
+
+
+async def attempted(
+    calling: Awaitable[object], service: str, text: Callable[[AwsError], str]
+) -> tuple[str | None, Attempt]:
+    """Make a call.
+
+    Args:
+        calling: The call.
+        service: The service that is called.
+        text: Words a refusal.
+
+    Returns:
+        The reason of a failure, None: the call did not fail; and the attempt.
+    """
+    try:
+        await calling
+    except StoreUnavailable as away:
+        return str(away), _failure(Reason.SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE, str(away))
+    except KeyError:
+        missing = f"This server does not offer {service}"
+        return missing, _failure(Reason.MISSING, HTTPStatus.NOT_FOUND, missing)
+    except AwsError as refused:
+        reason = Reason.CLIENT_ERROR if refused.sender else Reason.SERVER_ERROR
+        return text(refused), _failure(reason, refused.status, text(refused))
+    return None, Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+
+
+def _failure(reason: Reason, status: int, text: str) -> Attempt:
+    again = reason is Reason.SERVER_ERROR
+    return Attempt(AttemptResult.FAILED if again else AttemptResult.REFUSED, reason, status, text[:1024], 0)

@@ -1,0 +1,189 @@
+"""The account: a summary of it, all its identities at once, and what it does not have here."""
+
+from typing import Final
+
+from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.identities import USER_KEYS_MAX, Group, Holder, ManagedPolicy, Role, User
+from redrive.aws.iam.attachments import ATTACHED_MAX, shown_attached
+from redrive.aws.iam.documents import handed_back
+from redrive.aws.iam.entities import (
+    GROUPS,
+    HOLDERS,
+    POLICIES,
+    PROFILES,
+    ROLES,
+    USERS,
+    shown_group,
+    shown_policy,
+    shown_profile,
+    shown_role,
+    shown_user,
+)
+from redrive.aws.iam.errors import absent
+from redrive.aws.iam.groups import GROUPS_MAX
+from redrive.aws.iam.paging import paged
+from redrive.aws.iam.policies import VERSIONS_MAX
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Resources
+
+#: Amazon's quotas, which are shown as they are there; those of numbers are not held here.
+_QUOTAS: Final = {
+    "UsersQuota": 5000,
+    "GroupsQuota": 300,
+    "RolesQuota": 1000,
+    "PoliciesQuota": 1500,
+    "InstanceProfilesQuota": 1000,
+    "ServerCertificatesQuota": 20,
+    "SigningCertificatesPerUserQuota": 2,
+    "PolicyVersionsInUseQuota": 10_000,
+    "UserPolicySizeQuota": USERS.inline_chars_max,
+    "GroupPolicySizeQuota": GROUPS.inline_chars_max,
+    "RolePolicySizeQuota": ROLES.inline_chars_max,
+    "PolicySizeQuota": 6144,
+    "AssumeRolePolicySizeQuota": 2048,
+    "GroupsPerUserQuota": GROUPS_MAX,
+    "AccessKeysPerUserQuota": USER_KEYS_MAX,
+    "AttachedPoliciesPerUserQuota": ATTACHED_MAX,
+    "AttachedPoliciesPerGroupQuota": ATTACHED_MAX,
+    "AttachedPoliciesPerRoleQuota": ATTACHED_MAX,
+    "VersionsPerPolicyQuota": VERSIONS_MAX,
+    "GlobalEndpointTokenVersion": 2,
+    "ServerCertificates": 0,
+    "MFADevices": 0,
+    "MFADevicesInUse": 0,
+    "AccountMFAEnabled": 0,
+    "AccountAccessKeysPresent": 1,
+    "AccountPasswordPresent": 0,
+    "AccountSigningCertificatesPresent": 0,
+    "Providers": 0,
+}
+
+
+class AccountOperations:
+    """Shows an account as a whole."""
+
+    def __init__(self, resources: Resources) -> None:
+        """Look here."""
+        self._documents = resources.documents
+
+    async def get_account_summary(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccountSummary.html."""
+        counted = {
+            f"{entity.word}s": len(await self._documents.find(entity.kind, f"{call.account}/"))
+            for entity in HOLDERS
+        }
+        policies = await self._documents.find(POLICIES.kind, f"{call.account}/")
+        profiles = await self._documents.find(PROFILES.kind, f"{call.account}/")
+        counted |= {"Policies": len(policies), "InstanceProfiles": len(profiles)}
+        counted["PolicyVersionsInUse"] = sum(len(policy.versions) for policy in policies)
+        return {"SummaryMap": {**_QUOTAS, **counted}}
+
+    async def list_account_aliases(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAccountAliases.html; no account has one."""
+        return {"AccountAliases": [], "IsTruncated": False}
+
+    async def get_account_authorization_details(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccountAuthorizationDetails.html."""
+        wanted = set(params.get("Filter") or ())
+        beginning = f"{call.account}/"
+        users = await self._documents.find(USERS.kind, beginning)
+        groups = await self._documents.find(GROUPS.kind, beginning)
+        roles = await self._documents.find(ROLES.kind, beginning)
+        policies = await self._documents.find(POLICIES.kind, beginning)
+        profiles = await self._documents.find(PROFILES.kind, beginning)
+        attached = [arn for holder in (*users, *groups, *roles) for arn in holder.attached]
+        amazons = [AWS_MANAGED[arn] for arn in sorted(set(attached) & AWS_MANAGED.keys())]
+
+        def of_role(role: Role) -> Structure:
+            own = [shown_profile(each, [role]) for each in profiles if role.name in each.roles]
+            shown = {**shown_role(role), **_policies(role, "Role"), "InstanceProfileList": own}
+            return {name: value for name, value in shown.items() if name not in _NOT_IN_DETAIL}
+
+        parts: list[tuple[str, str, Structure]] = []
+        if not wanted or "User" in wanted:
+            parts += [("UserDetailList", user.arn, _of_user(user)) for user in users]
+        if not wanted or "Group" in wanted:
+            parts += [("GroupDetailList", group.arn, _of_group(group)) for group in groups]
+        if not wanted or "Role" in wanted:
+            parts += [("RoleDetailList", role.arn, of_role(role)) for role in roles]
+        if not wanted or "LocalManagedPolicy" in wanted:
+            parts += [("Policies", each.arn, _of_policy(each, each.attachments)) for each in policies]
+        if not wanted or "AWSManagedPolicy" in wanted:
+            parts += [("Policies", each.arn, _of_policy(each, attached.count(each.arn))) for each in amazons]
+        parts.sort(key=lambda part: part[1])
+        page = paged(parts, lambda part: part[1], params, "parts", lambda part: part)
+        answer: Structure = {name: value for name, value in page.items() if name != "parts"}
+        for name in ("UserDetailList", "GroupDetailList", "RoleDetailList", "Policies"):
+            answer[name] = [shown for member, _, shown in page["parts"] if member == name]
+        return answer
+
+
+class AbsentOperations:
+    """Answers for what no user has here: passwords, devices, certificates. Tools ask before they delete a user."""
+
+    async def get_login_profile(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetLoginProfile.html."""
+        raise absent(f"Login Profile for User {params.get('UserName', '')} cannot be found.")
+
+    async def delete_login_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteLoginProfile.html."""
+        return await self.get_login_profile(call, params)
+
+    async def list_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListMFADevices.html."""
+        return {"MFADevices": [], "IsTruncated": False}
+
+    async def list_virtual_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListVirtualMFADevices.html."""
+        return {"VirtualMFADevices": [], "IsTruncated": False}
+
+    async def list_ssh_public_keys(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListSSHPublicKeys.html."""
+        return {"SSHPublicKeys": [], "IsTruncated": False}
+
+    async def list_signing_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListSigningCertificates.html."""
+        return {"Certificates": [], "IsTruncated": False}
+
+    async def list_service_specific_credentials(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListServiceSpecificCredentials.html."""
+        return {"ServiceSpecificCredentials": []}
+
+    async def list_server_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListServerCertificates.html."""
+        return {"ServerCertificateMetadataList": [], "IsTruncated": False}
+
+
+_NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})
+
+
+def _policies(holder: Holder, word: str) -> Structure:
+    return {
+        f"{word}PolicyList": [
+            {"PolicyName": name, "PolicyDocument": handed_back(text)} for name, text in holder.inline.items()
+        ],
+        "AttachedManagedPolicies": [shown_attached(arn) for arn in holder.attached],
+    }
+
+
+def _of_user(user: User) -> Structure:
+    return {**shown_user(user), **_policies(user, "User"), "GroupList": list(user.groups)}
+
+
+def _of_group(group: Group) -> Structure:
+    return {**shown_group(group), **_policies(group, "Group")}
+
+
+def _of_policy(policy: ManagedPolicy, attachments: int) -> Structure:
+    shown = {name: value for name, value in shown_policy(policy, attachments).items() if name != "Tags"}
+    shown["PolicyVersionList"] = [
+        {
+            "Document": handed_back(version.text),
+            "VersionId": f"v{number}",
+            "IsDefaultVersion": number == policy.default,
+            "CreateDate": version.created_at,
+        }
+        for number, version in policy.versions.items()
+    ]
+    return shown

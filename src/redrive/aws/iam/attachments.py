@@ -1,0 +1,166 @@
+"""Attachments: managed policies of users, groups and roles, as permissions or as the boundary of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, Generic, TypeVar
+
+from redrive.access.aws_managed import AMAZON, AWS_MANAGED
+from redrive.access.identities import Holder, ManagedPolicy, key_of
+from redrive.aws.iam.entities import POLICIES, Entity
+from redrive.aws.iam.errors import absent, invalid, too_many
+from redrive.aws.iam.paging import paged
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Documents, Draft, Resources
+
+ATTACHED_MAX: Final = 10
+_ARN_PARTS: Final = 6
+H = TypeVar("H", bound=Holder)
+
+
+class Attachments(Generic[H]):
+    """Attaches policies to holders of one kind."""
+
+    def __init__(self, resources: Resources, entity: Entity[H]) -> None:
+        """Do it here, for users, groups or roles."""
+        self._resources = resources
+        self._entity = entity
+        word = entity.word
+        self.operations: Mapping[str, Verb] = {
+            f"Attach{word}Policy": self._attach,
+            f"Detach{word}Policy": self._detach,
+            f"ListAttached{word}Policies": self._list,
+        }
+
+    async def _attach(self, call: Call, params: Structure) -> Structure:
+        entity, arn = self._entity, params["PolicyArn"]
+
+        async def decide(draft: Draft) -> None:
+            holder = await entity.get(draft, call.account, params[entity.parameter])
+            await _check_attachable_in(draft, call, arn)
+            if arn in holder.attached:
+                return
+            if len(holder.attached) >= ATTACHED_MAX:
+                raise too_many(f"Cannot exceed quota for PoliciesPer{entity.word}: {ATTACHED_MAX}")
+            await count_in(draft, arn, attachments=1)
+            draft.put(entity.kind, holder.key, replace(holder, attached=(*holder.attached, arn)))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def _detach(self, call: Call, params: Structure) -> Structure:
+        entity, arn = self._entity, params["PolicyArn"]
+
+        async def decide(draft: Draft) -> None:
+            holder = await entity.get(draft, call.account, params[entity.parameter])
+            if arn not in holder.attached:
+                raise absent(f"Policy {arn} was not found.")
+            await count_in(draft, arn, attachments=-1)
+            left = tuple(each for each in holder.attached if each != arn)
+            draft.put(entity.kind, holder.key, replace(holder, attached=left))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def _list(self, call: Call, params: Structure) -> Structure:
+        entity, prefix = self._entity, params.get("PathPrefix") or "/"
+        holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
+        found = sorted(arn for arn in holder.attached if _path(arn).startswith(prefix))
+        return paged(found, str, params, "AttachedPolicies", shown_attached)
+
+
+class Boundaries(Generic[H]):
+    """Sets the permissions boundaries of users, or of roles."""
+
+    def __init__(self, resources: Resources, entity: Entity[H]) -> None:
+        """Do it here."""
+        self._resources = resources
+        self._entity = entity
+        word = entity.word
+        self.operations: Mapping[str, Verb] = {
+            f"Put{word}PermissionsBoundary": self._put,
+            f"Delete{word}PermissionsBoundary": self._delete,
+        }
+
+    async def _put(self, call: Call, params: Structure) -> Structure:
+        return await self._change(call, params, params["PermissionsBoundary"])
+
+    async def _delete(self, call: Call, params: Structure) -> Structure:
+        return await self._change(call, params, "")
+
+    async def _change(self, call: Call, params: Structure, boundary: str) -> Structure:
+        entity = self._entity
+
+        async def decide(draft: Draft) -> None:
+            holder = await entity.get(draft, call.account, params[entity.parameter])
+            if not boundary and not holder.boundary:
+                raise absent(f"{entity.word} {holder.name} does not have a permissions boundary.")  # chosen
+            await set_boundary_in(draft, call, holder.boundary, boundary)
+            draft.put(entity.kind, holder.key, replace(holder, boundary=boundary))
+
+        await self._resources.write(decide)
+        return {}
+
+
+def shown_attached(arn: str) -> Structure:
+    """An attached policy, as answers have it."""
+    return {"PolicyName": arn.rpartition("/")[2], "PolicyArn": arn}
+
+
+async def _check_attachable_in(draft: Draft, call: Call, arn: str) -> None:
+    """Refuse a policy that is not there, or another account's.
+
+    Raises:
+        AwsError: `NoSuchEntity`, or `ValidationError` for what is no ARN.
+    """
+    policy = await managed_in(draft, arn)
+    if policy is None or policy.account not in (call.account, AMAZON):
+        raise absent(f"Policy {arn} does not exist or is not attachable.")
+
+
+async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | None:
+    """The managed policy of an ARN.
+
+    Raises:
+        AwsError: It is no ARN of a policy.
+    """
+    parts = arn.split(":", _ARN_PARTS - 1)
+    if len(parts) < _ARN_PARTS or not parts[5].startswith("policy/"):
+        raise invalid("Invalid ARN:  Could not be parsed!")
+    if arn in AWS_MANAGED:
+        return AWS_MANAGED[arn]
+    policy = await source.get(POLICIES.kind, key_of(parts[4], arn.rpartition("/")[2]))
+    return policy if policy is not None and policy.arn == arn else None
+
+
+async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> None:
+    """Count a boundary that takes another's place; either may be empty.
+
+    Raises:
+        AwsError: There is no such policy.
+    """
+    if after:
+        policy = await managed_in(draft, after)
+        if policy is None or policy.account not in (call.account, AMAZON):
+            raise absent(f"Scope ARN: {after} does not exist or is not attachable.")
+        await count_in(draft, after, boundaries=1)
+    if before:
+        await count_in(draft, before, boundaries=-1)
+
+
+async def count_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: int = 0) -> None:
+    """Count how often an account's own policy is used, so that it is not deleted meanwhile; Amazon's are always there."""
+    policy = None if arn in AWS_MANAGED else await managed_in(draft, arn)
+    if policy is None:
+        return
+    counted = replace(
+        policy,
+        attachments=policy.attachments + attachments,
+        boundaries=policy.boundaries + boundaries,
+    )
+    draft.put(POLICIES.kind, policy.key, counted)
+
+
+def _path(arn: str) -> str:
+    """The path of a policy."""
+    return arn.split(":policy", 1)[1].rpartition("/")[0] + "/"

@@ -1,0 +1,55 @@
+"""Policy documents: what IAM takes of them, and how it hands them back."""
+
+import json
+from typing import Final
+from urllib.parse import quote
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.policy_document import Form, new_policy
+from redrive.aws.iam.errors import malformed, too_many
+
+_VERSIONS: Final = ("2008-10-17", "2012-10-17")
+_PROHIBITED: Final = {
+    Form.IDENTITY: "Policy document should not specify a principal.",
+    Form.TRUST: "Has prohibited field Resource",
+}
+
+
+def check_document(text: str, form: Form, chars_max: int, quota: str) -> None:
+    """Refuse a policy document that IAM would not take; blanks do not count.
+
+    Args:
+        text: The document.
+        form: What it is for.
+        chars_max: How many characters it may have.
+        quota: What that number is called where it is exceeded.
+
+    Raises:
+        AwsError: `MalformedPolicyDocument` or `LimitExceeded`.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise malformed("This policy contains invalid Json") from None
+    if isinstance(document, dict):
+        if document.get("Version", "2008-10-17") not in _VERSIONS:
+            raise malformed("Policy document must be version 2012-10-17 or greater.")
+        if any(form.value & statement.keys() for statement in _statements(document)):
+            raise malformed(_PROHIBITED[form])
+    if len("".join(text.split())) > chars_max:
+        raise too_many(f"{quota}: {chars_max}")
+    try:
+        new_policy(text, form)
+    except PolicyInvalid as problem:
+        raise malformed(f"Syntax errors in policy. {problem}") from None
+
+
+def _statements(document: dict[str, object]) -> list[dict[str, object]]:
+    stated = document.get("Statement")
+    listed = stated if isinstance(stated, list) else [stated]
+    return [statement for statement in listed if isinstance(statement, dict)]
+
+
+def handed_back(text: str) -> str:
+    """A document as answers have it."""
+    return quote(text, safe="")

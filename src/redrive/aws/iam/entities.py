@@ -1,0 +1,212 @@
+"""Entities: the kinds of things that IAM keeps, and how each is found, named and shown."""
+
+import random
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from redrive.access.identities import (
+    GROUP,
+    INSTANCE_PROFILE,
+    MANAGED_POLICY,
+    ROLE,
+    USER,
+    Group,
+    Holder,
+    InstanceProfile,
+    ManagedPolicy,
+    Named,
+    Role,
+    User,
+    key_of,
+)
+from redrive.aws.iam import tags
+from redrive.aws.iam.documents import handed_back
+from redrive.aws.iam.errors import absent, invalid
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Documents, Draft
+
+N = TypeVar("N", bound=Named)
+H = TypeVar("H", bound=Holder)
+
+_ID_CHARS: Final = 17
+_ID_ALPHABET: Final = string.ascii_uppercase + "234567"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity(Generic[N]):
+    """A kind of things.
+
+    Attributes:
+        kind: Of its documents.
+        word: In names of operations and parameters: `Role`.
+        prefix: The beginning of unique ids.
+        missing: The text for a name that nothing has.
+        standing: The text for a name that something has.
+        inline_chars_max: The characters of all inline policies together.
+    """
+
+    kind: DocumentKind[N]
+    word: str
+    prefix: str
+    missing: str
+    standing: str
+    inline_chars_max: int = 0
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that has the name."""
+        return f"{self.word}Name"
+
+    def new_id(self, chance: random.Random) -> str:
+        """A unique id."""
+        return self.prefix + "".join(chance.choices(_ID_ALPHABET, k=_ID_CHARS))
+
+    async def get(self, source: Documents | Draft, account: str, name: str) -> N:
+        """The thing of a name.
+
+        Raises:
+            AwsError: There is none.
+        """
+        found = await source.get(self.kind, key_of(account, name))
+        if found is None:
+            raise absent(self.missing.format(name))
+        return found
+
+
+USERS: Final[Entity[User]] = Entity(
+    USER,
+    "User",
+    "AIDA",
+    "The user with name {} cannot be found.",
+    "User with name {} already exists.",
+    2048,
+)
+GROUPS: Final[Entity[Group]] = Entity(
+    GROUP,
+    "Group",
+    "AGPA",
+    "The group with name {} cannot be found.",
+    "Group with name {} already exists.",
+    5120,
+)
+ROLES: Final[Entity[Role]] = Entity(
+    ROLE,
+    "Role",
+    "AROA",
+    "The role with name {} cannot be found.",
+    "Role with name {} already exists.",
+    10_240,
+)
+PROFILES: Final[Entity[InstanceProfile]] = Entity(
+    INSTANCE_PROFILE,
+    "InstanceProfile",
+    "AIPA",
+    "Instance Profile {} cannot be found.",
+    "Instance Profile {} already exists.",
+)
+POLICIES: Final[Entity[ManagedPolicy]] = Entity(
+    MANAGED_POLICY,
+    "Policy",
+    "ANPA",
+    "Policy {} was not found.",
+    "A policy called {} already exists. Duplicate names are not allowed.",
+)
+
+#: Users, groups and roles.
+HOLDERS: Final[tuple[Entity[Any], ...]] = (GROUPS, USERS, ROLES)
+
+
+def name_in(call: Call, params: Structure) -> str:
+    """The user that a call names, or the one that it comes from.
+
+    Raises:
+        AwsError: It names none, and comes from none.
+    """
+    name: str = params.get("UserName") or call.principal.keys.get("aws:username", "")
+    if not name:
+        raise invalid("Must specify userName when calling with non-User credentials")
+    return name
+
+
+def in_path(params: Structure) -> Callable[[Named], bool]:
+    """Tells whether something stands under the path that a call asks about."""
+    prefix: str = params.get("PathPrefix") or "/"
+    return lambda named: named.path.startswith(prefix)
+
+
+# ---- as answers have them -----------------------------------------------------------------------------------------
+
+
+def shown_user(user: User, *, whole: bool = True) -> Structure:
+    """A user; lists leave out the tags and the boundary."""
+    shown = _shown("User", user)
+    return {**shown, **_more(user)} if whole else shown
+
+
+def shown_group(group: Group) -> Structure:
+    """A group."""
+    return _shown("Group", group)
+
+
+def shown_role(role: Role, *, whole: bool = True) -> Structure:
+    """A role; lists leave out the tags and the boundary."""
+    shown = {
+        **_shown("Role", role),
+        "AssumeRolePolicyDocument": handed_back(role.trust),
+        "MaxSessionDuration": role.max_session_seconds,
+    }
+    if role.description:
+        shown["Description"] = role.description
+    return {**shown, **_more(role), "RoleLastUsed": {}} if whole else shown
+
+
+def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = True) -> Structure:
+    """An instance profile; lists leave out the tags."""
+    shown = {
+        **_shown("InstanceProfile", profile),
+        "Roles": [shown_role(role, whole=False) for role in roles],
+    }
+    return {**shown, "Tags": tags.shown(profile.tags)} if whole and profile.tags else shown
+
+
+def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
+    """A managed policy; lists leave out the description and the tags."""
+    shown = {
+        **_shown("Policy", policy),
+        "DefaultVersionId": f"v{policy.default}",
+        "AttachmentCount": attachments,
+        "PermissionsBoundaryUsageCount": policy.boundaries,
+        "IsAttachable": True,
+        "UpdateDate": policy.updated_at,
+    }
+    if whole and policy.description:
+        shown["Description"] = policy.description
+    if whole and policy.tags:
+        shown["Tags"] = tags.shown(policy.tags)
+    return shown
+
+
+def _shown(word: str, named: Named) -> dict[str, Any]:
+    return {
+        "Path": named.path,
+        f"{word}Name": named.name,
+        f"{word}Id": named.id,
+        "Arn": named.arn,
+        "CreateDate": named.created_at,
+    }
+
+
+def _more(holder: Holder) -> Structure:
+    more: Structure = {}
+    if holder.boundary:
+        more["PermissionsBoundary"] = {
+            "PermissionsBoundaryType": "Policy",
+            "PermissionsBoundaryArn": holder.boundary,
+        }
+    if holder.tags:
+        more["Tags"] = tags.shown(holder.tags)
+    return more

@@ -1,0 +1,113 @@
+"""Instance profiles: tools make them beside roles; nothing here runs machines."""
+
+from dataclasses import replace
+
+from redrive.access.identities import InstanceProfile, Role, key_of
+from redrive.aws.iam import tags
+from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_profile
+from redrive.aws.iam.errors import absent, in_use, taken, too_many
+from redrive.aws.iam.paging import paged
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Draft, Resources
+
+
+class InstanceProfileOperations:
+    """Creates, shows, changes and deletes instance profiles."""
+
+    def __init__(self, resources: Resources, runtime: Runtime) -> None:
+        """Do it here."""
+        self._resources = resources
+        self._runtime = runtime
+
+    async def create_instance_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html."""
+        made = InstanceProfile(
+            call.account,
+            params.get("Path") or "/",
+            params["InstanceProfileName"],
+            PROFILES.new_id(self._runtime.chance),
+            call.now,
+            tags.added({}, tags.read(params)),
+        )
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(PROFILES.kind, made.key) is not None:
+                raise taken(PROFILES.standing.format(made.name))
+            draft.put(PROFILES.kind, made.key, made)
+
+        await self._resources.write(decide)
+        return {"InstanceProfile": shown_profile(made, [])}
+
+    async def get_instance_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetInstanceProfile.html."""
+        profile = await PROFILES.get(self._resources.documents, call.account, params["InstanceProfileName"])
+        return {"InstanceProfile": shown_profile(profile, await self._roles(profile))}
+
+    async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfiles.html."""
+        found = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
+        return await self._listed(list(filter(in_path(params), found)), params)
+
+    async def list_instance_profiles_for_role(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfilesForRole.html."""
+        documents = self._resources.documents
+        role = await ROLES.get(documents, call.account, params["RoleName"])
+        found = await documents.find(PROFILES.kind, f"{call.account}/")
+        return await self._listed([profile for profile in found if role.name in profile.roles], params)
+
+    async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteInstanceProfile.html."""
+
+        async def decide(draft: Draft) -> None:
+            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+            if profile.roles:
+                raise in_use("Cannot delete entity, must remove roles from instance profile first.")
+            draft.remove(PROFILES.kind, profile.key)
+
+        await self._resources.write(decide)
+        return {}
+
+    async def add_role_to_instance_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AddRoleToInstanceProfile.html."""
+
+        async def decide(draft: Draft) -> None:
+            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+            role = await ROLES.get(draft, call.account, params["RoleName"])
+            if profile.roles:
+                raise too_many("Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
+            draft.put(ROLES.kind, role.key, role)  # so that nobody deletes it meanwhile
+            draft.put(PROFILES.kind, profile.key, replace(profile, roles=(role.name,)))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def remove_role_from_instance_profile(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_RemoveRoleFromInstanceProfile.html."""
+
+        async def decide(draft: Draft) -> None:
+            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+            if params["RoleName"] not in profile.roles:
+                raise absent(ROLES.missing.format(params["RoleName"]))
+            draft.put(PROFILES.kind, profile.key, replace(profile, roles=()))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def _roles(self, profile: InstanceProfile) -> list[Role]:
+        roles: list[Role] = []
+        for name in profile.roles:
+            role = await self._resources.documents.get(ROLES.kind, key_of(profile.account, name))
+            roles += [] if role is None else [role]
+        return roles
+
+    async def _listed(self, found: list[InstanceProfile], params: Structure) -> Structure:
+        roles = {profile.name: await self._roles(profile) for profile in found}
+        return paged(
+            found,
+            lambda profile: profile.key,
+            params,
+            "InstanceProfiles",
+            lambda profile: shown_profile(profile, roles[profile.name], whole=False),
+        )

@@ -1,0 +1,39 @@
+"""Pages of a list: up to a thousand at a time, each with a marker that the next begins after."""
+
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from redrive.aws.iam.errors import invalid
+from redrive.aws.wire.shapes import Structure
+
+PAGE: Final = 100
+T = TypeVar("T")
+
+
+def paged(
+    found: Iterable[T], key: Callable[[T], str], params: Structure, member: str, show: Callable[[T], object]
+) -> Structure:
+    """The answer with one page of what was found.
+
+    Args:
+        found: All of it, in the order of its keys.
+        key: Of each.
+        params: `Marker` and `MaxItems`.
+        member: The answer's name of the list.
+        show: Makes what the answer shows of each.
+
+    Raises:
+        AwsError: The marker is not one of this list.
+    """
+    marker: str = params.get("Marker") or ""
+    try:
+        after = b64decode(marker, b"-_", validate=True).decode()
+    except ValueError:
+        raise invalid(f"Invalid Marker: {marker}") from None
+    size = params.get("MaxItems") or PAGE
+    left = [each for each in found if key(each) > after]
+    answer: Structure = {member: [show(each) for each in left[:size]], "IsTruncated": len(left) > size}
+    if len(left) > size:
+        answer["Marker"] = urlsafe_b64encode(key(left[size - 1]).encode()).decode()
+    return answer

@@ -1,0 +1,82 @@
+"""Permissions to use IAM itself: users and roles may do what their own policies allow."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from redrive.access.identities import Holder, key_of
+from redrive.access.patterns import Values
+from redrive.aws.iam.entities import GROUPS, PROFILES, ROLES, USERS, Entity
+from redrive.aws.iam.errors import denied
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Documents
+
+#: What a call is about, by the first of these parameters that it has.
+_NAMED: Final[tuple[Entity[Any], ...]] = (PROFILES, ROLES, GROUPS, USERS)
+#: Calls about the caller itself where they name no user.
+_OF_CALLER: Final = frozenset(
+    {"CreateAccessKey", "DeleteAccessKey", "GetUser", "ListAccessKeys", "UpdateAccessKey"}
+)
+_PASSING: Final = "AddRoleToInstanceProfile"
+
+
+def guarded(operations: Mapping[str, Verb], documents: Documents) -> dict[str, Verb]:
+    """The operations, each behind the question whether its caller may."""
+    return {name: _guarded(name, verb, documents) for name, verb in operations.items()}
+
+
+def _guarded(operation: str, verb: Verb, documents: Documents) -> Verb:
+    async def guard(call: Call, params: Structure) -> Structure:
+        if call.principal.permissions is not None:
+            await _check(call, operation, params, documents)
+        return await verb(call, params)
+
+    return guard
+
+
+async def _check(call: Call, operation: str, params: Structure, documents: Documents) -> None:
+    """Refuse what the caller's policies do not allow.
+
+    Raises:
+        AwsError: `AccessDenied`.
+    """
+    arn, keys = await _about(call, operation, params, documents)
+    actions = {f"iam:{operation}": arn}
+    if operation == _PASSING:
+        role = await ROLES.get(documents, call.account, params["RoleName"])
+        actions["iam:PassRole"] = role.arn
+    for action, resource in actions.items():
+        decision = call.decide(action, resource, call.account, keys=keys)
+        if not decision.allowed:
+            raise denied(call.principal.name, action, resource, decision.reason(action))
+
+
+async def _about(
+    call: Call, operation: str, params: Structure, documents: Documents
+) -> tuple[str, Mapping[str, Values]]:
+    """The ARN of what an operation is about, and the condition keys that it has of its own."""
+    keys: dict[str, Values] = {}
+    if params.get("PermissionsBoundary"):
+        keys["iam:permissionsboundary"] = params["PermissionsBoundary"]
+    for entity in _NAMED:
+        name = params.get(entity.parameter)
+        if entity is USERS and operation in _OF_CALLER and not name:
+            return call.principal.name, keys
+        if name:
+            if params.get("PolicyArn"):
+                keys["iam:policyarn"] = params["PolicyArn"]
+            if operation == f"Create{entity.word}":
+                return _new_arn(call, entity, name, params), keys
+            found = await documents.get(entity.kind, key_of(call.account, name))
+            if isinstance(found, Holder) and found.boundary and "iam:permissionsboundary" not in keys:
+                keys["iam:permissionsboundary"] = found.boundary
+            return _new_arn(call, entity, name, params) if found is None else found.arn, keys
+    if params.get("PolicyName") and operation == "CreatePolicy":
+        return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}", keys
+    return params.get("PolicyArn") or params.get("PolicySourceArn") or "*", keys
+
+
+def _new_arn(call: Call, entity: Entity[Any], name: str, params: Structure) -> str:
+    """The ARN that something of a name has, or would have if it were made by this call."""
+    word = "instance-profile" if entity is PROFILES else entity.word.lower()
+    return f"arn:aws:iam::{call.account}:{word}{params.get('Path') or '/'}{name}"

@@ -1,0 +1,243 @@
+"""Managed policies and their versions."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from redrive.access.aws_managed import AMAZON, AWS_MANAGED
+from redrive.access.identities import Holder, ManagedPolicy, PolicyVersion
+from redrive.access.policy_document import Form
+from redrive.aws.iam import tags
+from redrive.aws.iam.attachments import managed_in
+from redrive.aws.iam.documents import check_document, handed_back
+from redrive.aws.iam.entities import HOLDERS, POLICIES, in_path, shown_policy
+from redrive.aws.iam.errors import absent, denied, in_use, taken, too_many
+from redrive.aws.iam.paging import paged
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Draft, Resources
+
+_CHARS_MAX: Final = 6144
+_QUOTA: Final = "Cannot exceed quota for PolicySize"
+VERSIONS_MAX: Final = 5
+
+
+class PolicyOperations:
+    """Creates, shows, changes and deletes managed policies."""
+
+    def __init__(self, resources: Resources, runtime: Runtime) -> None:
+        """Do it here."""
+        self._resources = resources
+        self._runtime = runtime
+
+    async def create_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreatePolicy.html."""
+        text = params["PolicyDocument"]
+        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
+        made = ManagedPolicy(
+            call.account,
+            params.get("Path") or "/",
+            params["PolicyName"],
+            POLICIES.new_id(self._runtime.chance),
+            call.now,
+            tags.added({}, tags.read(params)),
+            params.get("Description") or "",
+            {1: PolicyVersion(text, call.now)},
+            updated_at=call.now,
+        )
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(POLICIES.kind, made.key) is not None:
+                raise taken(POLICIES.standing.format(made.name))
+            draft.put(POLICIES.kind, made.key, made)
+
+        await self._resources.write(decide)
+        return {"Policy": shown_policy(made, 0)}
+
+    async def get_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicy.html."""
+        policy = await self._found(call, params)
+        return {"Policy": shown_policy(policy, await self._attachments(call, policy))}
+
+    async def list_policies(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListPolicies.html."""
+        scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")
+        holders = await self._holders(call)
+        attached = [arn for holder in holders for arn in holder.attached]
+        bounding = {holder.boundary for holder in holders}
+        found: list[ManagedPolicy] = [] if scope == "Local" else list(AWS_MANAGED.values())
+        if scope != "AWS":
+            found += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
+
+        def wanted(policy: ManagedPolicy) -> bool:
+            if params.get("OnlyAttached") and policy.arn not in attached:
+                return False
+            return usage is None or policy.arn in (bounding if usage == "PermissionsBoundary" else attached)
+
+        shown = sorted(filter(wanted, filter(in_path(params), found)), key=lambda policy: policy.arn)
+        return paged(
+            shown,
+            lambda policy: policy.arn,
+            params,
+            "Policies",
+            lambda policy: shown_policy(policy, attached.count(policy.arn), whole=False),
+        )
+
+    async def delete_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html."""
+
+        async def decide(draft: Draft) -> None:
+            policy = await self._own_in(draft, call, params, "DeletePolicy")
+            if policy.attachments or policy.boundaries:
+                raise in_use("Cannot delete a policy attached to entities.")
+            if len(policy.versions) > 1:
+                raise in_use(
+                    "This policy has more than one version. Before you delete a policy, you must delete the"
+                    " policy's versions. The default version is deleted with the policy."
+                )
+            draft.remove(POLICIES.kind, policy.key)
+
+        await self._resources.write(decide)
+        return {}
+
+    # ---- versions ----------------------------------------------------------------------------------------------
+
+    async def create_policy_version(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreatePolicyVersion.html."""
+        text = params["PolicyDocument"]
+        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
+
+        async def decide(draft: Draft) -> ManagedPolicy:
+            policy = await self._own_in(draft, call, params, "CreatePolicyVersion")
+            if len(policy.versions) >= VERSIONS_MAX:
+                raise too_many(
+                    f"A managed policy can have up to {VERSIONS_MAX} versions. Before you create a new version, you"
+                    " must delete an existing version."
+                )
+            number = policy.last + 1
+            changed = replace(
+                policy,
+                versions={**policy.versions, number: PolicyVersion(text, call.now)},
+                default=number if params.get("SetAsDefault") else policy.default,
+                last=number,
+                updated_at=call.now,
+            )
+            draft.put(POLICIES.kind, policy.key, changed)
+            return changed
+
+        policy = await self._resources.write(decide)
+        shown = _version(policy, policy.last)
+        return {"PolicyVersion": {name: value for name, value in shown.items() if name != "Document"}}
+
+    async def get_policy_version(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicyVersion.html."""
+        policy = await self._found(call, params)
+        return {"PolicyVersion": _version(policy, _number(policy, params["VersionId"]))}
+
+    async def list_policy_versions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListPolicyVersions.html."""
+        policy = await self._found(call, params)
+
+        def shown(number: int) -> Structure:
+            version = _version(policy, number)
+            return {name: value for name, value in version.items() if name != "Document"}
+
+        newest_first = sorted(policy.versions, reverse=True)
+        return paged(newest_first, lambda number: f"{10**9 - number:010}", params, "Versions", shown)
+
+    async def delete_policy_version(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicyVersion.html."""
+
+        async def decide(draft: Draft) -> None:
+            policy = await self._own_in(draft, call, params, "DeletePolicyVersion")
+            gone = _number(policy, params["VersionId"])
+            if gone == policy.default:
+                raise in_use("Cannot delete the default version of a policy.")
+            left = {number: version for number, version in policy.versions.items() if number != gone}
+            draft.put(POLICIES.kind, policy.key, replace(policy, versions=left))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def set_default_policy_version(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SetDefaultPolicyVersion.html."""
+
+        async def decide(draft: Draft) -> None:
+            policy = await self._own_in(draft, call, params, "SetDefaultPolicyVersion")
+            number = _number(policy, params["VersionId"])
+            draft.put(POLICIES.kind, policy.key, replace(policy, default=number, updated_at=call.now))
+
+        await self._resources.write(decide)
+        return {}
+
+    # ---- who has it --------------------------------------------------------------------------------------------
+
+    async def list_entities_for_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListEntitiesForPolicy.html."""
+        arn, usage = (await self._found(call, params)).arn, params.get("PolicyUsageFilter")
+        wanted = params.get("EntityFilter")
+
+        def has(holder: Holder) -> bool:
+            bounded, permitted = holder.boundary == arn, arn in holder.attached
+            if usage is None:
+                return bounded or permitted
+            return bounded if usage == "PermissionsBoundary" else permitted
+
+        answer: Structure = {"IsTruncated": False}
+        for entity in HOLDERS:
+            found: Iterable[Holder] = await self._resources.documents.find(entity.kind, f"{call.account}/")
+            if wanted not in (None, entity.word):
+                found = ()
+            answer[f"Policy{entity.word}s"] = [
+                {f"{entity.word}Name": holder.name, f"{entity.word}Id": holder.id}
+                for holder in filter(in_path(params), found)
+                if has(holder)
+            ]
+        return answer
+
+    async def _found(self, call: Call, params: Structure) -> ManagedPolicy:
+        policy = await managed_in(self._resources.documents, params["PolicyArn"])
+        if policy is None or policy.account not in (call.account, AMAZON):
+            raise absent(POLICIES.missing.format(params["PolicyArn"]))
+        return policy
+
+    async def _own_in(self, draft: Draft, call: Call, params: Structure, operation: str) -> ManagedPolicy:
+        """The policy of a call that changes it, which Amazon's own cannot be."""
+        arn = params["PolicyArn"]
+        policy = await managed_in(draft, arn)
+        if policy is not None and policy.account == AMAZON:
+            reason = f"because no identity-based policy allows the iam:{operation} action"
+            raise denied(call.principal.name, f"iam:{operation}", arn, reason)
+        if policy is None or policy.account != call.account:
+            raise absent(POLICIES.missing.format(arn))
+        return policy
+
+    async def _holders(self, call: Call) -> list[Holder]:
+        found: list[Holder] = []
+        for entity in HOLDERS:
+            found += await self._resources.documents.find(entity.kind, f"{call.account}/")
+        return found
+
+    async def _attachments(self, call: Call, policy: ManagedPolicy) -> int:
+        """To how many it is attached; nobody counts Amazon's own."""
+        if policy.account != AMAZON:
+            return policy.attachments
+        return sum(policy.arn in holder.attached for holder in await self._holders(call))
+
+
+def _number(policy: ManagedPolicy, version: str) -> int:
+    number = int(version[1:]) if version[1:].isascii() and version[1:].isdigit() and len(version) < 10 else 0  # noqa: PLR2004 - more digits than versions
+    if number not in policy.versions:
+        raise absent(f"Policy {policy.arn} version {version} does not exist or is not attachable.")
+    return number
+
+
+def _version(policy: ManagedPolicy, number: int) -> Structure:
+    version = policy.versions[number]
+    return {
+        "Document": handed_back(version.text),
+        "VersionId": f"v{number}",
+        "IsDefaultVersion": number == policy.default,
+        "CreateDate": version.created_at,
+    }

@@ -1,0 +1,195 @@
+"""Simulation: what policies would answer, by the evaluation that answers requests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.identities import Holder
+from redrive.access.patterns import Values
+from redrive.access.policy import AccessRequest, Decision, evaluate, request_keys
+from redrive.access.policy_document import Form, parse_policy
+from redrive.access.principals import (
+    Permissions,
+    Principal,
+    Source,
+    account_root,
+    permissions_of,
+    user_principal,
+)
+from redrive.access.statements import Policy
+from redrive.aws.iam.attachments import managed_in
+from redrive.aws.iam.entities import GROUPS, HOLDERS
+from redrive.aws.iam.errors import absent, bad_input
+from redrive.aws.iam.paging import paged
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Resources
+
+_EVERYTHING: Final = "*"
+_NO_ID: Final = "AIDA" + "A" * 17
+#: By kind of policy that matched: the source's type, as IAM calls it.
+_TYPES: Final = {
+    Source.IDENTITY: "IAM Policy",
+    Source.RESOURCE: "Resource Policy",
+    Source.BOUNDARY: "IAM Permissions Boundary",
+}
+
+
+class Simulating:
+    """Asks policies about calls that nobody makes."""
+
+    def __init__(self, resources: Resources) -> None:
+        """Find policies here."""
+        self._documents = resources.documents
+
+    async def simulate_custom_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html."""
+        texts = _named("PolicyInputList", params.get("PolicyInputList"))
+        return _simulated(call, params, texts, [])
+
+    async def simulate_principal_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html."""
+        texts, boundary = await self._of(call, params["PolicySourceArn"])
+        texts |= _named("PolicyInputList", params.get("PolicyInputList"))
+        return _simulated(call, {"CallerArn": params["PolicySourceArn"], **params}, texts, boundary)
+
+    async def get_context_keys_for_custom_policy(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetContextKeysForCustomPolicy.html."""
+        return _keys(_named("PolicyInputList", params["PolicyInputList"]))
+
+    async def get_context_keys_for_principal_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetContextKeysForPrincipalPolicy.html."""
+        texts, _ = await self._of(call, params["PolicySourceArn"])
+        return _keys(texts | _named("PolicyInputList", params.get("PolicyInputList")))
+
+    async def _of(self, call: Call, arn: str) -> tuple[dict[str, str], list[str]]:
+        """The policies of a user, a group or a role by their names, and its boundary."""
+        for entity in HOLDERS:
+            if f":{entity.word.lower()}/" not in arn:
+                continue
+            holder = await entity.get(self._documents, call.account, arn.rpartition("/")[2])
+            if holder.arn != arn:
+                raise absent(entity.missing.format(arn.rpartition("/")[2]))
+            holders: list[Holder] = [holder]
+            for name in getattr(holder, "groups", ()):
+                holders += [await GROUPS.get(self._documents, call.account, name)]
+            texts: dict[str, str] = {}
+            for each in holders:
+                word = each.word
+                texts |= {f"{word}_{each.name}_{name}": text for name, text in each.inline.items()}
+                texts |= {attached: await self._text(attached) for attached in each.attached}
+            return texts, [await self._text(holder.boundary)] if holder.boundary else []
+        raise bad_input(f"Invalid Entity Arn: {arn} does not clearly define entity type and name.")
+
+    async def _text(self, arn: str) -> str:
+        policy = await managed_in(self._documents, arn)
+        return '{"Statement": []}' if policy is None else policy.text
+
+
+def _named(member: str, texts: Sequence[str] | None) -> dict[str, str]:
+    return {f"{member}.{number}": text for number, text in enumerate(texts or (), start=1)}
+
+
+def _read(text: str, form: Form = Form.IDENTITY) -> Policy:
+    try:
+        return parse_policy(text, form)
+    except PolicyInvalid as problem:
+        raise bad_input(f"Syntax errors in policy. {problem}") from None
+
+
+def _keys(texts: Mapping[str, str]) -> Structure:
+    found = frozenset[str]().union(*(_read(text).keys for text in texts.values()))
+    return {"ContextKeyNames": sorted(found)}
+
+
+def _simulated(call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]) -> Structure:
+    policies = {name: _read(text) for name, text in texts.items()}
+    boundaries = [
+        _read(text) for text in (*bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ()))
+    ]
+    permissions = permissions_of(list(policies.values()), boundaries[-1] if boundaries else None)
+    given = params.get("ResourcePolicy")
+    of_resource = None if given is None else _read(given, Form.RESOURCE)
+    caller = _caller(call, params, permissions)
+    owner = params.get("ResourceOwner") or caller.account
+    owner = owner.split(":")[4] if owner.count(":") >= 5 else owner  # noqa: PLR2004 - an ARN's colons
+    keys = request_keys(_context(params.get("ContextEntries") or ()))
+    asked = frozenset[str]().union(permissions.keys, frozenset() if of_resource is None else of_resource.keys)
+    missing = sorted(asked - keys.keys() - caller.keys.keys())
+
+    def result(question: tuple[str, str]) -> Structure:
+        action, resource = question
+        request = AccessRequest(caller, action, resource, keys)
+        decision = evaluate(of_resource, request, owner)
+        shown: Structure = {
+            "EvalActionName": action,
+            "EvalResourceName": resource,
+            "EvalDecision": _word(decision),
+            "MatchedStatements": _matched(decision, request, policies),
+            "MissingContextValues": missing,
+        }
+        if boundaries:
+            within = evaluate(None, _with(request, permissions_of(boundaries[-1:])), owner)
+            shown["PermissionsBoundaryDecisionDetail"] = {"AllowedByPermissionsBoundary": within.allowed}
+        return shown
+
+    questions = [
+        (action, resource)
+        for action in params["ActionNames"]
+        for resource in params.get("ResourceArns") or (_EVERYTHING,)
+    ]
+    return paged(
+        questions,
+        lambda question: f"{questions.index(question):06}",
+        params,
+        "EvaluationResults",
+        result,
+    )
+
+
+def _caller(call: Call, params: Structure, permissions: Permissions) -> Principal:
+    """The caller that is played: of an ARN, or anybody of the account."""
+    arn = params.get("CallerArn") or f"arn:aws:iam::{call.account}:user/simulated"
+    if arn.count(":") < 5:  # noqa: PLR2004 - an ARN's colons
+        raise bad_input(f"Invalid CallerArn: {arn}")
+    if arn.endswith(":root"):
+        return account_root(arn.split(":")[4])
+    return user_principal(arn, _NO_ID, {}, permissions)
+
+
+def _with(request: AccessRequest, permissions: Permissions) -> AccessRequest:
+    played = request.principal
+    caller = user_principal(played.name, _NO_ID, {}, permissions)
+    return AccessRequest(caller, request.action, request.resource, request.keys)
+
+
+def _context(entries: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
+    return {
+        entry["ContextKeyName"]: tuple(entry.get("ContextKeyValues") or ())
+        for entry in entries
+        if entry.get("ContextKeyName")
+    }
+
+
+def _word(decision: Decision) -> str:
+    if decision.allowed:
+        return "allowed"
+    return "explicitDeny" if decision.explicit else "implicitDeny"
+
+
+def _matched(decision: Decision, request: AccessRequest, policies: Mapping[str, Policy]) -> list[Structure]:
+    """The policies with a statement that decides it; lines and columns are not told."""
+    if decision.statement is None:
+        return []
+    if decision.source is not Source.IDENTITY:
+        return [{"SourcePolicyId": "ResourcePolicy", "SourcePolicyType": _TYPES[decision.source]}]
+    action, principal = request.action.lower(), request.principal
+    return [
+        {"SourcePolicyId": name, "SourcePolicyType": _TYPES[Source.IDENTITY]}
+        for name, policy in policies.items()
+        if any(
+            statement.allows is decision.allowed
+            and statement.applies(principal.identities, action, request.resource, request.lookup)
+            for statement in policy.statements
+        )
+    ]

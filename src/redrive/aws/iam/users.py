@@ -1,0 +1,114 @@
+"""Users come, are renamed and go."""
+
+from dataclasses import replace
+
+from redrive.access.identities import USER_KEY, User, key_of
+from redrive.aws.iam import tags
+from redrive.aws.iam.attachments import count_in, set_boundary_in
+from redrive.aws.iam.entities import GROUPS, USERS, in_path, name_in, shown_group, shown_user
+from redrive.aws.iam.errors import in_use, taken
+from redrive.aws.iam.paging import paged
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Draft, Resources
+
+
+class UserOperations:
+    """Creates, shows, changes and deletes users."""
+
+    def __init__(self, resources: Resources, runtime: Runtime) -> None:
+        """Do it here."""
+        self._resources = resources
+        self._runtime = runtime
+
+    async def create_user(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateUser.html."""
+        made = User(
+            call.account,
+            params.get("Path") or "/",
+            params["UserName"],
+            USERS.new_id(self._runtime.chance),
+            call.now,
+            tags.added({}, tags.read(params)),
+            boundary=params.get("PermissionsBoundary") or "",
+        )
+
+        async def decide(draft: Draft) -> None:
+            await _check_free_in(draft, made)
+            await set_boundary_in(draft, call, "", made.boundary)
+            draft.put(USERS.kind, made.key, made)
+
+        await self._resources.write(decide)
+        return {"User": shown_user(made)}
+
+    async def get_user(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetUser.html."""
+        if not params.get("UserName") and "aws:username" not in call.principal.keys:
+            root = User(call.account, "/", "root", call.account, 0)
+            return {"User": {**shown_user(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
+        user = await USERS.get(self._resources.documents, call.account, name_in(call, params))
+        return {"User": shown_user(user)}
+
+    async def list_users(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListUsers.html."""
+        found = await self._resources.documents.find(USERS.kind, f"{call.account}/")
+        shown = filter(in_path(params), found)
+        return paged(
+            shown, lambda user: user.key, params, "Users", lambda user: shown_user(user, whole=False)
+        )
+
+    async def update_user(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateUser.html; keys go along with a name."""
+
+        async def decide(draft: Draft) -> None:
+            user = await USERS.get(draft, call.account, params["UserName"])
+            renamed = replace(
+                user,
+                name=params.get("NewUserName") or user.name,
+                path=params.get("NewPath") or user.path,
+            )
+            if renamed.key != user.key:
+                await _check_free_in(draft, renamed)
+                draft.remove(USERS.kind, user.key)
+            draft.put(USERS.kind, renamed.key, renamed)
+            for key_id, key in await draft.find(USER_KEY, ""):
+                if (key.account, key.user) == (user.account, user.name) and renamed.name != user.name:
+                    draft.put(USER_KEY, key_id, replace(key, user=renamed.name))
+
+        await self._resources.write(decide)
+        return {}
+
+    async def delete_user(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html."""
+
+        async def decide(draft: Draft) -> None:
+            user = await USERS.get(draft, call.account, params["UserName"])
+            if user.attached:
+                raise in_use("Cannot delete entity, must detach all policies first.")
+            if user.inline:
+                raise in_use("Cannot delete entity, must delete policies first.")
+            if user.groups:
+                raise in_use("Cannot delete entity, must remove referenced objects first.")
+            for _, key in await draft.find(USER_KEY, ""):
+                if (key.account, key.user) == (user.account, user.name):
+                    raise in_use("Cannot delete entity, must delete access keys first.")
+            if user.boundary:
+                await count_in(draft, user.boundary, boundaries=-1)
+            draft.remove(USERS.kind, user.key)
+
+        await self._resources.write(decide)
+        return {}
+
+    async def list_groups_for_user(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListGroupsForUser.html."""
+        documents = self._resources.documents
+        user = await USERS.get(documents, call.account, params["UserName"])
+        groups = [await GROUPS.get(documents, call.account, name) for name in sorted(user.groups)]
+        return paged(groups, lambda group: group.key, params, "Groups", shown_group)
+
+
+async def _check_free_in(draft: Draft, user: User) -> None:
+    """Refuse a name that a user has."""
+    if await draft.get(USERS.kind, key_of(user.account, user.name)) is not None:
+        raise taken(USERS.standing.format(user.name))

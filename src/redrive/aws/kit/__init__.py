@@ -1,0 +1,1 @@
+"""Parts that all Amazon services share: calls, attributes, batches and documents."""

@@ -1,0 +1,140 @@
+"""A call: one operation somebody asked for, with all that a facade may want to know of it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from redrive.access.patterns import Values
+from redrive.access.policy import (
+    AccessRequest,
+    Decision,
+    RequestKeys,
+    connection_keys,
+    evaluate,
+    request_keys,
+    resource_keys,
+)
+from redrive.access.policy_document import Form, stored_policy
+from redrive.access.principals import Principal
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DeathRecord
+from redrive.http import Request
+from redrive.model.delivery import Delivery
+from redrive.model.errors import RedriveError
+
+_NO_KEYS: Final[Mapping[str, Values]] = {}
+
+
+@dataclass(slots=True)
+class Call:
+    """One call: its caller, place and time.
+
+    Attributes:
+        request: As it came in.
+        principal: The signer; without authentication, the caller that the request names.
+        region: The scope of the signature.
+        now: When it came in (ms).
+        id: The request id of its answer.
+        base_url: What URLs in its answer begin with.
+        further_keys: Condition keys that a service adds which calls for somebody; None: nothing was added.
+        died: The dead letter that a message is which a service sends; None: it is nobody's.
+    """
+
+    request: Request
+    principal: Principal
+    region: str
+    now: int
+    id: str
+    base_url: str
+    further_keys: Mapping[str, Values] | None = None
+    died: DeathRecord | None = None
+
+    @property
+    def account(self) -> str:
+        """Twelve digits; what the caller names belongs to this account unless it says otherwise."""
+        return self.principal.account
+
+    def is_open(self, owner: str, policy: str | None) -> bool:
+        """True if a resource is open to the caller without looking at any statement, as it is for nearly every call.
+
+        Neither the resource has a policy nor the caller, who is the owner or a service that acts for it and says so.
+        """
+        principal = self.principal
+        if policy is not None or principal.permissions is not None:
+            return False
+        return owner in (principal.account, principal.keys.get("aws:sourceowner"))
+
+    def may(
+        self, action: str, arn: str, owner: str, policy: str | None, keys: Mapping[str, Values] = _NO_KEYS
+    ) -> bool:
+        """Returns whether the caller may do something to a resource.
+
+        Args:
+            action: `sqs:SendMessage`.
+            arn: The resource's.
+            owner: Its account.
+            policy: The text of its policy, if it has one.
+            keys: The condition keys that the operation has of its own.
+        """
+        return self.is_open(owner, policy) or self.decide(action, arn, owner, policy, keys).allowed
+
+    def decide(
+        self,
+        action: str,
+        arn: str,
+        owner: str,
+        policy: str | None = None,
+        keys: Mapping[str, Values] = _NO_KEYS,
+        *,
+        form: Form = Form.RESOURCE,
+        policy_decides: bool = False,
+    ) -> Decision:
+        """The answer to whether the caller may do something to a resource, and why.
+
+        Args:
+            action: See `may`.
+            arn: See `may`.
+            owner: See `may`.
+            policy: See `may`.
+            keys: See `may`.
+            form: What the policy is attached to.
+            policy_decides: See `redrive.access.policy.evaluate`.
+        """
+        read = None if policy is None else stored_policy(policy, form)
+        permissions = self.principal.permissions
+        asked = AccessRequest(self.principal, action, arn)
+        # Putting them together takes longer than all the rest.
+        if (read is not None and read.keys) or (permissions is not None and permissions.keys):
+            asked = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
+        return evaluate(read, asked, owner, policy_decides=policy_decides)
+
+    def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
+        request = self.request
+        connection = connection_keys(
+            client_host=request.client_host,
+            secure=request.scheme == "https",
+            now=self.now,
+            headers=request.headers,
+        )
+        return request_keys(connection, resource_keys(region=self.region, account=owner), keys)
+
+
+# What came here from another service shows itself as that service words it: the body, and attributes in SQS's form.
+# By the name of the envelope that the other service put into the delivery's headers.
+Presenters = Mapping[str, Callable[[Delivery], tuple[str, Mapping[str, Any]]]]
+
+Verb = Callable[[Call, Structure], Awaitable[Structure]]
+
+
+class Facade(Protocol):
+    """One AWS service: its operations under the vendor's own names."""
+
+    @property
+    def operations(self) -> Mapping[str, Verb]:
+        """The operations that it offers."""
+        ...
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """Translates a refusal of the engine into this service's error."""
+        ...

@@ -1,0 +1,220 @@
+"""Access to keys: the key that a request names, and whether its caller may use it, by policy or by grant."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from redrive.access.patterns import Values
+from redrive.access.policy import Decision
+from redrive.aws.kit.call import Call
+from redrive.aws.kms import grants
+from redrive.aws.kms.errors import denied, disabled, not_found, wrong_state
+from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.records import (
+    DISABLED,
+    ENABLED,
+    KEY,
+    PENDING_DELETION,
+    PENDING_IMPORT,
+    KmsKey,
+    alias_arn,
+    key_arn,
+)
+from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.errors import common
+from redrive.engine.resources import Documents
+from redrive.model.names import ResourceName
+
+_KEY_ID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32}")
+_NOT_ITS_OWN: Final = Decision(allowed=False)
+_THROTTLED: Final = (
+    "You have exceeded the rate at which you may call KMS. Reduce the frequency of your calls."
+)
+_STATE_TEXTS: Final = {PENDING_DELETION: "pending deletion", PENDING_IMPORT: "pending import"}
+_NO_CONTEXT: Final[Mapping[str, str]] = {}
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+class Where(Protocol):
+    """An account, a region and a moment (ms), such as those of a call."""
+
+    @property
+    def account(self) -> str:
+        """Twelve digits."""
+        ...
+
+    @property
+    def region(self) -> str:
+        """The region."""
+        ...
+
+    @property
+    def now(self) -> int:
+        """The moment."""
+        ...
+
+
+class KeyAccess:
+    """Finds keys for callers who may."""
+
+    def __init__(
+        self, keyring: KeyRing, documents: Documents, is_throttled: Callable[[str], bool] = _never
+    ) -> None:
+        """Find them in this ring, and grants among these documents; `is_throttled` tells it of a key's ARN."""
+        self._is_throttled = is_throttled
+        self._keyring = keyring
+        self._documents = documents
+
+    # ---- finding ----------------------------------------------------------------------------------------
+
+    async def named(self, call: Where, key_id: str) -> KmsKey:
+        """The key of an id, an alias, or the ARN of either.
+
+        Raises:
+            AwsError: `NotFoundException`.
+        """
+        account, region, rest = call.account, call.region, key_id
+        if key_id.startswith("arn:"):
+            account, region, rest = _in_arn(call, key_id)
+        if rest.startswith("alias/"):
+            return await self._of_alias(call, ResourceName(account, region, rest))
+        if not _KEY_ID.fullmatch(rest):
+            raise not_found(f"Invalid keyId '{rest}'")
+        name = ResourceName(account, region, rest)
+        key = await self._keyring.get(name, call.now)
+        if key is None:
+            raise not_found(f"Key '{key_arn(name)}' does not exist")
+        return key
+
+    async def _of_alias(self, call: Where, name: ResourceName) -> KmsKey:
+        key = await self._keyring.of_alias(name, call.now)
+        if key is None:
+            raise not_found(f"Alias {alias_arn(name)} is not found.")
+        return key
+
+    # ---- permission -------------------------------------------------------------------------------------
+
+    async def managed(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """A key of the caller's own account, for an operation that no other account may ask for.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        key = await self.named(call, key_id)
+        if key.name.account != call.account:
+            raise denied(call.principal.name, f"kms:{operation}", key.arn, _NOT_ITS_OWN)
+        # Another node may have changed its state.
+        stored = await self._documents.get_stored(KEY, key.name.key)
+        if stored is None:
+            raise not_found(f"Key '{key.arn}' does not exist")
+        await self.check(call, stored, operation)
+        return stored
+
+    async def changeable(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """As `managed`, and it is not about to be deleted.
+
+        Raises:
+            AwsError: There is none, the caller may not, or the key is pending deletion.
+        """
+        key = await self.managed(call, key_id, operation)
+        if key.deletion_at is not None:
+            raise wrong_state(key, _STATE_TEXTS[PENDING_DELETION])
+        return key
+
+    async def usable(
+        self,
+        call: Call,
+        key_id: str,
+        operation: str,
+        context: Mapping[str, str] = _NO_CONTEXT,
+    ) -> KmsKey:
+        """A key that the caller may use now.
+
+        Raises:
+            AwsError: There is none, the caller may not, or the key's state does not allow it.
+        """
+        key = await self.named(call, key_id)
+        await self.check(call, key, operation, context)
+        check_enabled(key, call.now)
+        return key
+
+    async def check(
+        self,
+        call: Call,
+        key: KmsKey,
+        operation: str,
+        context: Mapping[str, str] = _NO_CONTEXT,
+    ) -> None:
+        """Refuse an operation that neither the key policy nor a grant allows.
+
+        Grants count at once here, as they do at Amazon after some minutes: nobody has to bring their tokens.
+
+        Raises:
+            AwsError: `AccessDeniedException`.
+        """
+        if self._is_throttled(key.arn):
+            raise common("ThrottlingException", _THROTTLED)
+        action = f"kms:{operation}"
+        decision = _decision(call, key, action, key.policy, context)
+        if decision.allowed:
+            return
+        if not decision.explicit and await grants.allow(self._documents, call, key, operation, context):
+            return
+        raise denied(call.principal.name, action, key.arn, decision)
+
+
+def check_enabled(key: KmsKey, now: int) -> None:
+    """Refuse to use a key that is not enabled.
+
+    Raises:
+        AwsError: `DisabledException` or `KMSInvalidStateException`.
+    """
+    state = key.state(now)
+    if state == DISABLED:
+        raise disabled(key)
+    if state != ENABLED:
+        raise wrong_state(key, _STATE_TEXTS[state])
+
+
+def may_set_policy(call: Call, key: KmsKey, policy: str) -> bool:
+    """Returns whether a policy would let the caller replace it again."""
+    return _decision(call, key, "kms:PutKeyPolicy", policy).allowed
+
+
+def _in_arn(call: Where, arn: str) -> tuple[str, str, str]:
+    """The account, the region and the key id or alias that an ARN names."""
+    try:
+        parsed = parse_arn(arn)
+    except ValueError:
+        raise not_found(f"Invalid arn {arn}") from None
+    if parsed.service != "kms" or not parsed.resource.startswith(("key/", "alias/")):
+        raise not_found(f"Invalid arn {arn}")
+    if parsed.region != call.region:
+        raise not_found(f"Invalid arn {parsed.region}")
+    return parsed.account, parsed.region, parsed.resource.removeprefix("key/")
+
+
+def _keys(call: Call, key: KmsKey, context: Mapping[str, str]) -> Mapping[str, Values]:
+    """The condition keys of a request to KMS of its own ("Condition keys for AWS KMS", developer guide)."""
+    own: dict[str, Values] = {
+        "kms:CallerAccount": call.account,
+        "kms:KeyOrigin": key.origin,
+        "kms:KeySpec": key.spec,
+        "kms:KeyUsage": key.usage,
+        "kms:MultiRegion": str(bool(key.primary_region)).lower(),
+        **{f"kms:EncryptionContext:{name}": value for name, value in context.items()},
+    }
+    if context:
+        own["kms:EncryptionContextKeys"] = tuple(context)
+    return {**own, **(call.further_keys or {})}
+
+
+def _decision(
+    call: Call, key: KmsKey, action: str, policy: str, context: Mapping[str, str] = _NO_CONTEXT
+) -> Decision:
+    """The answer of a key policy: it, or what it leaves to the account's own policies, has to allow."""
+    owner, keys = key.name.account, _keys(call, key, context)
+    return call.decide(action, key.arn, owner, policy, keys, policy_decides=True)

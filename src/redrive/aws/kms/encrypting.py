@@ -1,0 +1,258 @@
+"""Encrypt, Decrypt, ReEncrypt, data keys and random bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kms import ciphertext, private_keys
+from redrive.aws.kms.access import KeyAccess, check_enabled
+from redrive.aws.kms.ciphertext import Ciphertext
+from redrive.aws.kms.errors import (
+    bad_ciphertext,
+    dry_run,
+    incorrect_key,
+    not_valid,
+    unreachable_key,
+    unsupported,
+    wrong_usage,
+)
+from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.material import Materials
+from redrive.aws.kms.records import KmsKey, Material
+from redrive.aws.kms.specs import ENCRYPTS, SYMMETRIC, algorithms_of
+from redrive.aws.wire.shapes import Structure
+from redrive.model.names import ResourceName
+
+CONTEXT_BYTES_MAX: Final = 8192
+_DATA_KEY_BYTES: Final = {"AES_256": 32, "AES_128": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Decrypted:
+    """The content of a ciphertext, and the key and the material that opened it."""
+
+    key: KmsKey
+    plaintext: bytes
+    algorithm: str
+    material: Material | None = None
+
+
+class Encrypting:
+    """Encrypts and decrypts."""
+
+    def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
+        """By keys of this ring, for callers who have access."""
+        self._keyring = keyring
+        self._access = access
+        self._materials = materials
+
+    # ---- encryption ---------------------------------------------------------------------------------------
+
+    async def encrypt(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Encrypt.html."""
+        context = checked_context(params.get("EncryptionContext"))
+        key = await self._encrypter(call, params["KeyId"], "Encrypt", context)
+        algorithm = _algorithm(key, params.get("EncryptionAlgorithm"))
+        check_dry_run(params)
+        blob = self._encrypted(key, algorithm, params["Plaintext"], context)
+        return {"CiphertextBlob": blob, "KeyId": key.arn, "EncryptionAlgorithm": algorithm}
+
+    async def re_encrypt(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ReEncrypt.html."""
+        opened = await self._decrypted(
+            call,
+            params,
+            "ReEncryptFrom",
+            params.get("SourceKeyId"),
+            checked_context(params.get("SourceEncryptionContext")),
+            params.get("SourceEncryptionAlgorithm"),
+        )
+        context = checked_context(params.get("DestinationEncryptionContext"))
+        target = await self._encrypter(call, params["DestinationKeyId"], "ReEncryptTo", context)
+        algorithm = _algorithm(target, params.get("DestinationEncryptionAlgorithm"))
+        check_dry_run(params)
+        answer: Structure = {
+            "CiphertextBlob": self._encrypted(target, algorithm, opened.plaintext, context),
+            "SourceKeyId": opened.key.arn,
+            "KeyId": target.arn,
+            "SourceEncryptionAlgorithm": opened.algorithm,
+            "DestinationEncryptionAlgorithm": algorithm,
+        }
+        if opened.material is not None:
+            answer["SourceKeyMaterialId"] = opened.material.id
+        if target.symmetric:
+            answer["DestinationKeyMaterialId"] = target.current.id
+        return answer
+
+    async def _encrypter(self, call: Call, key_id: str, operation: str, context: Mapping[str, str]) -> KmsKey:
+        key = await self._access.usable(call, key_id, operation, context)
+        if key.usage != ENCRYPTS:
+            raise wrong_usage(key, operation)
+        return key
+
+    def _encrypted(self, key: KmsKey, algorithm: str, plaintext: bytes, context: Mapping[str, str]) -> bytes:
+        content = self._materials.opened(key, key.current)
+        if algorithm != SYMMETRIC:
+            return private_keys.encrypt(content, algorithm, plaintext)
+        nonce = self._materials.random_bytes(ciphertext.NONCE_BYTES)
+        return ciphertext.encrypt(key, key.current, content, plaintext, context, nonce)
+
+    # ---- decryption ---------------------------------------------------------------------------------------
+
+    async def decrypt(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html."""
+        context = checked_context(params.get("EncryptionContext"))
+        algorithm = params.get("EncryptionAlgorithm")
+        opened = await self._decrypted(call, params, "Decrypt", params.get("KeyId"), context, algorithm)
+        check_dry_run(params)
+        answer: Structure = {
+            "KeyId": opened.key.arn,
+            "Plaintext": opened.plaintext,
+            "EncryptionAlgorithm": opened.algorithm,
+        }
+        if opened.material is not None:
+            answer["KeyMaterialId"] = opened.material.id
+        return answer
+
+    async def _decrypted(
+        self,
+        call: Call,
+        params: Structure,
+        operation: str,
+        key_id: str | None,
+        context: Mapping[str, str],
+        algorithm: str | None,
+    ) -> Decrypted:
+        blob: bytes | None = params.get("CiphertextBlob")
+        if blob is None:
+            raise not_valid("CiphertextBlob is required.")
+        if algorithm not in (None, SYMMETRIC):
+            return await self._privately_decrypted(call, operation, key_id, blob, algorithm)
+        parsed = ciphertext.parse(blob)
+        named = None if key_id is None else await self._access.named(call, key_id)
+        if named is not None and (named.id, named.name.account) != (parsed.key_id, parsed.account):
+            raise incorrect_key()
+        key = await self._keyring.get(ResourceName(parsed.account, call.region, parsed.key_id), call.now)
+        if key is None:
+            raise unreachable_key()
+        await self._access.check(call, key, operation, context)
+        check_enabled(key, call.now)
+        material = _material(key, parsed)
+        return Decrypted(
+            key,
+            ciphertext.decrypt(parsed, self._materials.opened(key, material), context),
+            SYMMETRIC,
+            material,
+        )
+
+    async def _privately_decrypted(
+        self,
+        call: Call,
+        operation: str,
+        key_id: str | None,
+        blob: bytes,
+        algorithm: str | None,
+    ) -> Decrypted:
+        if key_id is None:
+            raise not_valid("KeyId is required for decryption with an asymmetric KMS key.")
+        key = await self._encrypter(call, key_id, operation, {})
+        used = _algorithm(key, algorithm)
+        content = self._materials.opened(key, key.current)
+        return Decrypted(key, private_keys.decrypt(content, used, blob), used)
+
+    # ---- data keys ----------------------------------------------------------------------------------------
+
+    async def generate_data_key(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKey.html."""
+        return await self._data_key(call, params, "GenerateDataKey")
+
+    async def generate_data_key_without_plaintext(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKeyWithoutPlaintext.html."""
+        answer = await self._data_key(call, params, "GenerateDataKeyWithoutPlaintext")
+        del answer["Plaintext"]
+        return answer
+
+    async def _data_key(self, call: Call, params: Structure, operation: str) -> Structure:
+        check_no_recipient(params)
+        number = _data_key_bytes(params)
+        context = checked_context(params.get("EncryptionContext"))
+        key = await self._encrypter(call, params["KeyId"], operation, context)
+        if not key.symmetric:
+            raise wrong_usage(key, operation)
+        check_dry_run(params)
+        plaintext = self._materials.random_bytes(number)
+        return {
+            "CiphertextBlob": self._encrypted(key, SYMMETRIC, plaintext, context),
+            "Plaintext": plaintext,
+            "KeyId": key.arn,
+            "KeyMaterialId": key.current.id,
+        }
+
+    async def generate_random(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateRandom.html."""
+        check_no_recipient(params)
+        if params.get("CustomKeyStoreId"):
+            raise unsupported("Redrive offers no custom key stores.")
+        number: int | None = params.get("NumberOfBytes")
+        if number is None:
+            raise not_valid("NumberOfBytes is required.")
+        return {"Plaintext": self._materials.random_bytes(number)}
+
+
+def checked_context(context: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The encryption context of a request.
+
+    Raises:
+        AwsError: It is longer than 8,192 bytes.
+    """
+    if not context:
+        return {}
+    if sum(len(name.encode()) + len(value.encode()) for name, value in context.items()) > CONTEXT_BYTES_MAX:
+        raise not_valid(f"EncryptionContext must have at most {CONTEXT_BYTES_MAX} bytes")
+    return context
+
+
+def check_no_recipient(params: Structure) -> None:
+    """Refuse answers for enclaves: nobody here could say that one is one.
+
+    Raises:
+        AwsError: `UnsupportedOperationException`.
+    """
+    if params.get("Recipient"):
+        raise unsupported("Redrive does not offer the parameter Recipient: it cannot attest enclaves.")
+
+
+def check_dry_run(params: Structure) -> None:
+    """End a request that is only tried, once nothing is left to be refused.
+
+    Raises:
+        AwsError: `DryRunOperationException`.
+    """
+    if params.get("DryRun"):
+        raise dry_run()
+
+
+def _algorithm(key: KmsKey, given: str | None) -> str:
+    """The algorithm that a request asks for; symmetric keys have one alone."""
+    offered = algorithms_of(key.spec, key.usage)
+    algorithm = given or SYMMETRIC
+    if algorithm not in offered:
+        raise not_valid(
+            f"Algorithm {algorithm} and key spec {key.spec} are incompatible: it offers {', '.join(offered)}."
+        )
+    return algorithm
+
+
+def _material(key: KmsKey, parsed: Ciphertext) -> Material:
+    for material in reversed(key.materials):
+        if material.id.startswith(parsed.material):
+            return material
+    raise bad_ciphertext()
+
+
+def _data_key_bytes(params: Structure) -> int:
+    spec, number = params.get("KeySpec"), params.get("NumberOfBytes")
+    if (spec is None) is (number is None):
+        raise not_valid("Please specify either number of bytes or key spec.")
+    return _DATA_KEY_BYTES[spec] if spec is not None else int(number or 0)

@@ -1,0 +1,200 @@
+"""Grants: made, listed, retired and revoked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kms import grants
+from redrive.aws.kms.access import KeyAccess, check_enabled
+from redrive.aws.kms.errors import dry_run, error, not_found, not_valid, unsupported
+from redrive.aws.kms.paging import page
+from redrive.aws.kms.records import GRANT, Grant, KmsKey
+from redrive.aws.kms.specs import ENCRYPTS, MACS, SIGNS
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Documents, Draft
+
+_ID_BYTES: Final = 32
+_LISTED: Final = 50
+_ANY: Final = frozenset({"CreateGrant", "DescribeKey", "RetireGrant"})
+#: What may be granted on a key, by its purpose ("Grant operations", developer guide); besides `_ANY`.
+_OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
+    ENCRYPTS: frozenset(
+        {
+            *(
+                "Decrypt",
+                "Encrypt",
+                "GenerateDataKey",
+                "GenerateDataKeyPair",
+                "GenerateDataKeyWithoutPlaintext",
+            ),
+            *("GenerateDataKeyPairWithoutPlaintext", "GetPublicKey", "ReEncryptFrom", "ReEncryptTo"),
+        }
+    ),
+    SIGNS: frozenset({"GetPublicKey", "Sign", "Verify"}),
+    MACS: frozenset({"GenerateMac", "VerifyMac"}),
+}
+
+
+class Granting:
+    """Makes, lists and ends grants."""
+
+    def __init__(self, access: KeyAccess, documents: Documents, runtime: Runtime) -> None:
+        """Keep them among these documents."""
+        self._access = access
+        self._documents = documents
+        self._chance = runtime.chance
+
+    async def create_grant(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateGrant.html."""
+        key = await self._access.named(call, params["KeyId"])
+        await self._access.check(call, key, "CreateGrant")
+        check_enabled(key, call.now)
+        asked = self._asked(call, key, params)
+        if params.get("DryRun"):
+            raise dry_run()
+
+        async def decide(draft: Draft) -> Grant:
+            for _, grant in await draft.find(GRANT, f"{key.name.key}/"):
+                if asked.name and _is_same(grant, asked):
+                    return grant
+            draft.put(GRANT, _place(asked), asked)
+            return asked
+
+        made = await self._documents.transact(decide)
+        return {"GrantId": made.id, "GrantToken": made.token}
+
+    def _asked(self, call: Call, key: KmsKey, params: Structure) -> Grant:
+        operations: Sequence[str] = params["Operations"]
+        foreign = sorted(set(operations) - _OPERATIONS[key.usage] - _ANY)
+        if foreign or not operations:
+            raise not_valid(f"Operations {foreign} are not valid for the key {key.arn}")
+        constraints: Mapping[str, Mapping[str, str]] = params.get("Constraints") or {}
+        if constraints.keys() - {"EncryptionContextEquals", "EncryptionContextSubset"}:
+            raise unsupported("Redrive offers constraints of the encryption context alone.")
+        if constraints and not key.symmetric:
+            raise not_valid("Constraints are for symmetric encryption keys")
+        grantee = params.get("GranteePrincipal") or params.get("GranteeServicePrincipal")
+        if not grantee:
+            raise not_valid("GranteePrincipal is required.")
+        return Grant(
+            id=self._chance.randbytes(_ID_BYTES).hex(),
+            key=key.name,
+            grantee=grantee,
+            operations=tuple(dict.fromkeys(operations)),
+            issuer=f"arn:aws:iam::{call.account}:root",
+            created_at=call.now,
+            token=self._chance.randbytes(_ID_BYTES).hex(),
+            retirer=params.get("RetiringPrincipal") or "",
+            name=params.get("Name") or "",
+            context_equals=constraints.get("EncryptionContextEquals"),
+            context_subset=constraints.get("EncryptionContextSubset"),
+        )
+
+    async def list_grants(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListGrants.html."""
+        key = await self._access.named(call, params["KeyId"])
+        await self._access.check(call, key, "ListGrants")
+        grantee = params.get("GranteePrincipal") or params.get("GranteeServicePrincipal")
+        chosen = [
+            grant
+            for grant in await self._documents.find(GRANT, f"{key.name.key}/")
+            if grant.id == (params.get("GrantId") or grant.id) and grant.grantee == (grantee or grant.grantee)
+        ]
+        return _listed(params, chosen)
+
+    async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListRetirableGrants.html."""
+        retirer: str = params["RetiringPrincipal"]
+        beginning = f"{call.account}/{call.region}/"
+        found = await self._documents.find(GRANT, beginning)
+        return _listed(params, [grant for grant in found if grant.retirer == retirer])
+
+    async def retire_grant(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RetireGrant.html."""
+        grant = await self._meant(call, params)
+        if params.get("DryRun"):
+            raise dry_run()
+        may = (grant.retirer and grants.is_of(grant.retirer, call)) or (
+            "RetireGrant" in grant.operations and grants.is_of(grant.grantee, call)
+        )
+        if not may:
+            key = await self._access.named(call, _arn_of(grant))
+            await self._access.check(call, key, "RetireGrant")
+        await self._documents.remove(GRANT, _place(grant))
+        return {}
+
+    async def _meant(self, call: Call, params: Structure) -> Grant:
+        """The grant that a token proves, or that an id names."""
+        if token := params.get("GrantToken"):
+            for grant in await self._documents.find(GRANT, f"{call.account}/{call.region}/"):
+                if grant.token == token:
+                    return grant
+            raise error("InvalidGrantTokenException", "Grant token is not valid")
+        if not params.get("KeyId") or not params.get("GrantId"):
+            raise not_valid("A GrantToken, or a KeyId and a GrantId, is required.")
+        key = await self._access.named(call, params["KeyId"])
+        return await self._of(key, params["GrantId"])
+
+    async def revoke_grant(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RevokeGrant.html."""
+        key = await self._access.named(call, params["KeyId"])
+        await self._access.check(call, key, "RevokeGrant")
+        grant = await self._of(key, params["GrantId"])
+        if params.get("DryRun"):
+            raise dry_run()
+        await self._documents.remove(GRANT, _place(grant))
+        return {}
+
+    async def _of(self, key: KmsKey, grant_id: str) -> Grant:
+        grant = await self._documents.get(GRANT, f"{key.name.key}/{grant_id}")
+        if grant is None:
+            raise not_found(f"Grant ID {grant_id} not found")
+        return grant
+
+
+def _place(grant: Grant) -> str:
+    return f"{grant.key.key}/{grant.id}"
+
+
+def _arn_of(grant: Grant) -> str:
+    return f"arn:aws:kms:{grant.key.region}:{grant.key.account}:key/{grant.key.name}"
+
+
+def _is_same(grant: Grant, asked: Grant) -> bool:
+    """True if a grant of that name gives the same."""
+    return all(
+        getattr(grant, name) == getattr(asked, name)
+        for name in ("name", "grantee", "operations", "retirer", "context_equals", "context_subset")
+    )
+
+
+def _listed(params: Structure, found: Sequence[Grant]) -> Structure:
+    shown, answer = page(params, "Grants", sorted(found, key=_place), _place, _LISTED)
+    answer["Grants"] = [_shown(grant) for grant in shown]
+    return answer
+
+
+def _shown(grant: Grant) -> Structure:
+    shown: Structure = {
+        "KeyId": _arn_of(grant),
+        "GrantId": grant.id,
+        "Name": grant.name,
+        "CreationDate": grant.created_at,
+        "GranteePrincipal": grant.grantee,
+        "IssuingAccount": grant.issuer,
+        "Operations": list(grant.operations),
+    }
+    if grant.retirer:
+        shown["RetiringPrincipal"] = grant.retirer
+    constraints = {
+        name: dict(pairs)
+        for name, pairs in (
+            ("EncryptionContextEquals", grant.context_equals),
+            ("EncryptionContextSubset", grant.context_subset),
+        )
+        if pairs is not None
+    }
+    if constraints:
+        shown["Constraints"] = constraints
+    return shown

@@ -1,0 +1,80 @@
+"""The use of keys by the server itself: for messages that nobody in particular sends or receives just then.
+
+No policy is asked: whoever brought the message, or gets it, was. But a key that is disabled or gone serves nobody.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from redrive.aws.kms import ciphertext
+from redrive.aws.kms.access import KeyAccess, check_enabled
+from redrive.aws.kms.errors import bad_ciphertext, unreachable_key, wrong_usage
+from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
+from redrive.aws.kms.records import KmsKey
+from redrive.engine.ports import Clock
+from redrive.model.names import ResourceName
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """An account, a region, and a moment (ms): what a key's name means there and then."""
+
+    account: str
+    region: str
+    now: int
+
+
+class InsideUse:
+    """Makes and opens data keys without asking who wants them."""
+
+    def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials, clock: Clock) -> None:
+        """By keys of this ring, at the time of this clock."""
+        self._clock = clock
+        self._keyring = keyring
+        self._access = access
+        self._materials = materials
+
+    async def data_key(
+        self, account: str, region: str, key_id: str, context: Mapping[str, str]
+    ) -> tuple[str, bytes, bytes]:
+        """The ARN of the key, a new data key of 32 bytes, and the same encrypted.
+
+        Args:
+            account: Whose key an id or an alias means.
+            region: Where.
+            key_id: As requests name keys.
+            context: The encryption context.
+
+        Raises:
+            AwsError: There is no such key, or it cannot be used.
+        """
+        at = _At(account, region, self._clock.now())
+        key = await self._access.named(at, key_id)
+        check_enabled(key, at.now)
+        if not key.symmetric:
+            raise wrong_usage(key, "GenerateDataKey")
+        plaintext = self._materials.random_bytes(SYMMETRIC_BYTES)
+        content = self._materials.opened(key, key.current)
+        nonce = self._materials.random_bytes(ciphertext.NONCE_BYTES)
+        return key.arn, plaintext, ciphertext.encrypt(key, key.current, content, plaintext, context, nonce)
+
+    async def opened(self, region: str, blob: bytes, context: Mapping[str, str]) -> bytes:
+        """The data key that `data_key`, or GenerateDataKey, encrypted in a region.
+
+        Raises:
+            AwsError: Its key is gone, or cannot be used.
+        """
+        parsed = ciphertext.parse(blob)
+        now = self._clock.now()
+        key = await self._keyring.get(ResourceName(parsed.account, region, parsed.key_id), now)
+        if key is None:
+            raise unreachable_key()
+        check_enabled(key, now)
+        return ciphertext.decrypt(parsed, self._material(key, parsed.material), context)
+
+    def _material(self, key: KmsKey, beginning: str) -> bytes:
+        for material in key.materials:
+            if material.id.startswith(beginning):
+                return self._materials.opened(key, material)
+        raise bad_ciphertext()

@@ -1,0 +1,251 @@
+"""The ring: all keys and aliases of a server, with what time does to keys by itself."""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kms.errors import not_found
+from redrive.aws.kms.material import Materials
+from redrive.aws.kms.records import ALIAS, DAY_MS, GRANT, KEY, Alias, KmsKey, key_arn
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Documents, Draft
+from redrive.model.errors import NotFound
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+
+logger = logging.getLogger(__name__)
+
+MANAGED_PREFIX: Final = "alias/aws/"
+#: The services that have a key of their own in each account; `alias/aws/` and the name.
+_MANAGED: Final = {
+    *(
+        "acm",
+        "dynamodb",
+        "ebs",
+        "elasticfilesystem",
+        "kinesis",
+        "lambda",
+        "logs",
+        "rds",
+        "s3",
+        "secretsmanager",
+    ),
+    *("sns", "sqs", "ssm"),
+}
+_ROTATION_DAYS: Final = 365  # of keys that belong to services
+
+
+class KeyRing:
+    """Keys and aliases of all accounts and regions."""
+
+    def __init__(self, documents: Documents, materials: Materials, runtime: Runtime) -> None:
+        """Keep them among these documents, with material made here."""
+        self._documents = documents
+        self._materials = materials
+        self._runtime = runtime
+
+    def new_id(self, *, multi_region: bool = False) -> str:
+        """An id that no key has."""
+        text = id_text(self._runtime.message_id())
+        return f"mrk-{text.replace('-', '')}" if multi_region else text
+
+    # ---- reading ----------------------------------------------------------------------------------------
+
+    async def get(self, name: ResourceName, now: int) -> KmsKey | None:
+        """The key of a name, after what fell due until now (ms): its deletion, or a rotation."""
+        key = await self._documents.get(KEY, name.key)
+        if key is None or not _is_due(key, now):
+            return key
+        return await self._caught_up(key, now)
+
+    async def of_alias(self, name: ResourceName, now: int) -> KmsKey | None:
+        """The key that an alias stands for; a service's own is made when it is asked for first."""
+        alias = await self._documents.get(ALIAS, name.key)
+        if alias is None:
+            service = name.name.removeprefix(MANAGED_PREFIX)
+            return await self._managed(name, service, now) if service in _MANAGED else None
+        return await self.get(name._replace(name=alias.key_id), now)
+
+    async def of_account(self, account: str, region: str, now: int) -> list[KmsKey]:
+        """All keys of an account in a region, in order of their ids."""
+        beginning = ResourceName(account, region, "").key
+        return await self._present(await self._documents.find(KEY, beginning), now)
+
+    async def tidy(self, now: int) -> None:
+        """Do what fell due for any key."""
+        await self._present(await self._documents.find(KEY, ""), now)
+
+    async def wrap_anew(self) -> None:
+        """Wrap by the present root key what an older one wrapped.
+
+        Raises:
+            StoreUnavailable: None of the root keys that this server has wrapped it.
+        """
+        anew = 0
+        for _, key in await self._documents.entries(KEY):
+            materials = self._materials.wrapped_anew(key)
+            if materials is not None:
+                anew += 1
+                await self.change(
+                    key.name,
+                    lambda current: replace(
+                        current, materials=self._materials.wrapped_anew(current) or current.materials
+                    ),
+                )
+
+        if anew:
+            logger.info(
+                "kms.wrapped_anew keys=%d: none of them needs another root key than the first any more", anew
+            )
+
+    async def _present(self, keys: list[KmsKey], now: int) -> list[KmsKey]:
+        found = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
+        return [key for key in found if key is not None]
+
+    async def aliases(self, account: str, region: str) -> list[Alias]:
+        """All aliases of an account in a region, in order of their names."""
+        return await self._documents.find(ALIAS, ResourceName(account, region, "").key)
+
+    # ---- writing ----------------------------------------------------------------------------------------
+
+    async def add(self, key: KmsKey) -> None:
+        """Keep a new key."""
+        await self._documents.create(KEY, key.name.key, key)
+
+    async def change(self, name: ResourceName, change: Callable[[KmsKey], KmsKey]) -> KmsKey:
+        """Replace a key by what `change` makes of it.
+
+        Raises:
+            AwsError: It is gone.
+        """
+        try:
+            return await self._documents.update(KEY, name.key, change)
+        except NotFound:
+            raise not_found(f"Key '{key_arn(name)}' does not exist") from None
+
+    async def _managed(self, alias: ResourceName, service: str, now: int) -> KmsKey:
+        name = alias._replace(name=self.new_id())
+        key = KmsKey(
+            name,
+            now,
+            "SYMMETRIC_DEFAULT",
+            "ENCRYPT_DECRYPT",
+            _managed_policy(name, service),
+            (self._materials.symmetric(name, now),),
+            manager="AWS",
+            description=f"Default key that protects my {service.upper()} data when no other key is defined",
+            rotation_days=_ROTATION_DAYS,
+            rotates_at=now + _ROTATION_DAYS * DAY_MS,
+        )
+
+        async def decide(draft: Draft) -> str:
+            found = await draft.get(ALIAS, alias.key)
+            if found is not None:
+                return found.key_id
+            draft.put(KEY, name.key, key)
+            draft.put(ALIAS, alias.key, Alias(alias, name.name, now, now))
+            return name.name
+
+        key_id = await self._documents.transact(decide)
+        return key if key_id == name.name else await self._there(alias._replace(name=key_id))
+
+    async def _there(self, name: ResourceName) -> KmsKey:
+        key = await self._documents.get(KEY, name.key)
+        if key is None:
+            raise not_found(f"Key '{key_arn(name)}' does not exist")
+        return key
+
+    # ---- what time does -----------------------------------------------------------------------------------
+
+    async def _caught_up(self, key: KmsKey, now: int) -> KmsKey | None:
+        if key.deletion_at is not None and key.deletion_at <= now:
+            await self._delete(key)
+            return None
+        if any(material.expires_at is not None and material.expires_at <= now for material in key.materials):
+            return await self.change(key.name, lambda current: _without_expired(current, now))
+        return await self.change(key.name, lambda current: self._rotated(current, now))
+
+    def _rotated(self, key: KmsKey, now: int) -> KmsKey:
+        """The key with the material of the last rotation that fell due; of several, the last is made up for."""
+        if key.rotates_at is None or key.rotation_days is None or key.rotates_at > now:
+            return key
+        period_ms = key.rotation_days * DAY_MS
+        rotated_at = key.rotates_at + (now - key.rotates_at) // period_ms * period_ms
+        material = self._materials.symmetric(key.name, rotated_at, rotation="AUTOMATIC")
+        return replace(key, materials=(*key.materials, material), rotates_at=rotated_at + period_ms)
+
+    async def _delete(self, key: KmsKey) -> None:
+        """Destroy a key: with its material go its aliases and grants."""
+
+        async def decide(draft: Draft) -> None:
+            current = await draft.get(KEY, key.name.key)
+            if current is None or current.deletion_at != key.deletion_at:
+                return
+            draft.remove(KEY, key.name.key)
+            for region in {*current.replica_regions, current.primary_region} - {"", key.name.region}:
+                relative = await draft.get(KEY, key.name._replace(region=region).key)
+                if relative is not None:
+                    left = tuple(each for each in relative.replica_regions if each != key.name.region)
+                    draft.put(KEY, relative.name.key, replace(relative, replica_regions=left))
+            for at, _ in await draft.find(GRANT, f"{key.name.key}/"):
+                draft.remove(GRANT, at)
+            for at, alias in await draft.find(ALIAS, ResourceName(*key.name[:2], "").key):
+                if alias.key_id == key.id:
+                    draft.remove(ALIAS, at)
+
+        await self._documents.transact(decide)
+
+
+def _is_due(key: KmsKey, now: int) -> bool:
+    if key.deletion_at is not None:
+        return key.deletion_at <= now
+    return (key.rotates_at is not None and key.enabled and key.rotates_at <= now) or any(
+        material.expires_at is not None and material.expires_at <= now for material in key.materials
+    )
+
+
+def _without_expired(key: KmsKey, now: int) -> KmsKey:
+    kept = tuple(
+        material for material in key.materials if material.expires_at is None or material.expires_at > now
+    )
+    return replace(key, materials=kept)
+
+
+def _managed_policy(name: ResourceName, service: str) -> str:
+    """Whoever is of the account may use the key through the service, and nobody otherwise; nobody may change it."""
+    through = {
+        "StringEquals": {
+            "kms:CallerAccount": name.account,
+            "kms:ViaService": f"{service}.{name.region}.amazonaws.com",
+        }
+    }
+    use = [
+        "kms:Encrypt",
+        "kms:Decrypt",
+        "kms:ReEncrypt*",
+        "kms:GenerateDataKey*",
+        "kms:CreateGrant",
+        "kms:DescribeKey",
+    ]
+    look = ["kms:Describe*", "kms:Get*", "kms:List*"]
+    statements = [
+        {
+            "Sid": f"Allow access through {service.upper()} for all principals in the account that are authorized",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": use,
+            "Resource": "*",
+            "Condition": through,
+        },
+        {
+            "Sid": "Allow direct access to key metadata to the account",
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:aws:iam::{name.account}:root"},
+            "Action": look,
+            "Resource": "*",
+        },
+    ]
+    document = {"Version": "2012-10-17", "Id": f"auto-{service}-1", "Statement": statements}
+    return json.dumps(document)

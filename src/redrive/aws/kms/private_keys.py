@@ -1,0 +1,114 @@
+"""RSA and elliptic curves: encryption, signatures, public keys."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+
+from redrive.aws.kms.errors import bad_ciphertext, not_valid
+
+_Digest = Callable[[], hashes.HashAlgorithm]
+_OAEP: Final[Mapping[str, _Digest]] = {"RSAES_OAEP_SHA_1": hashes.SHA1, "RSAES_OAEP_SHA_256": hashes.SHA256}
+_DIGESTS: Final[Mapping[str, _Digest]] = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}
+
+
+def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
+    """Encrypt with the public half of a private RSA key.
+
+    Raises:
+        AwsError: `ValidationException`: it is longer than the key allows.
+    """
+    try:
+        return _rsa(content).public_key().encrypt(plaintext, _oaep(algorithm))
+    except ValueError:
+        raise not_valid(f"Plaintext is too long for the key and {algorithm}.") from None
+
+
+def decrypt(content: bytes, algorithm: str, blob: bytes) -> bytes:
+    """The plaintext.
+
+    Raises:
+        AwsError: `InvalidCiphertextException`.
+    """
+    try:
+        return _rsa(content).decrypt(blob, _oaep(algorithm))
+    except ValueError:
+        raise bad_ciphertext() from None
+
+
+def sign(content: bytes, algorithm: str, message: bytes, *, is_digest: bool) -> bytes:
+    """A signature.
+
+    Args:
+        content: The private key (PKCS #8).
+        algorithm: One that the key has.
+        message: What is signed.
+        is_digest: It is the message's digest.
+
+    Raises:
+        AwsError: `ValidationException`: it is not as long as the algorithm's digests.
+    """
+    private = load_der_private_key(content, None)
+    digest = _digest(algorithm, message, is_digest=is_digest)
+    if isinstance(private, ec.EllipticCurvePrivateKey):
+        return private.sign(message, ec.ECDSA(digest))
+    if isinstance(private, rsa.RSAPrivateKey):
+        return private.sign(message, _signature_padding(algorithm), digest)
+    raise TypeError(f"no key that signs: {type(private)}")
+
+
+def is_signature(
+    content: bytes, algorithm: str, message: bytes, signature: bytes, *, is_digest: bool
+) -> bool:
+    """True if it is the signature of a message; see `sign`."""
+    private = load_der_private_key(content, None)
+    digest = _digest(algorithm, message, is_digest=is_digest)
+    try:
+        if isinstance(private, ec.EllipticCurvePrivateKey):
+            private.public_key().verify(signature, message, ec.ECDSA(digest))
+        elif isinstance(private, rsa.RSAPrivateKey):
+            private.public_key().verify(signature, message, _signature_padding(algorithm), digest)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def public_key(content: bytes) -> bytes:
+    """The public half: SubjectPublicKeyInfo, DER."""
+    return (
+        load_der_private_key(content, None)
+        .public_key()
+        .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    )
+
+
+def _rsa(content: bytes) -> rsa.RSAPrivateKey:
+    private = load_der_private_key(content, None)
+    if not isinstance(private, rsa.RSAPrivateKey):
+        raise TypeError(f"no key that encrypts: {type(private)}")
+    return private
+
+
+def _oaep(algorithm: str) -> padding.OAEP:
+    digest = _OAEP[algorithm]
+    return padding.OAEP(padding.MGF1(digest()), digest(), None)
+
+
+def _digest(algorithm: str, message: bytes, *, is_digest: bool) -> hashes.HashAlgorithm | Prehashed:
+    digest: hashes.HashAlgorithm = _DIGESTS[algorithm[-3:]]()
+    if not is_digest:
+        return digest
+    if len(message) != digest.digest_size:
+        raise not_valid("Digest is invalid length for algorithm " + algorithm + ".")
+    return Prehashed(digest)
+
+
+def _signature_padding(algorithm: str) -> padding.AsymmetricPadding:
+    if "PKCS1" in algorithm:
+        return padding.PKCS1v15()
+    digest = _DIGESTS[algorithm[-3:]]()
+    return padding.PSS(padding.MGF1(digest), digest.digest_size)

@@ -1,0 +1,131 @@
+"""Rotation: new material for a symmetric key, by itself or on demand; what the old encrypted stays readable."""
+
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kms.access import KeyAccess, check_enabled
+from redrive.aws.kms.errors import error, not_valid, unsupported
+from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.material import Materials
+from redrive.aws.kms.paging import page
+from redrive.aws.kms.records import DAY_MS, KmsKey, Material
+from redrive.aws.wire.shapes import Structure
+
+PERIOD_DAYS: Final = 365
+_PERIOD_DAYS_MIN: Final = 90
+_PERIOD_DAYS_MAX: Final = 2560
+ON_DEMAND: Final = "ON_DEMAND"
+ON_DEMAND_MAX: Final = 25
+
+
+class Rotation:
+    """Rotates keys."""
+
+    def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
+        """Rotate keys of this ring to material made here."""
+        self._keyring = keyring
+        self._access = access
+        self._materials = materials
+
+    async def enable_key_rotation(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKeyRotation.html."""
+        key = await self._rotatable(call, params, "EnableKeyRotation")
+        if key.origin == "EXTERNAL":
+            raise unsupported(f"{key.arn} has imported key material, which is rotated on demand alone.")
+        days: int = params.get("RotationPeriodInDays") or key.rotation_days or PERIOD_DAYS
+        if not _PERIOD_DAYS_MIN <= days <= _PERIOD_DAYS_MAX:
+            raise not_valid(
+                f"1 validation error detected: Value '{days}' at 'rotationPeriodInDays' failed to satisfy constraint:"
+                f" Member must have value between {_PERIOD_DAYS_MIN} and {_PERIOD_DAYS_MAX}"
+            )
+
+        def rotating(current: KmsKey) -> KmsKey:
+            if current.rotation_days == days:
+                return current
+            return replace(current, rotation_days=days, rotates_at=call.now + days * DAY_MS)
+
+        await self._keyring.change(key.name, rotating)
+        return {}
+
+    async def disable_key_rotation(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DisableKeyRotation.html."""
+        key = await self._rotatable(call, params, "DisableKeyRotation")
+        await self._keyring.change(
+            key.name, lambda current: replace(current, rotation_days=None, rotates_at=None)
+        )
+        return {}
+
+    async def get_key_rotation_status(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GetKeyRotationStatus.html."""
+        key = await self._access.named(call, params["KeyId"])
+        await self._access.check(call, key, "GetKeyRotationStatus")
+        _check_symmetric(key)
+        is_on = key.rotation_days is not None and key.deletion_at is None
+        status: Structure = {"KeyId": key.arn, "KeyRotationEnabled": is_on}
+        if is_on and key.rotates_at is not None:
+            status |= {
+                "RotationPeriodInDays": key.rotation_days,
+                "NextRotationDate": key.rotates_at,
+            }
+        return status
+
+    async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RotateKeyOnDemand.html."""
+        key = await self._rotatable(call, params, "RotateKeyOnDemand")
+        if key.origin == "EXTERNAL":
+            raise unsupported(
+                f"{key.arn} has imported key material: Redrive offers no rotation to further material of that kind."
+            )
+
+        def rotated(current: KmsKey) -> KmsKey:
+            if sum(material.rotation == ON_DEMAND for material in current.materials) >= ON_DEMAND_MAX:
+                text = f"{current.arn} was rotated on demand {ON_DEMAND_MAX} times, which is as often as it can be."
+                raise error("LimitExceededException", text)
+            material = self._materials.symmetric(current.name, call.now, rotation=ON_DEMAND)
+            return replace(current, materials=(*current.materials, material))
+
+        await self._keyring.change(key.name, rotated)
+        return {"KeyId": key.arn}
+
+    async def list_key_rotations(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListKeyRotations.html."""
+        key = await self._access.managed(call, params["KeyId"], "ListKeyRotations")
+        _check_symmetric(key)
+        every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
+        chosen = [
+            (f"{number:05d}", material)
+            for number, material in enumerate(key.materials)
+            if every or material.rotation
+        ]
+        shown, answer = page(params, "Rotations", chosen, lambda numbered: numbered[0])
+        answer["Rotations"] = [_shown(key, material) for _, material in shown]
+        return answer
+
+    async def _rotatable(self, call: Call, params: Structure, operation: str) -> KmsKey:
+        key = await self._access.managed(call, params["KeyId"], operation)
+        check_enabled(key, call.now)
+        _check_symmetric(key)
+        if key.primary_region not in ("", key.name.region):
+            raise unsupported(f"{key.arn} is a replica: its primary in {key.primary_region} is rotated.")
+        if key.replica_regions:
+            raise unsupported(
+                f"{key.arn} has replicas; Redrive rotates multi-Region keys without replicas alone."
+            )
+        return key
+
+
+def _check_symmetric(key: KmsKey) -> None:
+    if not key.symmetric:
+        raise unsupported(f"{key.arn} is not a symmetric encryption key: only those are rotated.")
+
+
+def _shown(key: KmsKey, material: Material) -> Structure:
+    shown: Structure = {
+        "KeyId": key.arn,
+        "KeyMaterialId": material.id,
+        "KeyMaterialState": "CURRENT" if material is key.current else "NON_CURRENT",
+    }
+    if material.rotation:
+        shown |= {"RotationDate": material.created_at, "RotationType": material.rotation}
+    return shown

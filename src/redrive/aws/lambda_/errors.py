@@ -1,0 +1,71 @@
+"""Lambda's errors: their texts, and the translation of the engine's refusals."""
+
+from redrive.access.policy import NOT_ALLOWED, Decision
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.service import Service
+from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+
+
+def error(code: str, message: str = "") -> AwsError:
+    """One of Lambda's errors."""
+    return Service.load("lambda").error(code, message)
+
+
+def invalid(message: str) -> AwsError:
+    """A parameter that is not acceptable, in the form that Lambda uses for most of them."""
+    return error("InvalidParameterValueException", message)
+
+
+def no_function(arn: str) -> AwsError:
+    """The error for a function, a version or an alias that does not exist."""
+    return error("ResourceNotFoundException", f"Function not found: {arn}")
+
+
+def no_such(message: str = "The resource you requested does not exist.") -> AwsError:
+    """The error for anything else that does not exist."""
+    return error("ResourceNotFoundException", message)
+
+
+def taken(message: str) -> AwsError:
+    """The error for a change that something standing is in the way of."""
+    return error("ResourceConflictException", message)
+
+
+def outdated(reader: str = "GetFunction/GetAlias") -> AwsError:
+    """The error for a change that was decided by a revision that is no longer the latest."""
+    return error(
+        "PreconditionFailedException",
+        "The Revision Id provided does not match the latest Revision Id. Call the"
+        f" {reader} API to retrieve the latest Revision Id",
+    )
+
+
+def unoffered(parameter: str) -> AwsError:
+    """The error for a parameter that this server would have to ignore."""
+    return invalid(f"Redrive does not offer the parameter {parameter}.")
+
+
+def denied(principal: str, action: str, arn: str, decision: Decision = NOT_ALLOWED) -> AwsError:
+    """The error for an action that the caller has no permission for."""
+    return common(
+        "AccessDeniedException",
+        f"User: {principal} is not authorized to perform: lambda:{action} on resource: {arn}"
+        f" {decision.reason(f'lambda:{action}')}",
+    )
+
+
+def throttled(*, by_function: bool) -> AwsError:
+    """The error for an invocation that no environment may be used for now."""
+    whose = "ReservedFunctionConcurrent" if by_function else "Concurrent"
+    refusal = error("TooManyRequestsException", "Rate Exceeded.")
+    refusal.details = {"Reason": f"{whose}InvocationLimitExceeded"}
+    return refusal
+
+
+def translated(refusal: RedriveError) -> AwsError:
+    """Translates a refusal of the engine into the error that Lambda has for it."""
+    if isinstance(refusal, Conflict):
+        return taken("The operation cannot be performed at this time. An update is in progress.")
+    if isinstance(refusal, StoreUnavailable):
+        return error("ServiceException", "Service is unavailable. Please try again.")
+    raise refusal

@@ -1,0 +1,107 @@
+"""AWS Lambda: functions that this server runs."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.lambda_.errors import translated
+from redrive.aws.lambda_.functions.aliases import AliasOperations
+from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.fixed_settings import FixedSettings
+from redrive.aws.lambda_.functions.lifecycle import FunctionOperations
+from redrive.aws.lambda_.functions.permissions import Permissions
+from redrive.aws.lambda_.functions.provisioned import ProvisionedConcurrency
+from redrive.aws.lambda_.functions.quotas import Quotas
+from redrive.aws.lambda_.functions.versions import VersionOperations
+from redrive.aws.lambda_.functions.warmth import Warmth
+from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
+from redrive.aws.lambda_.invocations.event_settings import EventSettingsOperations
+from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.invocations.invoking import Invoking
+from redrive.aws.lambda_.invocations.streaming import StreamingInvocations
+from redrive.aws.lambda_.layers.operations import LayerOperations
+from redrive.aws.lambda_.layers.permissions import LayerPermissions
+from redrive.aws.lambda_.layers.records import LAYER, LAYER_VERSION
+from redrive.aws.lambda_.layers.use import LayerCode
+from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.mappings.mapping import MAPPING
+from redrive.aws.lambda_.mappings.operations import MappingOperations
+from redrive.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, PROVISIONED, VERSION
+from redrive.aws.lambda_.tags import TagOperations
+from redrive.aws.lambda_.urls.operations import UrlOperations
+from redrive.aws.lambda_.urls.records import FUNCTION_URL
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+
+
+class Lambda:
+    """Lambda on an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        archives: Archives,
+        code: CodeKeeper,
+        runner: Runner,
+        executor: Executor,
+        invocations: AsyncInvocations,
+        downloads: Downloads,
+        follow: Callable[[], Awaitable[None]],
+        warmth: Warmth,
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Where functions are kept.
+            lookup: Finds them there.
+            archives: Reads the code that callers give.
+            code: Keeps it.
+            runner: Runs them.
+            executor: Has them run, and counts it.
+            invocations: Takes events for them.
+            downloads: Where their code can be fetched from.
+            follow: Awaited when event source mappings have changed.
+            warmth: Keeps environments ready.
+        """
+        layers = LayerCode(engine.resources.documents, code)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "lambda",
+            FunctionOperations(engine, lookup, archives, code, runner, downloads, layers),
+            LayerOperations(engine, archives, code, downloads, layers),
+            LayerPermissions(engine),
+            UrlOperations(engine),
+            VersionOperations(engine, lookup),
+            AliasOperations(engine, lookup),
+            Permissions(engine, lookup),
+            Quotas(engine, lookup),
+            FixedSettings(lookup),
+            ProvisionedConcurrency(engine, lookup, warmth),
+            TagOperations(engine, lookup),
+            StreamingInvocations(engine, lookup, executor),
+            Invoking(engine, lookup, executor, invocations),
+            EventSettingsOperations(engine, lookup),
+            MappingOperations(engine, lookup, follow),
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (
+        FUNCTION,
+        VERSION,
+        ALIAS,
+        EVENTS,
+        MAPPING,
+        LAYER,
+        LAYER_VERSION,
+        FUNCTION_URL,
+        PROVISIONED,
+    )
+    """All that callers make through this service."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

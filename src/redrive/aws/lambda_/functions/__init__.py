@@ -1,0 +1,1 @@
+"""Functions: configuration, code, versions, aliases, permissions and concurrency."""

@@ -1,0 +1,78 @@
+"""Settings that are the same for every function here: code signing, the end of loops, updates of runtimes.
+
+Terraform and SAM read them with every function, and write back what they read.
+"""
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names
+from redrive.aws.lambda_.errors import error, unoffered
+from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.wire.shapes import Structure
+
+
+class FixedSettings:
+    """Answers with them, and refuses any others."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        """Find functions by this."""
+        self._lookup = lookup
+
+    # ---- code signing: there is never a configuration -------------------------------------------------------
+
+    async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionCodeSigningConfig.html."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, named, "GetFunctionCodeSigningConfig")
+        return {"FunctionName": function.name.name}
+
+    async def put_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionCodeSigningConfig.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "PutFunctionCodeSigningConfig")
+        raise error(
+            "CodeSigningConfigNotFoundException",
+            "The code signing configuration cannot be found. Check that the provided code signing configuration is not"
+            f" deleted: {params['CodeSigningConfigArn']}.",
+        )
+
+    async def delete_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionCodeSigningConfig.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "DeleteFunctionCodeSigningConfig")
+        return {}
+
+    async def list_code_signing_configs(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListCodeSigningConfigs.html."""
+        return {"CodeSigningConfigs": []}
+
+    # ---- loops are ended: see `rounds` -----------------------------------------------------------------------
+
+    async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "GetFunctionRecursionConfig")
+        return {"RecursiveLoop": "Terminate"}
+
+    async def put_function_recursion_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionRecursionConfig.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "PutFunctionRecursionConfig")
+        if params["RecursiveLoop"] != "Terminate":
+            raise unoffered(f"RecursiveLoop {params['RecursiveLoop']}")
+        return {"RecursiveLoop": "Terminate"}
+
+    # ---- the machine has one runtime of a kind ----------------------------------------------------------------
+
+    async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetRuntimeManagementConfig.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, named, "GetRuntimeManagementConfig")
+        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}
+
+    async def put_runtime_management_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutRuntimeManagementConfig.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, named, "PutRuntimeManagementConfig")
+        if params["UpdateRuntimeOn"] != "Auto":
+            raise unoffered(f"UpdateRuntimeOn {params['UpdateRuntimeOn']}")
+        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}

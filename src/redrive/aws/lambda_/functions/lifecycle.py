@@ -1,0 +1,302 @@
+"""Functions come, change and go."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
+from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.reading import configured
+from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
+from redrive.aws.lambda_.functions.versions import publish_in
+from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
+from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
+from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.records import (
+    ALIAS,
+    FUNCTION,
+    PROVISIONED,
+    VERSION,
+    Configuration,
+    FunctionRecord,
+    version_key,
+)
+from redrive.aws.lambda_.tags import check
+from redrive.aws.lambda_.urls.records import FUNCTION_URL
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+
+_MANDATORY: Final = (
+    "Runtime and Handler are mandatory parameters for functions created with deployment packages."
+)
+
+
+class FunctionOperations:
+    """Creates, shows, changes and deletes functions."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        archives: Archives,
+        code: CodeKeeper,
+        runner: Runner,
+        downloads: Downloads,
+        layers: LayerCode,
+    ) -> None:
+        """Do it through these.
+
+        Args:
+            engine: Where functions are kept.
+            lookup: Finds them there.
+            archives: Reads the code that callers give.
+            code: Keeps it.
+            runner: Runs them, and ends what runs of those that changed.
+            downloads: Where the code can be fetched from.
+            layers: Forgets layers that nobody needs any more.
+        """
+        self._engine = engine
+        self._lookup = lookup
+        self._archives = archives
+        self._code = code
+        self._runner = runner
+        self._downloads = downloads
+        self._layers = layers
+
+    # ---- create ----------------------------------------------------------------------------------------------
+
+    async def create_function(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html."""
+        named = names.read(call, params["FunctionName"])
+        names.check_length(named)
+        if named.name.account != call.account:
+            raise denied(call.principal.name, "CreateFunction", named.arn)
+        if params.get("PackageType", "Zip") == "Zip" and not (
+            params.get("Runtime") and params.get("Handler")
+        ):
+            raise invalid(_MANDATORY)
+        check(params.get("Tags") or {})
+        archive = await self._archives.read(call, params["Code"])
+        wanted = configured(self._blank(call, named, params), params)
+        wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
+        await self._refuse_standing(named)
+        await self._check_layers(call, wanted, params)
+        wanted = replace(wanted, code=await self._code.keep(named.name, archive.content))
+        revision = self._revision()
+
+        async def decide(draft: Draft) -> Configuration:
+            if await draft.get(FUNCTION, named.name.key) is not None:
+                raise taken(f"Function already exist: {named.name.name}")
+            latest = await _layered_in(draft, call, wanted, params)
+            function = FunctionRecord(latest, tags=params.get("Tags") or {})
+            draft.put(FUNCTION, named.name.key, function)
+            return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
+
+        made = await self._engine.resources.write(decide)
+        return rendered(made, state=CREATING)
+
+    def _blank(self, call: Call, named: Named, params: Structure) -> Configuration:
+        return Configuration(
+            named.name,
+            LATEST,
+            revision=self._revision(),
+            modified_at=call.now,
+            role=params["Role"],
+            runtime=params["Runtime"],
+            handler=params["Handler"],
+            code="",
+            code_bytes=0,
+        )
+
+    async def _refuse_standing(self, named: Named) -> None:
+        if await self._engine.resources.documents.get_stored(FUNCTION, named.name.key) is not None:
+            raise taken(f"Function already exist: {named.name.name}")
+
+    async def _check_layers(self, call: Call, wanted: Configuration, params: Structure) -> None:
+        """Refuse layers that cannot be used, before the code is kept."""
+        await self._engine.resources.write(lambda draft: _layered_in(draft, call, wanted, params))
+
+    def _revision(self) -> str:
+        return id_text(self._engine.runtime.message_id())
+
+    # ---- show ------------------------------------------------------------------------------------------------
+
+    async def get_function(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunction.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        meant = await self._lookup.meant(call, named, "GetFunction")
+        function, configuration = meant.function, meant.configuration
+        location = self._downloads.url(call.base_url, configuration.name, configuration.code)
+        answer: Structure = {
+            "Configuration": rendered(configuration, named.qualifier),
+            "Code": {"RepositoryType": "S3", "Location": location},
+        }
+        if function.tags:
+            answer["Tags"] = dict(function.tags)
+        if function.reserved is not None:
+            answer["Concurrency"] = {"ReservedConcurrentExecutions": function.reserved}
+        return answer
+
+    async def get_function_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConfiguration.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        meant = await self._lookup.meant(call, named, "GetFunctionConfiguration")
+        return rendered(meant.configuration, named.qualifier)
+
+    async def list_functions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctions.html."""
+        beginning = f"{call.account}/{call.region}/"
+        after, size = paging.after(params), paging.limit(params)
+        documents = self._engine.resources.documents
+        functions = await documents.find(FUNCTION, beginning, after, size + 1)
+        found = [function.latest for function in functions]
+        if params.get("FunctionVersion") != "ALL":
+            return paging.paged(found, _key, size, "Functions", listed)
+        found += await documents.find(VERSION, beginning, after, size + 1)
+        found.sort(key=_key)
+        return paging.paged(found, _key, size, "Functions", lambda version: listed(version, version.version))
+
+    # ---- change ----------------------------------------------------------------------------------------------
+
+    async def update_function_code(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionCode.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "UpdateFunctionCode")
+        if params.get("ImageUri"):
+            raise invalid("Please don't provide ImageUri when updating a function with packageType Zip.")
+        archive = await self._archives.read(call, params)
+        code = await self._code.keep(named.name, archive.content)
+        architectures = {name: params[name] for name in ("Architectures",) if name in params}
+
+        def changed(before: Configuration) -> Configuration:
+            after = configured(before, architectures)
+            return replace(
+                after, code=code, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
+            )
+
+        return await self._update(call, named, params, changed)
+
+    async def update_function_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionConfiguration.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "UpdateFunctionConfiguration")
+        return await self._update(call, named, params, lambda before: configured(before, params))
+
+    async def _update(
+        self, call: Call, named: Named, params: Structure, change: Callable[[Configuration], Configuration]
+    ) -> Structure:
+        """Change `$LATEST`, and publish what it is then where that is asked for."""
+        revision, of_version = self._revision(), self._revision()
+
+        async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration]:
+            function = await function_in(draft, named)
+            before = function.latest
+            if params.get("RevisionId") not in (None, function.latest.revision):
+                raise outdated()
+            latest = await _layered_in(draft, call, change(before), params)
+            latest = replace(latest, revision=revision, modified_at=call.now)
+            if params.get("DryRun"):
+                return before, latest, latest
+            function = replace(function, latest=latest)
+            draft.put(FUNCTION, named.name.key, function)
+            await follow_in(draft, self._engine.resources, function)
+            if not params.get("Publish"):
+                return before, latest, latest
+            return before, latest, await publish_in(draft, function, of_version, call.now)
+
+        before, latest, shown = await self._engine.resources.write(decide)
+        if not params.get("DryRun"):
+            await self._runner.drop(named.name, LATEST, latest.revision)
+            await self._forget_unused(named, before)
+        return rendered(shown, None if shown is latest else shown.version, UPDATING)
+
+    async def _forget_unused(self, named: Named, gone: Configuration) -> None:
+        """Forget code and layers that no version has any more; what others are about to use stays."""
+        documents = self._engine.resources.documents
+        function = await documents.get_stored(FUNCTION, named.name.key)
+        versions = await documents.find(VERSION, key_beginning(named.name))
+        used = {version.code for version in versions} | ({function.latest.code} if function else set())
+        if gone.code not in used:
+            await self._code.forget(named.name, [gone.code])
+        await self._layers.forget_unused(gone.layers)
+
+    # ---- delete ----------------------------------------------------------------------------------------------
+
+    async def delete_function(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunction.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.function(call, named, "DeleteFunction")
+        if named.qualifier is None:
+            await self._delete(named)
+        else:
+            await self._delete_version(named, named.qualifier)
+        return {"StatusCode": 204}
+
+    async def _delete(self, named: Named) -> None:
+        async def decide(draft: Draft) -> list[Configuration]:
+            function = await function_in(draft, named)
+            beginning = key_beginning(named.name)
+            versions = await draft.find(VERSION, beginning)
+            for key, _ in versions:
+                draft.remove(VERSION, key)
+            for key, _ in await draft.find(ALIAS, beginning):
+                draft.remove(ALIAS, key)
+            for url in function.urls.values():
+                draft.remove(FUNCTION_URL, url.id)
+            for key, _ in await draft.find(PROVISIONED, beginning):
+                draft.remove(PROVISIONED, key)
+            draft.remove(FUNCTION, named.name.key)
+            await remove_in(draft, self._engine.resources, function.name)
+            return [function.latest, *(version for _, version in versions)]
+
+        gone = await self._engine.resources.write(decide)
+        await self._runner.drop(named.name)
+        await self._code.forget(named.name, {version.code for version in gone})
+        await self._layers.forget_unused({layer for version in gone for layer in version.layers})
+
+    async def _delete_version(self, named: Named, version: str) -> None:
+        if version == LATEST:
+            raise invalid("$LATEST version cannot be deleted without deleting the function.")
+
+        async def decide(draft: Draft) -> Configuration:
+            function = await function_in(draft, named)
+            key = version_key(named.name, version)
+            gone = await draft.get(VERSION, key)
+            if gone is None:
+                raise no_function(named.arn)
+            for _, alias in await draft.find(ALIAS, key_beginning(named.name)):
+                if version == alias.version or version in alias.weights:
+                    raise taken(
+                        f"Version {version} is used by the alias {alias.name} and cannot be deleted."  # chosen
+                    )
+            draft.remove(VERSION, key)
+            draft.remove(PROVISIONED, f"{key_beginning(named.name)}{version}")
+            policies = {
+                qualifier: policy for qualifier, policy in function.policies.items() if qualifier != version
+            }
+            draft.put(FUNCTION, named.name.key, replace(function, policies=policies))
+            await remove_in(draft, self._engine.resources, function.name, version)
+            return gone
+
+        gone = await self._engine.resources.write(decide)
+        await self._runner.drop(named.name, version)
+        await self._forget_unused(named, gone)
+
+
+async def _layered_in(draft: Draft, call: Call, wanted: Configuration, params: Structure) -> Configuration:
+    """A configuration with the layers that a caller gives for it, all of which unpacks to no more than it may."""
+    if "Layers" in params:
+        wanted = replace(wanted, layers=await layers_in(draft, call, params["Layers"]))
+    check_unpacked(wanted)
+    return wanted
+
+
+def _key(version: Configuration) -> str:
+    return version.name.key if version.version == LATEST else version_key(version.name, version.version)

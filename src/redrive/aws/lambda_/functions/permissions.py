@@ -1,0 +1,185 @@
+"""Permissions: the policies that let services and other accounts invoke a function."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.keys import is_account
+from redrive.access.policy_document import new_policy
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names
+from redrive.aws.lambda_.errors import error, invalid, no_such, outdated, taken
+from redrive.aws.lambda_.lookup import Lookup, function_in, policy_text
+from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.records import FUNCTION, FunctionRecord, Policy
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+
+POLICY_BYTES_MAX: Final = 20_480
+_SERVICE: Final = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?")
+_PRINCIPAL: Final = re.compile(r"arn:[a-z-]+:(iam|sts)::[0-9]{12}:.+")
+
+# Parameters that become conditions: the operator and the key, as recorded.
+_CONDITIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "SourceArn": ("ArnLike", "AWS:SourceArn"),
+    "SourceAccount": ("StringEquals", "AWS:SourceAccount"),
+    "FunctionUrlAuthType": ("StringEquals", "lambda:FunctionUrlAuthType"),
+    "PrincipalOrgID": ("StringEquals", "aws:PrincipalOrgID"),
+    "EventSourceToken": ("StringEquals", "lambda:EventSourceToken"),
+    "InvokedViaFunctionUrl": ("Bool", "lambda:InvokedViaFunctionUrl"),
+}
+
+
+class Permissions:
+    """Adds, removes and shows statements of policies."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def add_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if named.qualifier == LATEST:
+            raise invalid("We currently do not support adding policies for $LATEST.")
+        await self._lookup.meant(call, named, "AddPermission")
+        statement = _statement(named, params)
+        await self._change(named, params, lambda policy: with_added(policy, statement))
+        return {"Statement": orjson.dumps(statement).decode()}
+
+    async def remove_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_RemovePermission.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._check_removal(call, named)
+        await self._change(named, params, lambda policy: without(policy, params["StatementId"]))
+        return {}
+
+    async def _check_removal(self, call: Call, named: Named) -> None:
+        try:
+            await self._lookup.meant(call, named, "RemovePermission")
+        except AwsError as refusal:
+            if refusal.code == "ResourceNotFoundException":
+                raise no_such(f"No policy found for: {named.arn}") from None
+            raise
+
+    async def get_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetPolicy.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        meant = await self._lookup.meant(call, named, "GetPolicy")
+        policy = meant.function.policies.get(named.qualifier or "")
+        if policy is None or not policy.statements:
+            raise no_such()
+        return {"Policy": policy_text(policy), "RevisionId": policy.revision}
+
+    async def _change(
+        self, named: Named, params: Structure, change: Callable[[Policy], tuple[Mapping[str, Any], ...]]
+    ) -> None:
+        revision = id_text(self._engine.runtime.message_id())
+
+        async def decide(draft: Draft) -> None:
+            function = await function_in(draft, named)
+            before = function.policies.get(named.qualifier or "", Policy(function.latest.revision))
+            if params.get("RevisionId") not in (None, before.revision):
+                raise outdated("GetPolicy")
+            after = Policy(revision, change(before))
+            check_policy(after)
+            draft.put(FUNCTION, named.name.key, _with(function, named.qualifier or "", after))
+
+        await self._engine.resources.write(decide)
+
+
+def _with(function: FunctionRecord, qualifier: str, policy: Policy) -> FunctionRecord:
+    policies = {each: kept for each, kept in function.policies.items() if each != qualifier}
+    if policy.statements:
+        policies[qualifier] = policy
+    return replace(function, policies=policies)
+
+
+def with_added(policy: Policy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The statements of a policy and one more.
+
+    Raises:
+        AwsError: It has one of that id already.
+    """
+    if any(each["Sid"] == statement["Sid"] for each in policy.statements):
+        raise taken(
+            f"The statement id ({statement['Sid']}) provided already exists. Please provide a new statement id,"
+            " or remove the existing statement."
+        )
+    return (*policy.statements, statement)
+
+
+def without(policy: Policy, sid: str) -> tuple[Mapping[str, Any], ...]:
+    """The statements of a policy but for one.
+
+    Raises:
+        AwsError: It has no such statement.
+    """
+    if not policy.statements:
+        raise no_such("No policy is associated with the given resource.")
+    left = tuple(each for each in policy.statements if each["Sid"] != sid)
+    if len(left) == len(policy.statements):
+        raise no_such(f"Statement {sid} is not found in resource policy.")
+    return left
+
+
+def check_policy(policy: Policy) -> None:
+    """Refuse a policy that is too long, or that cannot be evaluated.
+
+    Raises:
+        AwsError: `PolicyLengthExceededException` or `InvalidParameterValueException`.
+    """
+    text = policy_text(policy)
+    if len(text) > POLICY_BYTES_MAX:
+        raise error(
+            "PolicyLengthExceededException",
+            f"The final policy size ({len(text)}) is bigger than the limit ({POLICY_BYTES_MAX}).",
+        )
+    if policy.statements:
+        try:
+            new_policy(text)
+        except PolicyInvalid as problem:
+            raise invalid(f"The provided policy is invalid: {problem}") from None
+
+
+def _statement(named: Named, params: Structure) -> dict[str, Any]:
+    statement: dict[str, Any] = {
+        "Sid": params["StatementId"],
+        "Effect": "Allow",
+        "Principal": principal_of(params["Principal"]),
+        "Action": params["Action"],
+        "Resource": named.arn,
+    }
+    conditions: dict[str, dict[str, str]] = {}
+    for parameter, (operator, key) in _CONDITIONS.items():
+        if params.get(parameter):
+            value = params[parameter]
+            conditions.setdefault(operator, {})[key] = "true" if value is True else value
+    if conditions:
+        statement["Condition"] = conditions
+    return statement
+
+
+def principal_of(principal: str) -> str | dict[str, str]:
+    """The principal of a statement, of what a caller names: everybody, an account, a role or a service.
+
+    Raises:
+        AwsError: It is nobody's name.
+    """
+    if principal == "*":
+        return "*"
+    if is_account(principal):
+        return {"AWS": f"arn:aws:iam::{principal}:root"}
+    if _PRINCIPAL.fullmatch(principal):
+        return {"AWS": principal}
+    if _SERVICE.fullmatch(principal):
+        return {"Service": principal}
+    raise invalid("The provided principal was invalid. Please check the principal and try again.")

@@ -1,0 +1,138 @@
+"""Provisioned concurrency: how many environments of a version are kept ready."""
+
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import error, invalid, taken
+from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
+from redrive.aws.lambda_.functions.rendering import timestamp
+from redrive.aws.lambda_.functions.warmth import Warmth
+from redrive.aws.lambda_.lookup import Lookup, Meant, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version
+from redrive.aws.lambda_.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_UNPUBLISHED: Final = "Provisioned Concurrency Configs cannot be applied to unpublished function versions."
+_UNQUALIFIED: Final = "The function resource provided must be an alias or a published version."
+_UNSET: Final = "No Provisioned Concurrency Config found for this function"
+
+
+class ProvisionedConcurrency:
+    """Puts, shows, lists and deletes configurations."""
+
+    def __init__(self, engine: Engine, lookup: Lookup, warmth: Warmth) -> None:
+        """Do it through this engine; `warmth` knows what stands ready at this node."""
+        self._engine = engine
+        self._lookup = lookup
+        self._warmth = warmth
+
+    async def put_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutProvisionedConcurrencyConfig.html."""
+        named, meant = await self._meant(call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED)
+        if meant.configuration.version == LATEST:
+            raise invalid(_UNPUBLISHED)
+        wanted: int = params["ProvisionedConcurrentExecutions"]
+        await self._check_account(named, meant.function, wanted)
+        made = Provisioned(named.name, named.qualifier or "", wanted, call.now)
+
+        async def decide(draft: Draft) -> None:
+            function = await function_in(draft, named)
+            found = await draft.find(PROVISIONED, key_beginning(named.name))
+            others = [each for _, each in found if each.qualifier != made.qualifier]
+            await _refuse_twice_in(draft, made, meant, others)
+            total = wanted + sum(each.wanted for each in others)
+            if function.reserved is not None and total > function.reserved:
+                raise invalid(
+                    "Requested Provisioned Concurrency should not be greater than the reservedConcurrentExecution for"
+                    " function"
+                )
+            draft.put(PROVISIONED, made.key, made)
+
+        await self._engine.resources.write(decide)
+        return {**_shown(made, 0), "Status": "IN_PROGRESS"}
+
+    async def get_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetProvisionedConcurrencyConfig.html."""
+        named, _ = await self._meant(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
+        key = Provisioned(named.name, named.qualifier or "", 0, 0).key
+        found = await self._engine.resources.documents.get(PROVISIONED, key)
+        if found is None:
+            raise error("ProvisionedConcurrencyConfigNotFoundException", _UNSET)
+        return self._state(found)
+
+    async def list_provisioned_concurrency_configs(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListProvisionedConcurrencyConfigs.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "ListProvisionedConcurrencyConfigs")
+        after, size = paging.after(params), paging.limit(params)
+        documents, beginning = self._engine.resources.documents, key_beginning(named.name)
+        found = await documents.find(PROVISIONED, beginning, after, size + 1)
+        shown = [
+            (each, {"FunctionArn": arn_of(each.function, each.qualifier), **self._state(each)})
+            for each in found
+        ]
+        member = "ProvisionedConcurrencyConfigs"
+        return paging.paged(shown, lambda pair: pair[0].key, size, member, lambda pair: pair[1])
+
+    async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteProvisionedConcurrencyConfig.html."""
+        named, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
+        key = Provisioned(named.name, named.qualifier or "", 0, 0).key
+        await self._engine.resources.documents.remove(PROVISIONED, key)
+        return {}
+
+    async def _meant(
+        self, call: Call, params: Structure, action: str, unqualified: str
+    ) -> tuple[Named, Meant]:
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if named.qualifier in (None, LATEST):
+            raise invalid(unqualified)
+        return named, await self._lookup.meant(call, named, action)
+
+    async def _check_account(self, named: Named, function: FunctionRecord, wanted: int) -> None:
+        """Refuse what would leave an account less than a hundred at once for functions without a reservation."""
+        if function.reserved is not None:
+            return
+        reserved = await reserved_by(self._engine.resources.documents, named)
+        if CONCURRENT_MAX - reserved - wanted < UNRESERVED_MIN:
+            raise invalid(
+                "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
+                f" its minimum value of [{UNRESERVED_MIN}]."
+            )
+
+    def _state(self, config: Provisioned) -> Structure:
+        ready, failure = self._warmth.readiness(config)
+        shown = _shown(config, ready)
+        if ready >= config.wanted:
+            return {**shown, "Status": "READY"}
+        if failure:
+            return {**shown, "Status": "FAILED", "StatusReason": failure}
+        return {**shown, "Status": "IN_PROGRESS"}
+
+
+async def _refuse_twice_in(draft: Draft, made: Provisioned, meant: Meant, others: list[Provisioned]) -> None:
+    """Refuse to keep a version by its number and by an alias, or by two aliases."""
+    version = meant.configuration.version
+    for other in others:
+        if is_version(other.qualifier):
+            same = other.qualifier == version
+        else:
+            alias = await draft.get(ALIAS, other.key)
+            same = alias is not None and alias.version == version
+        if same:
+            mine, its = ("Version", "alias") if is_version(made.qualifier) else ("Alias", "version")
+            raise taken(
+                f"{mine} can't be used for Provisioned Concurrency configuration on an already Provisioned {its}"
+            )
+
+
+def _shown(config: Provisioned, ready: int) -> Structure:
+    return {
+        "RequestedProvisionedConcurrentExecutions": config.wanted,
+        "AllocatedProvisionedConcurrentExecutions": ready,
+        "AvailableProvisionedConcurrentExecutions": ready,
+        "LastModified": timestamp(config.modified_at),
+    }

@@ -1,0 +1,118 @@
+"""Quotas: reserved concurrency, and what an account may have and has."""
+
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names
+from redrive.aws.lambda_.errors import invalid, no_function
+from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
+from redrive.aws.lambda_.invocations.backlogs import follow_in
+from redrive.aws.lambda_.layers.records import LAYER_VERSION
+from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.records import FUNCTION, PROVISIONED, VERSION
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Documents, Draft
+
+CONCURRENT_MAX: Final = 1000  # the default of an account
+UNRESERVED_MIN: Final = 100
+_CODE_BYTES_MAX: Final = 80_530_636_800
+
+
+class Quotas:
+    """Reserves concurrency, and says what there is."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html."""
+        named = _unqualified(names.read(call, params["FunctionName"]))
+        try:
+            await self._lookup.function(call, named, "PutFunctionConcurrency")
+        except AwsError as refusal:
+            if refusal.code != "ResourceNotFoundException":
+                raise
+            # Recorded: what is missing is called by its version here, unlike anywhere else.
+            raise no_function(Named(named.name, LATEST).arn) from None
+        wanted: int = params["ReservedConcurrentExecutions"]
+        provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(named.name))
+        kept = sum(each.wanted for each in provisioned)
+        if wanted < kept:
+            raise invalid(
+                f" ReservedConcurrentExecutions  {wanted} should not be lower than function's total provisioned"
+                f" concurrency [{kept}]."
+            )
+        others = await reserved_by(self._engine.resources.documents, named)
+        if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
+            raise invalid(
+                "Specified ReservedConcurrentExecutions for function decreases account's"
+                f" UnreservedConcurrentExecution below its minimum value of [{UNRESERVED_MIN}]."
+            )
+        await self._reserve(named, wanted)
+        return {"ReservedConcurrentExecutions": wanted}
+
+    async def get_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConcurrency.html."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, named, "GetFunctionConcurrency")
+        return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
+
+    async def delete_function_concurrency(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionConcurrency.html."""
+        named = _unqualified(names.read(call, params["FunctionName"]))
+        await self._lookup.function(call, named, "DeleteFunctionConcurrency")
+        await self._reserve(named, None)
+        return {}
+
+    async def _reserve(self, named: Named, wanted: int | None) -> None:
+        async def decide(draft: Draft) -> None:
+            function = replace(await function_in(draft, named), reserved=wanted)
+            draft.put(FUNCTION, named.name.key, function)
+            await follow_in(draft, self._engine.resources, function)
+
+        await self._engine.resources.write(decide)
+
+    async def get_account_settings(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetAccountSettings.html."""
+        beginning = f"{call.account}/{call.region}/"
+        documents = self._engine.resources.documents
+        functions = await documents.find(FUNCTION, beginning)
+        versions = await documents.find(VERSION, beginning)
+        layers = await documents.find(LAYER_VERSION, beginning)
+        reserved = sum(function.reserved or 0 for function in functions)
+        code = sum(each.code_bytes for each in [*(function.latest for function in functions), *versions])
+        code += sum(layer.code_bytes for layer in layers)
+        return {
+            "AccountLimit": {
+                "CodeSizeUnzipped": UNZIPPED_BYTES_MAX,
+                "CodeSizeZipped": ZIPPED_BYTES_MAX,
+                "ConcurrentExecutions": CONCURRENT_MAX,
+                "TotalCodeSize": _CODE_BYTES_MAX,
+                "UnreservedConcurrentExecutions": CONCURRENT_MAX - reserved,
+            },
+            "AccountUsage": {
+                "FunctionCount": len(functions),
+                "TotalCodeSize": code,
+            },
+        }
+
+
+async def reserved_by(documents: Documents, named: Named) -> int:
+    """The concurrency that the other functions of an account's region have reserved."""
+    functions = await documents.find(FUNCTION, f"{named.name.account}/{named.name.region}/")
+    return sum(function.reserved or 0 for function in functions if function.name != named.name)
+
+
+def _unqualified(named: Named) -> Named:
+    if named.qualifier is not None:
+        raise invalid(
+            "This operation is permitted on Lambda functions only. Aliases and versions do not support this operation."
+            " Please specify either a function name or an unqualified function ARN."
+        )
+    return named

@@ -1,0 +1,136 @@
+"""Reading configurations: what a caller gives for a version of a function, checked, over what it had."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.lambda_.errors import invalid, unoffered
+from redrive.aws.lambda_.records import Configuration
+from redrive.aws.wire.shapes import Structure
+
+TIMEOUT_SECONDS_MAX: Final = 900
+MEMORY_MB_MAX: Final = 10_240
+STORAGE_MB_MAX: Final = 10_240
+VARIABLES_BYTES_MAX: Final = 4096
+
+_RUNTIME: Final = re.compile(
+    r"python3\.\d{1,2}|nodejs\d{2}\.x|java\d{1,2}(\.al2(023)?)?|provided(\.al2(023)?)?"
+)
+_RUNS: Final = "python3.x, nodejs.x, java and provided.*"
+_QUEUE_OR_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[\w.-]+")
+# "Defined runtime environment variables", Lambda developer guide: those that callers cannot set.
+_RESERVED: Final = frozenset(
+    (
+        *("_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_EXECUTION_ENV"),
+        *("AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "AWS_LAMBDA_FUNCTION_VERSION"),
+        *("AWS_LAMBDA_INITIALIZATION_TYPE", "AWS_LAMBDA_LOG_GROUP_NAME", "AWS_LAMBDA_LOG_STREAM_NAME"),
+        *("AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+        *("AWS_LAMBDA_RUNTIME_API", "LAMBDA_TASK_ROOT", "LAMBDA_RUNTIME_DIR"),
+    )
+)
+# What this server would have to ignore, with the values that ask for nothing.
+_UNOFFERED: Final[Mapping[str, tuple[Any, ...]]] = {
+    "FileSystemConfigs": ([],),
+    "KMSKeyArn": ("",),
+    "ImageConfig": ({},),
+    "SnapStart": ({}, {"ApplyOn": "None"}),
+    "CodeSigningConfigArn": ("",),
+    "TenancyConfig": (),
+    "CapacityProviderConfig": (),
+    "DurableConfig": (),
+    "RuntimeConfig": (),
+    "AcceleratorConfig": (),
+    "PublishTo": (),
+}
+
+
+def configured(before: Configuration, params: Structure) -> Configuration:
+    """A configuration with what a caller gives for it.
+
+    Raises:
+        AwsError: Something is not acceptable, or is not offered here.
+    """
+    for parameter, nothing in _UNOFFERED.items():
+        if parameter in params and params[parameter] not in nothing:
+            raise unoffered(parameter)
+    runtime = params.get("Runtime", before.runtime)
+    _check_runtime(runtime)
+    return replace(
+        before,
+        role=params.get("Role", before.role),
+        runtime=runtime,
+        handler=params.get("Handler", before.handler),
+        description=params.get("Description", before.description),
+        timeout_seconds=_bounded(params, "Timeout", before.timeout_seconds, TIMEOUT_SECONDS_MAX),
+        memory_mb=_bounded(params, "MemorySize", before.memory_mb, MEMORY_MB_MAX),
+        storage_mb=_bounded(
+            params.get("EphemeralStorage", {}),
+            "Size",
+            before.storage_mb,
+            STORAGE_MB_MAX,
+            "ephemeralStorage.size",
+        ),
+        variables=_variables(params, before.variables),
+        dead_letter=_dead_letter(params, before.dead_letter),
+        architecture=params.get("Architectures", [before.architecture])[0],
+        tracing=params.get("TracingConfig", {}).get("Mode", before.tracing),
+        logging=_logging(params, before),
+        network=params.get("VpcConfig", before.network),
+    )
+
+
+def _check_runtime(runtime: str) -> None:
+    if not _RUNTIME.fullmatch(runtime):
+        raise invalid(f"Value {runtime} at 'runtime' failed to satisfy constraint: Redrive runs {_RUNS}")
+
+
+def _bounded(params: Mapping[str, Any], name: str, before: int, most: int, path: str = "") -> int:
+    value: int = params.get(name, before)
+    if value > most:
+        path = path or name[:1].lower() + name[1:]
+        raise invalid(
+            f"'{path}' value failed to satisfy constraint: Member must have value less than or equal to {most}"
+        )
+    return value
+
+
+def _variables(params: Structure, before: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    if "Environment" not in params:
+        return before
+    variables: dict[str, str] = params["Environment"].get("Variables", {})
+    reserved = sorted(_RESERVED & variables.keys())
+    if reserved:
+        raise invalid(
+            "Lambda was unable to configure your environment variables because the environment variables you have"
+            " provided contains reserved keys that are currently not supported for modification. Reserved keys used in"
+            f" this request: {', '.join(reserved)}"
+        )
+    measured = orjson.dumps(variables)
+    if len(measured) > VARIABLES_BYTES_MAX:
+        raise invalid(
+            "Lambda was unable to configure your environment variables because the environment variables you have"
+            f" provided exceeded the 4KB limit. String measured: {measured.decode()}"
+        )
+    return variables
+
+
+def _dead_letter(params: Structure, before: str) -> str:
+    if "DeadLetterConfig" not in params:
+        return before
+    arn: str = params["DeadLetterConfig"].get("TargetArn", "")
+    if arn and (not _QUEUE_OR_TOPIC.fullmatch(arn) or arn.endswith(".fifo")):
+        raise invalid(f"The provided dead letter target is invalid: {arn}. It is a standard queue or topic.")
+    return arn
+
+
+def _logging(params: Structure, before: Configuration) -> Mapping[str, str]:
+    given: Mapping[str, str] = {**before.logging, **params.get("LoggingConfig", {})}
+    log_format = given.get("LogFormat", "Text")
+    logging = {"LogFormat": log_format, "LogGroup": given.get("LogGroup", f"/aws/lambda/{before.name.name}")}
+    if log_format == "JSON":
+        for level in ("ApplicationLogLevel", "SystemLogLevel"):
+            logging[level] = given.get(level, "INFO")
+    return logging

@@ -1,0 +1,104 @@
+"""Versions: what `$LATEST` was when it was published, for good."""
+
+from dataclasses import replace
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import invalid, outdated
+from redrive.aws.lambda_.functions.rendering import listed, rendered
+from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST
+from redrive.aws.lambda_.records import FUNCTION, VERSION, Configuration, FunctionRecord, version_key
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+
+
+class VersionOperations:
+    """Publishes and lists versions."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def publish_version(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "PublishVersion")
+        revision = id_text(self._engine.runtime.message_id())
+
+        async def decide(draft: Draft) -> Configuration:
+            function = await function_in(draft, named)
+            latest = function.latest
+            if params.get("RevisionId") not in (None, latest.revision):
+                raise outdated()
+            given = params.get("CodeSha256")
+            if given and given != latest.code:
+                raise invalid(
+                    f"CodeSHA256 ({given}) is different from current CodeSHA256 in $LATEST ({latest.code})."
+                    " Please try again with the CodeSHA256 in $LATEST."
+                )
+            return await publish_in(draft, function, revision, call.now, params.get("Description"))
+
+        version = await self._engine.resources.write(decide)
+        return rendered(version, version.version)
+
+    async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListVersionsByFunction.html."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, named, "ListVersionsByFunction")
+        after, size = paging.after(params), paging.limit(params)
+        beginning = key_beginning(function.name)
+        documents = self._engine.resources.documents
+        found = await documents.find(VERSION, beginning, after or beginning, size + 1)
+        shown = found if after else [function.latest, *found]
+        return paging.paged(shown, _key, size, "Versions", lambda version: listed(version, version.version))
+
+
+def _key(version: Configuration) -> str:
+    """The key that a page after this version begins behind; `$LATEST` is before all others."""
+    if version.version == LATEST:
+        return key_beginning(version.name)
+    return version_key(version.name, version.version)
+
+
+async def publish_in(
+    draft: Draft, function: FunctionRecord, revision: str, now: int, description: str | None = None
+) -> Configuration:
+    """Publish what `$LATEST` is now; where the last version is the same, it is that one.
+
+    Args:
+        draft: What is published is written with it.
+        function: As the draft has it.
+        revision: Of the version, if one is made.
+        now: ms.
+        description: The version's own; None: that of `$LATEST`.
+    """
+    if function.versions:
+        last = await draft.get(VERSION, version_key(function.name, str(function.versions)))
+        if last is not None and _same(last, function.latest):
+            return last
+    number = str(function.versions + 1)
+    made = replace(
+        function.latest,
+        version=number,
+        revision=revision,
+        modified_at=now,
+        description=function.latest.description if description is None else description,
+    )
+    draft.put(VERSION, version_key(function.name, number), made)
+    draft.put(FUNCTION, function.name.key, replace(function, versions=function.versions + 1))
+    return made
+
+
+def _same(version: Configuration, latest: Configuration) -> bool:
+    """True if a version is what `$LATEST` is, whatever it is called."""
+    return version == replace(
+        latest,
+        version=version.version,
+        revision=version.revision,
+        modified_at=version.modified_at,
+        description=version.description,
+    )

@@ -1,0 +1,1 @@
+"""Invocations: synchronous, streamed and asynchronous, and what follows from their results."""

@@ -1,0 +1,88 @@
+"""Asynchronous invocations: an event is a delivery, on disk before its caller is answered."""
+
+import logging
+
+from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
+from redrive.aws.lambda_.errors import error
+from redrive.aws.lambda_.invocations import backlogs, events
+from redrive.aws.lambda_.invocations.events import Event
+from redrive.aws.lambda_.lookup import function_in
+from redrive.aws.lambda_.metrics import InvocationMetrics
+from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.records import FunctionRecord
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.topic import Topic
+
+logger = logging.getLogger(__name__)
+
+
+class AsyncInvocations:
+    """Takes events for functions."""
+
+    def __init__(self, engine: Engine, metrics: InvocationMetrics, rounds: Rounds) -> None:
+        """Publish events through this engine, and count them; `rounds` tells which ones functions sent in a loop."""
+        self._engine = engine
+        self._rounds = rounds
+        self._metrics = metrics
+
+    async def accept(
+        self,
+        function: FunctionRecord,
+        named: Named,
+        payload: bytes,
+        request_id: str,
+        trace: str | None = None,
+    ) -> None:
+        """Take an event; it is on disk when this returns.
+
+        Args:
+            function: What is to be invoked.
+            named: As the caller named it.
+            payload: The event: JSON in UTF-8.
+            request_id: Of the caller's request.
+            trace: The trace header that it came with.
+
+        Raises:
+            AwsError: The function is gone meanwhile, or it is invoked in a loop.
+        """
+        if self._rounds.of(trace) > ROUNDS_MAX:
+            raise self._loop(function)
+        named = Named(function.name, named.qualifier or LATEST)
+        topic = await self._topic(named)
+        event = Event(request_id, named.arn, trace)
+        message_id = self._engine.runtime.message_id()
+        await self._engine.messages.publish(topic, [events.publication(message_id, payload.decode(), event)])
+        self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
+
+    def _loop(self, function: FunctionRecord) -> AwsError:
+        logger.warning(
+            "lambda.loop function=%s: %d runs of functions in a row were each begun by a destination of the one before;"
+            " change the destinations",
+            function.name.key,
+            ROUNDS_MAX + 1,
+        )
+        return error(
+            "RecursiveInvocationException",
+            "Lambda has detected your function being invoked in a recursive loop with other Amazon Web Services"
+            " resources and stopped your function's invocation.",
+        )
+
+    async def _topic(self, named: Named) -> Topic:
+        """The topic of the events, which the first of them makes."""
+        topics = self._engine.resources.topics
+        name = backlogs.topic_of(named.name, named.qualifier or LATEST)
+        found = topics.known(name) or await topics.get(name)
+        if found is not None:
+            return found
+
+        async def decide(draft: Draft) -> Topic | None:
+            function = await function_in(draft, named)
+            await backlogs.begin_in(draft, self._engine.resources, function, named.qualifier or LATEST)
+            return await topics.get_in(draft, name)
+
+        made = await self._engine.resources.write(decide)
+        if made is None:
+            raise ValueError(f"{name.key} was made, and is not there")
+        return made

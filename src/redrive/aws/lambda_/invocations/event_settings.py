@@ -1,0 +1,174 @@
+"""Settings of asynchronous invocations: retries, age and destinations, for each version and alias by itself."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import invalid, no_such
+from redrive.aws.lambda_.invocations.backlogs import put_in
+from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST, Named, arn_of
+from redrive.aws.lambda_.records import EVENTS, EventSettings, events_key
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_DESTINATION: Final = re.compile(
+    r"arn:aws[a-z-]*:((sqs|sns):[a-z0-9-]+:\d{12}:[\w-]+|lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?"
+    r"|s3:::[a-z0-9.-]{3,63})"
+)
+_BUS: Final = re.compile(r"arn:aws[a-z-]*:events:.*")
+_BUCKET: Final = ":s3:::"
+_NOTHING: Final = "You must specify at least one of error handling or destination setting."
+_ITSELF: Final = "You can't specify the function as a destination for itself."
+
+
+class EventSettingsOperations:
+    """Puts, changes, shows and deletes the settings."""
+
+    def __init__(self, engine: Engine, lookup: Lookup) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+        self._lookup = lookup
+
+    async def put_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html; it replaces all."""
+        return await self._set(call, params, "PutFunctionEventInvokeConfig", merges=False)
+
+    async def update_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionEventInvokeConfig.html; it merges."""
+        return await self._set(call, params, "UpdateFunctionEventInvokeConfig", merges=True)
+
+    async def get_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionEventInvokeConfig.html."""
+        named = await self._named(call, params, "GetFunctionEventInvokeConfig")
+        key = events_key(named.name, named.qualifier or LATEST)
+        settings = await self._engine.resources.documents.get(EVENTS, key)
+        if settings is None or settings.modified_at is None:
+            raise _unset(named)
+        return _rendered(settings)
+
+    async def delete_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionEventInvokeConfig.html."""
+        named = await self._named(call, params, "DeleteFunctionEventInvokeConfig")
+
+        async def decide(draft: Draft) -> None:
+            function = await function_in(draft, named)
+            key = events_key(named.name, named.qualifier or LATEST)
+            settings = await draft.get(EVENTS, key)
+            if settings is None or settings.modified_at is None:
+                raise _unset(named)
+            plain = EventSettings(settings.function, settings.qualifier)
+            draft.put(EVENTS, key, plain)
+            await put_in(draft, self._engine.resources, function, plain)
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def list_function_event_invoke_configs(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionEventInvokeConfigs.html."""
+        named = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, named, "ListFunctionEventInvokeConfigs")
+        after, size = paging.after(params), paging.limit(params)
+        found = await self._engine.resources.documents.find(EVENTS, key_beginning(named.name), after)
+        shown = [settings for settings in found if settings.modified_at is not None]
+        member = "FunctionEventInvokeConfigs"
+        return paging.paged(
+            shown, lambda settings: events_key(named.name, settings.qualifier), size, member, _rendered
+        )
+
+    async def _named(self, call: Call, params: Structure, action: str) -> Named:
+        """The version or alias that is meant.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        try:
+            await self._lookup.meant(call, named, action)
+        except AwsError as error:
+            if error.code == "ResourceNotFoundException":
+                raise no_such("The function doesn't exist.") from None
+            raise
+        return Named(named.name, named.qualifier or LATEST)
+
+    async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:
+        if not any(
+            name in params
+            for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
+        ):
+            raise invalid(_NOTHING)
+        named = await self._named(call, params, action)
+        key = events_key(named.name, named.qualifier or LATEST)
+
+        async def decide(draft: Draft) -> EventSettings:
+            function = await function_in(draft, named)
+            before = await draft.get(EVENTS, key)
+            if merges and (before is None or before.modified_at is None):
+                raise _unset(named)
+            plain = EventSettings(named.name, named.qualifier or LATEST)
+            after = _given(before if merges and before is not None else plain, params)
+            after = replace(after, modified_at=call.now)
+            draft.put(EVENTS, key, after)
+            await put_in(draft, self._engine.resources, function, after)
+            return after
+
+        return _rendered(await self._engine.resources.write(decide))
+
+
+def _given(before: EventSettings, params: Structure) -> EventSettings:
+    destinations = params.get("DestinationConfig") or {}
+    return replace(
+        before,
+        retries=params.get("MaximumRetryAttempts", before.retries),
+        age_seconds=params.get("MaximumEventAgeInSeconds", before.age_seconds),
+        on_success=_destination(before, destinations, "OnSuccess", before.on_success),
+        on_failure=_destination(before, destinations, "OnFailure", before.on_failure),
+    )
+
+
+def _destination(settings: EventSettings, destinations: Structure, kind: str, before: str) -> str:
+    if kind not in destinations:
+        return before
+    arn: str = destinations[kind].get("Destination", "")
+    if not arn:
+        return ""
+    if _BUS.fullmatch(arn):
+        raise invalid(
+            f"Redrive has no EventBridge, so {arn} cannot be a destination: queues, topics and functions can, and for"
+            " failures buckets."
+        )
+    if not _DESTINATION.fullmatch(arn):
+        raise invalid(f"The destination ARN {arn} is invalid.")
+    if _BUCKET in arn and kind == "OnSuccess":
+        raise invalid(
+            f"The provided destination config DestinationConfig(onSuccess=OnSuccess(destination={arn}),"
+            " onFailure=null) is invalid."
+        )
+    named = names.of_arn(arn)
+    if named is not None and named.name == settings.function:
+        raise invalid(_ITSELF)
+    return arn
+
+
+def _unset(named: Named) -> AwsError:
+    return no_such(f"The function {named.arn} doesn't have an EventInvokeConfig")
+
+
+def _rendered(settings: EventSettings) -> Structure:
+    shown: Structure = {
+        "DestinationConfig": {
+            kind: {"Destination": arn} if arn else {}
+            for kind, arn in (("OnFailure", settings.on_failure), ("OnSuccess", settings.on_success))
+        },
+        "FunctionArn": arn_of(settings.function, settings.qualifier),
+        "LastModified": settings.modified_at,
+    }
+    if settings.retries is not None:
+        shown["MaximumRetryAttempts"] = settings.retries
+    if settings.age_seconds is not None:
+        shown["MaximumEventAgeInSeconds"] = settings.age_seconds
+    return shown

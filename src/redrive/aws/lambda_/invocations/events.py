@@ -1,0 +1,189 @@
+"""Events: asynchronous invocations as they are kept, and what is said of their ends.
+
+An event's end leads to up to two messages: to the dead-letter target of the version the event as it came, with three
+attributes; to a destination a record of request and response. Members and their order as recorded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+import orjson
+
+from redrive.aws.lambda_.invocations.backlogs import Target
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import AttemptNote
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.ids import id_text
+from redrive.model.message import Publication
+
+#: Identifiers of an attempt.
+VERSION: Final = "executed_version"
+INVOKED: Final = "invoked"  # how often the function was called for the event, this attempt included
+FUNCTION_ERROR: Final = "function_error"
+
+_ERROR_CHARS_MAX: Final = 1024  # of ErrorMessage
+_RECORD_BYTES_MAX: Final = {
+    "sns": 256 * 1024,
+    "sqs": 1024 * 1024,
+    "lambda": 1024 * 1024,
+    "s3": 16 * 1024 * 1024,  # more than an event of 1 MiB and an answer of 6 MB
+}
+_THROTTLED: Final = "Rate Exceeded."
+_REQUEST_ID: Final = "RequestID"  # an attribute of letters
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The part of an asynchronous invocation that is kept beside its payload.
+
+    Attributes:
+        request_id: The id of the request that it came with, and of each attempt.
+        arn: The function as the caller named it, with the qualifier.
+        trace: The trace header that it came with, if any.
+    """
+
+    request_id: str
+    arn: str
+    trace: str | None = None
+
+    def pack(self) -> bytes:
+        """The event as a delivery's headers."""
+        return orjson.dumps({"request": self.request_id, "arn": self.arn, "trace": self.trace})
+
+    @classmethod
+    def unpack(cls, headers: bytes | None, arn: str = "") -> Self:
+        """Read what `pack` wrote, or the attributes of a dead letter that was sent back to its function.
+
+        Args:
+            headers: The delivery's.
+            arn: The function's, for a letter, which does not say how its caller named it.
+        """
+        document = orjson.loads(headers or b"{}")
+        if "request" not in document:
+            return cls(str(document["attributes"][_REQUEST_ID][1]), arn, document.get("trace"))
+        return cls(document["request"], document["arn"], document["trace"])
+
+
+def publication(message_id: bytes, payload: str, event: Event) -> Publication:
+    """An event as it is published to its backlog."""
+    return _publication(message_id, payload, event.pack())
+
+
+def _publication(message_id: bytes, body: str, envelope: bytes) -> Publication:
+    return Publication(
+        id=message_id, body=body, bodies={}, attributes={}, envelope=envelope, bytes_published=len(body)
+    )
+
+
+# ---- what an end leads to --------------------------------------------------------------------------------------
+
+
+def letter(fact: Attempted) -> Publication:
+    """The message to the dead-letter target: the event as it came, and why it failed."""
+    event = _event(fact)
+    attributes = {
+        _REQUEST_ID: ("String", event.request_id),
+        "ErrorCode": ("Number", "200" if fact.attempt.answer else "429"),
+        "ErrorMessage": ("String", _error_message(fact)),
+    }
+    attempt = fact.attempt
+    note = AttemptNote(
+        fact.delivery.attempts,
+        fact.at,
+        attempt.duration_ms,
+        str(attempt.reason),
+        attempt.status,
+        attempt.response,
+    )
+    envelope = orjson.dumps(
+        {"attributes": attributes, "trace": event.trace, "origin": fact.delivery.queue_id, "note": list(note)}
+    )
+    return _publication(fact.delivery.message_id, fact.delivery.body, envelope)
+
+
+def record(fact: Attempted, service: str) -> Publication:
+    """The record for a destination of a service, without what would make it larger than that takes."""
+    event = _event(fact)
+    written = orjson.dumps(_record(fact, event, payloads=True))
+    if len(written) > _RECORD_BYTES_MAX[service]:
+        written = orjson.dumps(_record(fact, event, payloads=False))
+    key = _object_key(fact) if service == "s3" else None
+    envelope = orjson.dumps({"attributes": {}, "trace": event.trace, "object": key})
+    return _publication(fact.delivery.message_id, written.decode(), envelope)
+
+
+def _event(fact: Attempted) -> Event:
+    return Event.unpack(fact.delivery.headers, fact.subscription.endpoint)
+
+
+def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, Any]:
+    given = dict(fact.attempt.identifiers)
+    condition = condition_of(fact)
+    document: dict[str, Any] = {
+        "version": "1.0",
+        "timestamp": _timestamp(fact.at),
+        "requestContext": {
+            "requestId": event.request_id,
+            "functionArn": event.arn,
+            "condition": condition,
+            "approximateInvokeCount": int(given.get(INVOKED, fact.delivery.attempts)),
+        },
+    }
+    if payloads:
+        document["requestPayload"] = orjson.Fragment(fact.delivery.body)
+    if VERSION in given:
+        context: dict[str, Any] = {"statusCode": 200, "executedVersion": given[VERSION]}
+        if FUNCTION_ERROR in given:
+            context["functionError"] = given[FUNCTION_ERROR]
+        document["responseContext"] = context
+        if payloads:
+            document["responsePayload"] = _payload(fact.attempt)
+    return document
+
+
+def _object_key(fact: Attempted) -> str:
+    """The key of a record in a bucket; a record that is written twice is one object."""
+    moment = datetime.fromtimestamp(fact.at // 1000, UTC)
+    function = fact.topic.name.name.partition(":")[0]
+    return (
+        f"aws/lambda/async/{function}/{moment:%Y/%m/%d/%Y-%m-%dT%H.%M.%S}-{id_text(fact.delivery.message_id)}"
+    )
+
+
+def condition_of(fact: Attempted) -> str:
+    """The reason that an event ended, in a word."""
+    if fact.attempt.delivered:
+        return "Success"
+    if fact.attempt.reason is Reason.DISABLED:
+        return "ZeroReservedConcurrency"
+    if fact.attempt.reason is Reason.EXPIRED or fact.transition.too_old:
+        return "EventAgeExceeded"
+    return "RetriesExhausted"
+
+
+def target_of(fact: Attempted) -> Target:
+    """The destination that an event's end has."""
+    return Target.ON_SUCCESS if fact.attempt.delivered else Target.ON_FAILURE
+
+
+def _payload(attempt: Attempt) -> Any:
+    """The response as JSON; a runtime of one's own may answer anything."""
+    try:
+        return orjson.loads(attempt.answer)
+    except orjson.JSONDecodeError:
+        return attempt.answer.decode(errors="replace")
+
+
+def _error_message(fact: Attempted) -> str:
+    if not fact.attempt.answer:
+        return _THROTTLED if fact.attempt.reason is not Reason.EXPIRED else "Event age exceeded"  # chosen
+    said = _payload(fact.attempt)
+    text = said.get("errorMessage") if isinstance(said, dict) else said
+    return str(text)[:_ERROR_CHARS_MAX] or "Unhandled"
+
+
+def _timestamp(at: int) -> str:
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}Z"

@@ -1,0 +1,106 @@
+"""Execution: one invocation of one version, handed to whoever runs functions, and counted."""
+
+from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.lambda_.lookup import Meant
+from redrive.aws.lambda_.metrics import InvocationMetrics
+from redrive.aws.lambda_.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.records import Configuration
+from redrive.engine.ports import Clock
+from redrive.model.function import AnswerParts, FunctionVersion, Invocation, InvocationResult
+from redrive.model.names import ResourceName
+
+
+class Executor:
+    """Runs versions of functions."""
+
+    def __init__(
+        self, code: CodeKeeper, runner: Runner, clock: Clock, metrics: InvocationMetrics, rounds: Rounds
+    ) -> None:
+        """Run them.
+
+        Args:
+            code: Where their code is.
+            runner: Who runs it.
+            clock: The time that metrics are counted by.
+            metrics: Counts invocations.
+            rounds: Tells of how many runs in a row an invocation is the last.
+        """
+        self._code = code
+        self._runner = runner
+        self._clock = clock
+        self._metrics = metrics
+        self._rounds = rounds
+        self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
+
+    async def run(
+        self,
+        meant: Meant,
+        version: Configuration,
+        invoked_as: str,
+        payload: bytes,
+        request_id: str,
+        *,
+        trace: str | None = None,
+        client_context: str | None = None,
+        parts: AnswerParts | None = None,
+    ) -> InvocationResult:
+        """Run one invocation.
+
+        Args:
+            meant: What was named.
+            version: The version of it that is run.
+            invoked_as: The ARN as the caller named it, which the function is told.
+            payload: The event.
+            request_id: Stays the same over the attempts of one event.
+            trace: A trace header to hand on.
+            client_context: The caller's, as JSON.
+            parts: Takes the answer as it comes, where the function streams it.
+
+        Raises:
+            Throttled: As many are under way as may be.
+        """
+        function = await self.runnable(version, meant.function.reserved)
+        rounds = self._rounds.of(trace)
+        invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts, rounds)
+        with self._metrics.counting(meant, version, self._clock.now()) as counted:
+            result = await self._runner.invoke(function, invocation)
+            counted.result = result
+        return result
+
+    async def runnable(self, version: Configuration, reserved: int | None) -> FunctionVersion:
+        """A version with its code and its layers on this node; `reserved` is its function's concurrency.
+
+        Raises:
+            NotFound: The code is not kept (any more).
+        """
+        code = await self._code.folder(version.name, version.code)
+        return FunctionVersion(
+            name=version.name,
+            version=version.version,
+            revision=await self._revision(version, code),
+            runtime=version.runtime,
+            handler=version.handler,
+            code=code,
+            layers=await self._layers(version) if version.layers else "",
+            timeout_ms=version.timeout_seconds * 1000,
+            memory_mb=version.memory_mb,
+            role=version.role,
+            variables=version.variables or {},
+            log_group=version.logging["LogGroup"],
+            log_format=version.logging["LogFormat"],
+            reserved=reserved,
+        )
+
+    async def _revision(self, version: Configuration, code: str) -> str:
+        """The revision of a version as its code is now; where that has changed, what rests with the old code is ended."""
+        stamp = await self._code.stamp(code)
+        if not stamp:
+            return version.revision
+        revision, place = f"{version.revision}.{stamp}", (version.name, version.version)
+        if self._live.get(place, revision) != revision:
+            await self._runner.drop(version.name, version.version, kept=revision)
+        self._live[place] = revision
+        return revision
+
+    async def _layers(self, version: Configuration) -> str:
+        return await self._code.layers([(layer.archive, layer.code) for layer in version.layers])

@@ -1,0 +1,137 @@
+"""Invocations: those that are waited for, those that are not, and dry runs."""
+
+import base64
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names
+from redrive.aws.lambda_.errors import error, throttled, unoffered
+from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
+from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.lookup import Lookup, Meant
+from redrive.aws.lambda_.names import Named
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.model.function import Throttled
+
+REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024
+EVENT_BYTES_MAX: Final = 1024 * 1024
+TRACE: Final = "x-amzn-trace-id"
+
+
+class Invoking:
+    """Invokes functions for callers."""
+
+    def __init__(
+        self, engine: Engine, lookup: Lookup, executor: Executor, invocations: AsyncInvocations
+    ) -> None:
+        """Invoke them.
+
+        Args:
+            engine: Whose chance chooses between an alias's versions.
+            lookup: Finds functions.
+            executor: Runs those that are waited for.
+            invocations: Takes events for the others.
+        """
+        self._engine = engine
+        self._lookup = lookup
+        self._executor = executor
+        self._invocations = invocations
+
+    async def invoke(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html."""
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        meant = await self._lookup.meant(call, named, "InvokeFunction")
+        kind = params.get("InvocationType", "RequestResponse")
+        for parameter in ("TenantId", "DurableExecutionName"):
+            if params.get(parameter):
+                raise unoffered(parameter)
+        if kind == "DryRun":
+            return {"StatusCode": HTTPStatus.NO_CONTENT}
+        payload = params.get("Payload") or b"{}"
+        if kind == "Event":
+            await self._accept(call, named, meant, payload)
+            return {"StatusCode": HTTPStatus.ACCEPTED}
+        return await self._wait(call, named, meant, payload, params)
+
+    async def invoke_async(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeAsync.html; as `Invoke` of an event since 2014."""
+        named = names.read(call, params["FunctionName"])
+        meant = await self._lookup.meant(call, named, "InvokeAsync")
+        await self._accept(call, named, meant, params["InvokeArgs"] or b"{}")
+        return {"Status": HTTPStatus.ACCEPTED}
+
+    async def _accept(self, call: Call, named: Named, meant: Meant, payload: bytes) -> None:
+        check_payload(payload, "Event", EVENT_BYTES_MAX)
+        trace = call.request.headers.get(TRACE)
+        await self._invocations.accept(meant.function, named, payload, call.id, trace)
+
+    async def _wait(
+        self, call: Call, named: Named, meant: Meant, payload: bytes, params: Structure
+    ) -> Structure:
+        check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
+        version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+        try:
+            result = await self._executor.run(
+                meant,
+                version,
+                named.arn,
+                payload,
+                call.id,
+                trace=call.request.headers.get(TRACE),
+                client_context=client_context(params.get("ClientContext")),
+            )
+        except Throttled as refusal:
+            raise throttled(by_function=refusal.by_function) from None
+        answer: Structure = {
+            "StatusCode": HTTPStatus.OK,
+            "ExecutedVersion": version.version,
+            "Payload": result.payload,
+        }
+        if result.failed:
+            answer["FunctionError"] = "Unhandled"
+        if params.get("LogType") == "Tail":
+            answer["LogResult"] = base64.b64encode(result.log_tail).decode()
+        return answer
+
+
+def check_payload(payload: bytes, kind: str, bytes_max: int) -> None:
+    """Refuse an event that is too large, or no JSON.
+
+    Raises:
+        AwsError: `RequestTooLargeException` or `InvalidRequestContentException`.
+    """
+    if len(payload) > bytes_max:
+        raise error(
+            "RequestTooLargeException",
+            f"{len(payload)} byte payload is too large for the {kind} invocation type (limit {bytes_max} bytes)",
+        )
+    try:
+        orjson.loads(payload)
+    except orjson.JSONDecodeError as problem:
+        raise _no_json(str(problem)) from None
+
+
+def _no_json(problem: str) -> AwsError:
+    text = f"Could not parse request body into json: Could not parse payload into json: {problem}"
+    return error("InvalidRequestContentException", text)
+
+
+def client_context(given: str | None) -> str | None:
+    """The client's context, which comes in base64, as JSON.
+
+    Raises:
+        AwsError: It is no JSON in base64.
+    """
+    if given is None:
+        return None
+    try:
+        return orjson.dumps(orjson.loads(base64.b64decode(given))).decode()
+    except ValueError:
+        raise error(
+            "InvalidRequestContentException", "Client context must be a valid Base64-encoded JSON object."
+        ) from None

@@ -1,0 +1,158 @@
+"""Lambda's part in delivering: when an event is tried again, and where its end leads."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from redrive.aws.lambda_.invocations import backlogs, events
+from redrive.aws.lambda_.invocations.backlogs import (
+    AGE_SECONDS,
+    INVOCATIONS,
+    RESERVED,
+    RETRIES,
+    TIMEOUT_SECONDS,
+    Target,
+)
+from redrive.aws.lambda_.invocations.events import Event
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.retry_plans import FUNCTION_BUSY, FUNCTION_ERROR, MANAGED_ENDPOINT
+from redrive.model.topic import Subscription, Topic
+
+RETRIES_USUAL: Final = 2
+AGE_SECONDS_USUAL: Final = 21_600
+#: Events of a version or an alias that one node runs at once: each takes a process of some 20 MB.
+AT_ONCE_MAX: Final = 32
+#: What an attempt takes besides the function's own time: ten seconds to start its process, and time to settle.
+_LEASE_BESIDES_MS: Final = 60_000
+#: Attempts at which the function was not run: they do not count among its retries.
+_UNCOUNTED: Final = frozenset({Reason.THROTTLED, Reason.UNMADE})
+_TIMEOUT_MS: Final = 15_000
+
+#: Headers of requests to `backlogs.TO_FUNCTION` and `backlogs.TO_TARGET`.
+REQUEST: Final = "request"
+INVOKED_AS: Final = "arn"
+TRACE: Final = "trace"
+INVOKED_BEFORE: Final = "invoked"
+ATTRIBUTES: Final = "attributes"
+ACCOUNT: Final = "account"
+REGION: Final = "region"
+OBJECT: Final = "object"
+DIED: Final = "died"
+
+Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
+
+
+class LambdaDeliveryProfile:
+    """`DeliveryProfile` of events, and of what their ends lead to."""
+
+    name: Final = backlogs.DIALECT
+
+    def __init__(self, notes: Notes) -> None:
+        """Deliver events.
+
+        Args:
+            notes: What is remembered of a message's attempts, by its backlog's number and its id.
+        """
+        self._notes = notes
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; no event has a dead-letter queue in the engine's sense: see `follow_ups`."""
+        events_plan = subscription.id == INVOCATIONS
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            plan=_plan(subscription) if events_plan else _TARGET_PLAN,
+            headers=whole_envelope,
+            identify=_request_id if events_plan else _own_request_id,
+        )
+
+    def refusal(
+        self,
+        context: SubscriptionContext,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue by itself."""
+        raise NotImplementedError
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`."""
+        (delivery,) = deliveries
+        headers = {ACCOUNT: context.topic.name.account}
+        if context.subscription.id == INVOCATIONS:
+            event = Event.unpack(delivery.headers, context.subscription.endpoint)
+            headers |= {REQUEST: event.request_id, INVOKED_AS: event.arn}
+            headers[INVOKED_BEFORE] = str(await self._invoked_before(delivery))
+            trace = event.trace
+        else:
+            envelope = orjson.loads(delivery.headers or b"{}")
+            headers[REGION] = context.topic.name.region.partition(":")[0]
+            headers[ATTRIBUTES] = orjson.dumps(envelope["attributes"]).decode()
+            if "note" in envelope:
+                died = (envelope["origin"], delivery.message_id.hex(), envelope["note"])
+                headers[DIED] = orjson.dumps(died).decode()
+            if envelope.get("object"):
+                headers[OBJECT] = envelope["object"]
+            trace = envelope["trace"]
+        if trace:
+            headers[TRACE] = trace
+        endpoint = context.subscription.endpoint
+        return PushRequest(endpoint, delivery.body.encode(), "application/json", headers, _TIMEOUT_MS)
+
+    async def _invoked_before(self, delivery: Delivery) -> int:
+        """The number of times that the function was run for an event before this attempt."""
+        before = delivery.attempts - 1
+        if not before:
+            return 0
+        notes = await self._notes(delivery.queue_id, delivery.message_id)
+        return before - sum(note.reason in _UNCOUNTED for note in notes)
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: a letter to the dead-letter target, and a record to the destination."""
+        if fact.subscription.id != INVOCATIONS:
+            return ()
+        targets = fact.subscription.attributes
+        found = []
+        if not fact.attempt.delivered and Target.DEAD_LETTER in targets:
+            found.append(FollowUp(fact.topic.name, events.letter(fact), Target.DEAD_LETTER))
+        destination = events.target_of(fact)
+        if destination in targets:
+            service = targets[destination].split(":")[2]
+            found.append(FollowUp(fact.topic.name, events.record(fact, service), destination))
+        return found
+
+
+def _plan(subscription: Subscription) -> Plan:
+    given = subscription.attributes
+    age_ms = int(given.get(AGE_SECONDS, AGE_SECONDS_USUAL)) * 1000
+    retries = int(given.get(RETRIES, RETRIES_USUAL))
+    reserved = int(given.get(RESERVED, AT_ONCE_MAX))
+    return Plan(
+        replace(FUNCTION_ERROR, attempts_max=1 + retries, expires_after_ms=age_ms),
+        throttled_schedule=FUNCTION_BUSY,
+        uncounted=_UNCOUNTED,
+        age_ms_max=age_ms,
+        concurrency_max=max(1, min(reserved, AT_ONCE_MAX)),
+        lease_ms=int(given[TIMEOUT_SECONDS]) * 1000 + _LEASE_BESIDES_MS,
+    )
+
+
+#: A target that is in trouble is tried for 23 days, as SNS tries a queue; Lambda drops what is not taken at once.
+_TARGET_PLAN: Final = Plan(MANAGED_ENDPOINT, concurrency_max=8, lease_ms=60_000)
+
+
+def _request_id(delivery: Delivery) -> str:
+    return Event.unpack(delivery.headers).request_id
+
+
+def _own_request_id(delivery: Delivery) -> str:
+    attributes = orjson.loads(delivery.headers or b"{}").get("attributes", {})
+    return str(attributes.get("RequestID", ("", ""))[1])

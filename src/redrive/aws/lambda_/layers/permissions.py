@@ -1,0 +1,99 @@
+"""Permissions of layers: the policies that let other accounts use a version."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.errors import no_such, outdated
+from redrive.aws.lambda_.functions.permissions import check_policy, principal_of, with_added, without
+from redrive.aws.lambda_.layers.operations import check_layer
+from redrive.aws.lambda_.layers.records import (
+    LAYER_VERSION,
+    LayerNamed,
+    LayerVersion,
+    layer_version_key,
+    read_layer,
+)
+from redrive.aws.lambda_.lookup import policy_text
+from redrive.aws.lambda_.records import Policy
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+
+
+class LayerPermissions:
+    """Adds, removes and shows statements of layers' policies."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def add_layer_version_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_AddLayerVersionPermission.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        statement = _statement(named, params)
+        action = "AddLayerVersionPermission"
+        policy = await self._change(call, named, params, action, lambda policy: with_added(policy, statement))
+        return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
+
+    async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_RemoveLayerVersionPermission.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        action, sid = "RemoveLayerVersionPermission", params["StatementId"]
+        await self._change(call, named, params, action, lambda policy: without(policy, sid))
+        return {}
+
+    async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionPolicy.html."""
+        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(named))
+        version = _standing(call, named, found, "GetLayerVersionPolicy")
+        if not version.policy.statements:
+            raise no_such("No policy is associated with the given resource.")
+        return {"Policy": policy_text(version.policy), "RevisionId": version.policy.revision}
+
+    async def _change(
+        self,
+        call: Call,
+        named: LayerNamed,
+        params: Structure,
+        action: str,
+        change: Callable[[Policy], tuple[Mapping[str, Any], ...]],
+    ) -> Policy:
+        revision = id_text(self._engine.runtime.message_id())
+
+        async def decide(draft: Draft) -> Policy:
+            found = await draft.get(LAYER_VERSION, layer_version_key(named))
+            version = _standing(call, named, found, action)
+            if params.get("RevisionId") not in (None, version.policy.revision):
+                raise outdated("GetLayerPolicy")
+            after = Policy(revision, change(version.policy))
+            check_policy(after)
+            draft.put(LAYER_VERSION, version.key, replace(version, policy=after))
+            return after
+
+        return await self._engine.resources.write(decide)
+
+
+def _standing(call: Call, named: LayerNamed, found: LayerVersion | None, action: str) -> LayerVersion:
+    check_layer(call, named, found, action)
+    if found is None:
+        raise no_such(f"Layer version {named.arn} does not exist.")
+    return found
+
+
+def _statement(named: LayerNamed, params: Structure) -> dict[str, Any]:
+    statement: dict[str, Any] = {
+        "Sid": params["StatementId"],
+        "Effect": "Allow",
+        "Principal": principal_of(params["Principal"]),
+        "Action": params["Action"],
+        "Resource": named.arn,
+    }
+    if params.get("OrganizationId"):
+        statement["Condition"] = {"StringEquals": {"aws:PrincipalOrgID": params["OrganizationId"]}}
+    return statement

@@ -1,0 +1,142 @@
+"""Documents of layers: one that counts a layer's versions, and one for each version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.errors import invalid
+from redrive.aws.lambda_.records import LayerUse, Policy
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+_ARN_PARTS: Final = 7  # of a layer; a version's has one more
+_DIGITS: Final = 10  # so that keys are in the order of the numbers
+
+
+class LayerNamed(NamedTuple):
+    """A layer that a caller named, or one of its versions.
+
+    Attributes:
+        name: Account, region and name.
+        number: The version; None: the layer as a whole.
+    """
+
+    name: ResourceName
+    number: int | None = None
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the layer, or of the version."""
+        arn = f"arn:aws:lambda:{self.name.region}:{self.name.account}:layer:{self.name.name}"
+        return arn if self.number is None else f"{arn}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRecord(Document):
+    """A layer: its name, and how many versions it ever had.
+
+    Attributes:
+        name: Account, region and name.
+        versions: How many were published; their numbers are never used again.
+    """
+
+    restored: ClassVar = {"name": ResourceName._make}
+
+    name: ResourceName
+    versions: int = 0
+
+
+def _policy(stored: Mapping[str, Any]) -> Policy:
+    return Policy(stored["revision"], tuple(stored["statements"]))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerVersion(Document):
+    """One version of a layer.
+
+    Attributes:
+        name: The layer's account, region and name.
+        number: From 1.
+        kept_as: The name that its archive is kept under, which no other version has.
+        code: SHA-256 of the archive, in base64.
+        code_bytes: The size of the archive.
+        unpacked_bytes: The size of what is in it.
+        created_at: ms.
+        policy: Who may use it, besides the layer's account.
+        description: Free text.
+        license: Free text; None: none was given.
+        runtimes: Those that it says it is for; None: it does not say.
+        architectures: Likewise.
+    """
+
+    restored: ClassVar = {"name": ResourceName._make, "policy": _policy}
+
+    name: ResourceName
+    number: int
+    kept_as: str
+    code: str
+    code_bytes: int
+    unpacked_bytes: int
+    created_at: int
+    policy: Policy
+    description: str = ""
+    license: str | None = None
+    runtimes: Sequence[str] | None = None
+    architectures: Sequence[str] | None = None
+
+    @property
+    def named(self) -> LayerNamed:
+        """The name by which callers know it."""
+        return LayerNamed(self.name, self.number)
+
+    @property
+    def key(self) -> str:
+        """The key of its document."""
+        return layer_version_key(self.named)
+
+    @property
+    def use(self) -> LayerUse:
+        """The part of it that a function which uses it remembers."""
+        return LayerUse(self.named.arn, self.kept_as, self.code, self.code_bytes, self.unpacked_bytes)
+
+
+LAYER: Final[DocumentKind[LayerRecord]] = DocumentKind(
+    "function_layer", LayerRecord.to_document, LayerRecord.from_document
+)
+LAYER_VERSION: Final[DocumentKind[LayerVersion]] = DocumentKind(
+    "function_layer_version", LayerVersion.to_document, LayerVersion.from_document
+)
+
+
+def layer_version_key(named: LayerNamed) -> str:
+    """The key of a layer's version; those of one layer are in the order of their numbers."""
+    return f"{named.name.key}/{named.number or 0:0{_DIGITS}d}"
+
+
+def read_layer(call: Call, text: str, number: int | None = None) -> LayerNamed:
+    """The layer that a name or an ARN names.
+
+    Args:
+        call: Whose account and region a mere name is in.
+        text: The published model has checked its shape.
+        number: The version, where the operation is about one.
+
+    Raises:
+        AwsError: The number is none that a version can have.
+    """
+    if number is not None and number < 1:
+        raise invalid("Layer Version Cannot be less than 1")
+    parts = text.split(":")
+    if len(parts) >= _ARN_PARTS:
+        return LayerNamed(ResourceName(parts[4], parts[3], parts[6]), number)
+    return LayerNamed(ResourceName(call.account, call.region, text), number)
+
+
+def layer_of_arn(arn: str) -> LayerNamed | None:
+    """The version of a layer that a whole ARN names; None: it names none."""
+    parts = arn.split(":")
+    if len(parts) != _ARN_PARTS + 1 or parts[2] != "lambda" or parts[5] != "layer" or not parts[7].isdigit():
+        return None
+    return LayerNamed(ResourceName(parts[4], parts[3], parts[6]), int(parts[7]))

@@ -1,0 +1,100 @@
+"""The layers of functions: which versions a configuration may name, and until when their archives are needed."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.errors import denied, invalid
+from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX
+from redrive.aws.lambda_.layers.records import LAYER_VERSION, LayerNamed, layer_of_arn, layer_version_key
+from redrive.aws.lambda_.lookup import policy_text
+from redrive.aws.lambda_.ports import CodeKeeper
+from redrive.aws.lambda_.records import FUNCTION, VERSION, Configuration, LayerUse
+from redrive.engine.resources import Documents, Draft
+
+LAYERS_MAX: Final = 5
+
+
+async def layers_in(draft: Draft, call: Call, arns: Sequence[str]) -> tuple[LayerUse, ...]:
+    """The layers that a configuration names, which stand until the draft is written.
+
+    Raises:
+        AwsError: There are too many, one is not there, or the caller may not use it.
+    """
+    if len(arns) > LAYERS_MAX:
+        raise invalid(f"Cannot reference more than {LAYERS_MAX} layers.")
+    found: dict[str, LayerUse] = {}
+    for arn in arns:
+        named = layer_of_arn(arn)
+        if named is None:
+            raise invalid(f"Layer version {arn} does not exist.")
+        layer = LayerNamed(named.name).arn
+        if layer in found:
+            raise invalid(
+                "Two different versions of the same layer are not allowed to be referenced in the same function."
+                f" {found[layer].arn} and {arn} are versions of the same layer."
+            )
+        found[layer] = await _layer_in(draft, call, named)
+    return tuple(found.values())
+
+
+async def _layer_in(draft: Draft, call: Call, named: LayerNamed) -> LayerUse:
+    if named.name.account == call.account and named.name.region != call.region:
+        raise invalid(
+            "Layers are not in the same region as the function. Layers are expected to be in region"
+            f" {call.region}."
+        )
+    version = await draft.get(LAYER_VERSION, layer_version_key(named))
+    policy = policy_text(version.policy) if version is not None and version.policy.statements else None
+    there = named.name.region == call.region
+    if not there or not call.may("lambda:GetLayerVersion", named.arn, named.name.account, policy):
+        raise denied(call.principal.name, "GetLayerVersion", named.arn)
+    if version is None:
+        raise invalid(f"Layer version {named.arn} does not exist.")
+    return version.use
+
+
+def check_unpacked(configuration: Configuration) -> None:
+    """Refuse a function whose code unpacks to too much together with its layers.
+
+    Raises:
+        AwsError: `InvalidParameterValueException`.
+    """
+    size = configuration.unpacked_bytes + sum(layer.unpacked_bytes for layer in configuration.layers)
+    if size > UNZIPPED_BYTES_MAX:
+        raise invalid(
+            f"Function code combined with layers exceeds the maximum allowed size of {UNZIPPED_BYTES_MAX} bytes."
+            f" The actual size is {size} bytes."
+        )
+
+
+class LayerCode:
+    """Forgets archives of layers: of versions that are deleted, once no function uses them any more."""
+
+    def __init__(self, documents: Documents, code: CodeKeeper) -> None:
+        """Look for users here, and forget what has none there."""
+        self._documents = documents
+        self._code = code
+
+    async def forget_unused(self, given_up: Collection[LayerUse]) -> None:
+        """Forget the archives of versions that are deleted and unused, among those that somebody gave up.
+
+        A version that is deleted is in no configuration that is written from then on (`layers_in`), so what is not found
+        in any now never will be.
+        """
+        gone = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
+        if not gone:
+            return
+        functions = await self._documents.find(FUNCTION, "")
+        configurations = [function.latest for function in functions]
+        configurations += await self._documents.find(VERSION, "")
+        used = {layer.arn for configuration in configurations for layer in configuration.layers}
+        for layer in [gone[arn] for arn in gone.keys() - used]:
+            await self._code.forget(layer.archive, [layer.code])
+
+    async def _stands(self, layer: LayerUse) -> bool:
+        named = layer_of_arn(layer.arn)
+        return (
+            named is not None
+            and await self._documents.get(LAYER_VERSION, layer_version_key(named)) is not None
+        )

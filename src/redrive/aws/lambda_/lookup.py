@@ -1,0 +1,180 @@
+"""Finding functions: what a name and a qualifier mean now, and whether the caller may do what it asks there."""
+
+import random
+from typing import Final, NamedTuple
+
+import orjson
+
+from redrive.access.policy import AccessRequest, evaluate, request_keys, resource_keys, source_keys
+from redrive.access.policy_document import stored_policy
+from redrive.access.principals import service_principal
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.errors import denied, no_function
+from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version, of_arn
+from redrive.aws.lambda_.records import (
+    ALIAS,
+    FUNCTION,
+    VERSION,
+    Alias,
+    Configuration,
+    FunctionRecord,
+    Policy,
+    alias_key,
+    version_key,
+)
+from redrive.engine.resources import Documents, Draft
+from redrive.model.names import ResourceName
+
+_ARN_PARTS: Final = 6
+
+
+class Meant(NamedTuple):
+    """The meaning of a function's name with its qualifier.
+
+    Attributes:
+        function: The function.
+        configuration: The version.
+        alias: The alias that was named; None: it was a version, or nothing.
+    """
+
+    function: FunctionRecord
+    configuration: Configuration
+    alias: Alias | None = None
+
+
+class Lookup:
+    """Finds functions among a server's documents."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Look here."""
+        self._documents = documents
+
+    async def function(self, call: Call, named: Named, action: str) -> FunctionRecord:
+        """The function that a caller named, whatever its qualifier.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        function = await self._documents.get(FUNCTION, named.name.key)
+        if function is None and named.name.account != call.account:
+            raise denied(call.principal.name, action, named.arn)  # nobody learns what another account has
+        if function is None:
+            raise no_function(named.arn)
+        check(call, function, named, action)
+        return function
+
+    async def meant(self, call: Call, named: Named, action: str) -> Meant:
+        """The version that a caller named.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        function = await self.function(call, named, action)
+        found = await self.version(function, named.qualifier)
+        if found is None:
+            raise no_function(named.arn)
+        return found
+
+    async def at(self, arn: str) -> Meant | None:
+        """The version that a whole ARN means; None: it is not one of a function here."""
+        named = of_arn(arn)
+        if named is None:
+            return None
+        function = await self._documents.get(FUNCTION, named.name.key)
+        return None if function is None else await self.version(function, named.qualifier)
+
+    async def version(self, function: FunctionRecord, qualifier: str | None) -> Meant | None:
+        """The version that a qualifier means; None: there is no such version and no such alias."""
+        if qualifier is None or qualifier == LATEST:
+            return Meant(function, function.latest)
+        alias = None
+        if not is_version(qualifier):
+            alias = await self._documents.get(ALIAS, alias_key(function.name, qualifier))
+            if alias is None:
+                return None
+        found = await self.numbered(function, qualifier if alias is None else alias.version)
+        return None if found is None else Meant(function, found, alias)
+
+    async def numbered(self, function: FunctionRecord, version: str) -> Configuration | None:
+        """The version of that number, or `$LATEST`."""
+        if version == LATEST:
+            return function.latest
+        return await self._documents.get(VERSION, version_key(function.name, version))
+
+    async def chosen(self, meant: Meant, chance: random.Random) -> Configuration:
+        """The version that an invocation runs: an alias with a weight sends some to its other version."""
+        if meant.alias is not None:
+            for version, weight in meant.alias.weights.items():
+                if chance.random() < weight:
+                    other = await self.numbered(meant.function, version)
+                    return other or meant.configuration
+        return meant.configuration
+
+
+async def function_in(draft: Draft, named: Named) -> FunctionRecord:
+    """The function, which is to stand still until the draft is written.
+
+    Raises:
+        AwsError: There is none.
+    """
+    function = await draft.get(FUNCTION, named.name.key)
+    if function is None:
+        raise no_function(named.arn)
+    return function
+
+
+def policy_text(policy: Policy) -> str:
+    """A policy as `GetPolicy` answers it."""
+    document = {"Version": "2012-10-17", "Id": "default", "Statement": list(policy.statements)}
+    return orjson.dumps(document).decode()
+
+
+def policy_of(function: FunctionRecord, qualifier: str | None) -> str | None:
+    """The text of the policy of a function, or of one of its versions or aliases; None: it has none."""
+    policy = function.policies.get(qualifier or "")
+    return None if policy is None or not policy.statements else policy_text(policy)
+
+
+def check(call: Call, function: FunctionRecord, named: Named, action: str) -> None:
+    """Refuse an action on a function that the caller has no permission for.
+
+    Raises:
+        AwsError: `AccessDeniedException`.
+    """
+    policy = policy_of(function, named.qualifier)
+    if not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
+        decision = call.decide(f"lambda:{action}", named.arn, function.name.account, policy)
+        raise denied(call.principal.name, action, named.arn, decision)
+
+
+def may_be_invoked_for(
+    function: FunctionRecord, qualifier: str | None, source_arn: str, *, is_open: bool
+) -> bool:
+    """True if the function's policy lets the service of a resource invoke it for that.
+
+    Args:
+        function: What is to be invoked.
+        qualifier: The version or alias that was named.
+        source_arn: The resource: `arn:aws:sns:…`, whose service is `sns.amazonaws.com`.
+        is_open: Whether a function without a policy takes events of its own account. Amazon's does not.
+    """
+    parts = source_arn.split(":")
+    if len(parts) < _ARN_PARTS:
+        return False
+    service, region, account = parts[2:5]
+    text = policy_of(function, qualifier)
+    owner = function.name.account
+    if text is None:
+        return is_open and account == owner
+    keys = request_keys(
+        resource_keys(region=function.name.region, account=owner),
+        source_keys(arn=source_arn, account=account),
+    )
+    principal = service_principal(service, region)
+    asked = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
+    return evaluate(stored_policy(text), asked, owner).allowed
+
+
+def key_beginning(name: ResourceName) -> str:
+    """The beginning of the keys of a function's versions and aliases."""
+    return f"{name.key}/"

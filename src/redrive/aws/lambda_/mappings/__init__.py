@@ -1,0 +1,1 @@
+"""Event source mappings: queues whose messages go to functions."""

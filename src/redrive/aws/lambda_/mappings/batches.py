@@ -1,0 +1,121 @@
+"""Batches of messages: the event that a function gets of them, and which of them its answer says have failed."""
+
+import base64
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
+from redrive.aws.wire.shapes import Structure
+from redrive.model.delivery import Delivery
+
+EVENT_BYTES_MAX: Final = 6 * 1024 * 1024
+# The order of a record's attributes, as recorded.
+_ATTRIBUTES: Final = (
+    *("ApproximateReceiveCount", "AWSTraceHeader", "SentTimestamp", "SequenceNumber", "MessageGroupId"),
+    *("SenderId", "MessageDeduplicationId", "ApproximateFirstReceiveTimestamp", "DeadLetterQueueSourceArn"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message of a batch.
+
+    Attributes:
+        delivery: As it was claimed.
+        record: As the function sees it.
+        size: Of the record in JSON (bytes).
+    """
+
+    delivery: Delivery
+    record: Mapping[str, Any]
+    size: int
+
+    @property
+    def claim(self) -> tuple[int, int]:
+        """The claim, to settle it by."""
+        return self.delivery.seq, self.delivery.token or 0
+
+
+def item_of(mapping: EventSourceMapping, delivery: Delivery, message: Structure) -> Item:
+    """A claimed message, as SQS shows it to receivers, as an item of a batch; its members in the order recorded."""
+    attributes = message.get("Attributes", {})
+    record: dict[str, Any] = {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": {name: attributes[name] for name in _ATTRIBUTES if name in attributes},
+        "messageAttributes": {
+            name: _attribute(value) for name, value in message.get("MessageAttributes", {}).items()
+        },
+    }
+    if "MD5OfMessageAttributes" in message:
+        record["md5OfMessageAttributes"] = message["MD5OfMessageAttributes"]
+    record |= {
+        "md5OfBody": message["MD5OfBody"],
+        "eventSource": "aws:sqs",
+        "eventSourceARN": mapping.queue_arn,
+        "awsRegion": mapping.queue.region,
+    }
+    return Item(delivery, record, len(orjson.dumps(record)))
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
+    if "BinaryValue" in value:
+        binary = value["BinaryValue"]
+        shown["binaryValue"] = binary if isinstance(binary, str) else _base64(binary)
+    return {**shown, "stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def parted(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Items in their order, as many together as an event may hold."""
+    together: list[Item] = []
+    size = 0
+    for item in items:
+        if together and size + item.size > EVENT_BYTES_MAX - len(_EMPTY):
+            yield together
+            together, size = [], 0
+        together.append(item)
+        size += item.size + 1
+    if together:
+        yield together
+
+
+_EMPTY: Final = b'{"Records":[]}'
+
+
+def event_of(items: Sequence[Item]) -> bytes:
+    """The event that a function gets."""
+    return orjson.dumps({"Records": [item.record for item in items]})
+
+
+def failed_of(answer: bytes, items: Sequence[Item]) -> Collection[str]:
+    """The ids of the messages that an answer with partial failures says have failed; all of them if it is no such.
+
+    "Reporting batch item failures": an empty answer, or one without failures, is a success; what cannot be read, or
+    names a message that was not there, is a failure of all.
+    """
+    everything = [item.record["messageId"] for item in items]
+    try:
+        document = orjson.loads(answer) if answer else None
+    except orjson.JSONDecodeError:
+        return everything
+    if document is None:
+        return ()
+    failures = document.get("batchItemFailures") if isinstance(document, dict) else everything
+    if not failures:
+        return ()
+    named = [_identifier(each) for each in failures] if isinstance(failures, list) else [""]
+    return named if set(named) <= set(everything) else everything
+
+
+def _identifier(failure: object) -> str:
+    named = failure.get("itemIdentifier") if isinstance(failure, dict) else None
+    return named if isinstance(named, str) else ""

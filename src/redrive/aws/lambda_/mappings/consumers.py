@@ -1,0 +1,93 @@
+"""The consumers of a node: one for each mapping that is enabled, whoever made it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from redrive.aws.lambda_.mappings.consuming import MappingConsumer
+from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
+from redrive.engine.engine import Engine
+from redrive.model.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+#: Mappings that another node made or changed are taken up after so long at most.
+ROUND_MS: Final = 10_000
+#: What claims or settles goes on to the next thing within moments, and tells nobody.
+_LOOK_SECONDS: Final = 0.001
+
+
+class MappingConsumers:
+    """Consumes queues for mappings."""
+
+    def __init__(
+        self, engine: Engine, consumer: Callable[[EventSourceMapping], MappingConsumer], *, leaps: bool
+    ) -> None:
+        """Consume through this engine.
+
+        Args:
+            engine: Where mappings are kept.
+            consumer: Makes the consumer of a mapping.
+            leaps: The clock is a simulated one, and this node the only one: nothing changes unheard.
+        """
+        self._engine = engine
+        self._consumer = consumer
+        self._leaps = leaps
+        self._consumers: dict[str, MappingConsumer] = {}
+        self._stopped: list[MappingConsumer] = []
+        self._following: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+
+    def start(self) -> None:
+        """Begin to consume."""
+        self._following = asyncio.get_running_loop().create_task(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                await self.follow()
+            except StoreUnavailable as error:
+                logger.warning("mappings.unread error=%s", error)
+            if self._leaps:
+                return
+            await clock.sleep_until(clock.now() + ROUND_MS)
+
+    async def follow(self) -> None:
+        """Consume for the mappings that are there now, as they are now."""
+        async with self._lock:
+            found = dict(await self._engine.resources.documents.entries(MAPPING))
+            wanted = {key: mapping for key, mapping in found.items() if mapping.enabled}
+            for key, consumer in list(self._consumers.items()):
+                if wanted.get(key) != consumer.mapping:
+                    consumer.stop()
+                    self._stopped.append(self._consumers.pop(key))
+            for key, mapping in wanted.items():
+                if key not in self._consumers:
+                    self._consumers[key] = self._consumer(mapping)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if every consumer waits for messages, or for a moment."""
+        return all(consumer.is_quiet for consumer in self._all)
+
+    async def quiet(self) -> None:
+        """Return when no invocation is under way, and none is about to begin."""
+        while not self.is_quiet:
+            running = [invocation for consumer in self._all for invocation in consumer.running]
+            work = running or [task for consumer in self._all for task in consumer.work]
+            timeout = None if running else _LOOK_SECONDS
+            await asyncio.wait(work, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+
+    @property
+    def _all(self) -> list[MappingConsumer]:
+        """Those that consume, and those that were stopped and have not come to an end."""
+        self._stopped = [consumer for consumer in self._stopped if not consumer.ended]
+        return [*self._consumers.values(), *self._stopped]
+
+    async def close(self) -> None:
+        """Stop consuming; what was not finished is received again."""
+        if self._following is not None:
+            self._following.cancel()
+        await asyncio.gather(*(consumer.close() for consumer in self._all))

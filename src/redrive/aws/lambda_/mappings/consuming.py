@@ -1,0 +1,268 @@
+"""Consuming a queue for a function: claims as any consumer has them, invocations, and their ends.
+
+What succeeded is deleted. What failed stays claimed until the queue's visibility timeout is over, and goes the queue's
+own way then: to be received again, or to its dead-letter queue.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.mappings import batches
+from redrive.aws.lambda_.mappings.batches import Item
+from redrive.aws.lambda_.mappings.filter import MappingFilter
+from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
+from redrive.aws.lambda_.metrics import InvocationMetrics
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.messages import Cancellation
+from redrive.engine.ports import is_sealed
+from redrive.model.delivery import Delivery
+from redrive.model.errors import StoreUnavailable
+from redrive.model.function import InvocationResult, Throttled
+from redrive.model.ids import id_text
+from redrive.model.queue import Queue
+
+logger = logging.getLogger(__name__)
+
+#: Invocations of a mapping that a node makes at once, where it names no number: what AWS begins with.
+AT_ONCE: Final = 5
+#: Messages claimed in one call: a claim of thousands would keep others from the store.
+_CLAIM_MAX: Final = 500
+#: How long the first message is waited for, before queue and function are looked at again; news wakes the wait.
+WAIT_MS: Final = 20_000
+#: The same on a simulated clock, each of whose moments costs a round.
+SIMULATED_WAIT_MS: Final = 60 * 60 * 1000
+_AGAIN_MS: Final = 1_000  # until a store that was away is asked again, or a throttled function
+#: Until a queue or a function is looked for again that was not there, or was switched off.
+_MISSING_MS: Final = 10_000
+_BACK_OFF_MS_MAX: Final = 10_000
+
+Show = Callable[[Queue, Delivery], Awaitable[Structure]]
+
+
+MayRead = Callable[[Queue, str], Awaitable[bool]]  # whether an account may read what is in a queue
+
+
+class MappingConsumer:
+    """Consumes one queue for one mapping, until it is stopped."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        executor: Executor,
+        show: Show,
+        mapping: EventSourceMapping,
+        metrics: InvocationMetrics,
+        wait_ms: int = WAIT_MS,
+        may_read: MayRead | None = None,
+    ) -> None:
+        """Consume.
+
+        Args:
+            engine: Whose queue.
+            lookup: Finds the function.
+            executor: Runs it.
+            show: Shows a claimed delivery as SQS shows it to receivers.
+            mapping: From where to where, and how.
+            metrics: Counts its messages, if it wants that.
+            wait_ms: How long the first message is waited for, before queue and function are looked at again.
+            may_read: Tells whether the function's account may use the keys of a queue's messages; None: it always may.
+        """
+        self.mapping = mapping
+        self._engine = engine
+        self._lookup = lookup
+        self._executor = executor
+        self._show = show
+        self._may_read = may_read
+        self._metrics = metrics
+        self._wait_ms = wait_ms
+        self._filter = MappingFilter(mapping.filters)
+        self._batches: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Future[InvocationResult]] = set()
+        self._gone = Cancellation()
+        self._pauses = False  # until a moment, or until a batch has ended
+        self._backing_off = 0  # batches that wait until a throttled function may be tried again
+        self._consuming = asyncio.get_running_loop().create_task(self._consume())
+
+    @property
+    def running(self) -> Sequence["asyncio.Future[InvocationResult]"]:
+        """The invocations under way."""
+        return list(self._running)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if it waits for news or for a moment, and so does each batch."""
+        waits = self._pauses or self._gone.waits or self._consuming.done()
+        return waits and self._backing_off == len(self._batches)
+
+    @property
+    def work(self) -> Sequence["asyncio.Future[Any]"]:
+        """The tasks that have not come to an end."""
+        return [*self._batches, *([] if self._consuming.done() else [self._consuming])]
+
+    @property
+    def ended(self) -> bool:
+        """True if nothing of it is left."""
+        return self._consuming.done() and not self._batches
+
+    def stop(self) -> None:
+        """Take no more messages; batches under way come to their ends."""
+        self._gone.happen()
+
+    async def close(self) -> None:
+        """Give up whatever is under way."""
+        tasks: list[asyncio.Future[Any]] = [self._consuming, *self._batches, *self._running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ---- claims ------------------------------------------------------------------------------------------
+
+    async def _consume(self) -> None:
+        at_once = self.mapping.concurrency_max or AT_ONCE
+        while not self._gone.happened:
+            if len(self._batches) >= at_once:
+                await self._wait_for_room()
+                continue
+            try:
+                goes_on = await self._next()
+            except StoreUnavailable as error:
+                logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
+                await self._pause(_AGAIN_MS)
+                continue
+            if not goes_on:
+                return
+
+    async def _wait_for_room(self) -> None:
+        self._pauses = True
+        try:
+            await asyncio.wait(self._batches, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._pauses = False
+
+    async def _next(self) -> bool:
+        """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
+        queue = await self._engine.resources.queues.get(self.mapping.queue)
+        if queue is None or not await self._can_run() or not await self._can_read(queue):
+            await self._pause(_MISSING_MS)
+            return True
+        began = self._engine.clock.now()
+        deliveries = await self._claim(queue)
+        if deliveries:
+            self._count("PolledEventCount", len(deliveries))
+            self._start(queue, deliveries)
+            return True
+        return self._engine.clock.now() >= began + self._wait_ms
+
+    async def _can_run(self) -> bool:
+        """True if the function is there and may run: else every claim would count, and no message would be read."""
+        meant = await self._lookup.at(self.mapping.named.arn)
+        return meant is not None and meant.function.reserved != 0
+
+    async def _can_read(self, queue: Queue) -> bool:
+        """True if the function's account may use the keys of the queue's messages: else every claim would count."""
+        return self._may_read is None or await self._may_read(queue, self.mapping.function.account)
+
+    async def _claim(self, queue: Queue) -> list[Delivery]:
+        """The messages of the next batch: those that are there, and those that come while it is gathered."""
+        size, window_ms = self.mapping.batch_size, self.mapping.window_seconds * 1000
+        deliveries = await self._receive(queue, size, self._wait_ms)
+        until = self._engine.clock.now() + window_ms
+        while deliveries and window_ms and len(deliveries) < size and not self._gone.happened:
+            left_ms = until - self._engine.clock.now()
+            more = await self._receive(queue, size - len(deliveries), max(0, left_ms))
+            if not more and self._engine.clock.now() >= until:
+                break
+            deliveries += more
+        return deliveries
+
+    async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
+        receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
+        claimed = await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
+        return [delivery for delivery in claimed if not is_sealed(delivery)]  # whose keys are gone
+
+    async def _pause(self, milliseconds: int) -> None:
+        self._pauses = True
+        try:
+            await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+        finally:
+            self._pauses = False
+
+    def _start(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        batch = asyncio.get_running_loop().create_task(self._run(queue, deliveries))
+        self._batches.add(batch)
+        batch.add_done_callback(self._batches.discard)
+
+    # ---- a batch -----------------------------------------------------------------------------------------
+
+    async def _run(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        """Invoke the function with what it wants of a batch; a fault of ours leaves the messages to come back."""
+        try:
+            items = [
+                batches.item_of(self.mapping, each, await self._show(queue, each)) for each in deliveries
+            ]
+            wanted = [item for item in items if self._filter.matches(item.record)]
+            unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
+            if unwanted:
+                await self._delete(queue, unwanted)
+                self._count("FilteredOutEventCount", len(unwanted))
+            for part in batches.parted(wanted):
+                await self._invoke(queue, part)
+        except StoreUnavailable as error:
+            logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
+        except Exception:
+            logger.exception("mapping.failed mapping=%s: its messages come back", self.mapping.id)
+
+    async def _invoke(self, queue: Queue, items: Sequence[Item]) -> None:
+        result = await self._result(items)
+        if result is not None:
+            self._count("InvokedEventCount", len(items))
+        if result is None or result.failed:
+            self._count("FailedInvokeEventCount", len(items))
+            return
+        failed = batches.failed_of(result.payload, items) if self.mapping.partial else ()
+        done = [item.claim for item in items if item.record["messageId"] not in failed]
+        self._count("FailedInvokeEventCount", len(items) - len(done))
+        if done:
+            await self._delete(queue, done)
+
+    async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> None:
+        await self._engine.messages.delete(queue, claims)
+        self._count("DeletedEventCount", len(claims))
+
+    def _count(self, metric: str, messages: int) -> None:
+        self._metrics.count_mapping(self.mapping, metric, messages)
+
+    async def _result(self, items: Sequence[Item]) -> InvocationResult | None:
+        """The function's answer; None: there is no function, or it was throttled for as long as the claims hold."""
+        clock, wait_ms = self._engine.clock, _AGAIN_MS
+        until = min(item.delivery.available_at for item in items)
+        request_id = id_text(self._engine.runtime.message_id())
+        arn = self.mapping.named.arn
+        while (meant := await self._lookup.at(arn)) is not None:
+            version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+            try:
+                running = asyncio.ensure_future(
+                    self._executor.run(meant, version, arn, batches.event_of(items), request_id)
+                )
+                self._running.add(running)
+                running.add_done_callback(self._running.discard)
+                return await running
+            except Throttled:
+                if clock.now() + wait_ms >= until:
+                    return None
+            await self._back_off(wait_ms)
+            wait_ms = min(2 * wait_ms, _BACK_OFF_MS_MAX)
+        return None
+
+    async def _back_off(self, milliseconds: int) -> None:
+        self._backing_off += 1
+        try:
+            await self._engine.clock.sleep_until(self._engine.clock.now() + milliseconds)
+        finally:
+            self._backing_off -= 1

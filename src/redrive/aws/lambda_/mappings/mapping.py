@@ -1,0 +1,78 @@
+"""Event source mappings as they are kept: a queue, the function that its messages go to, and how."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from redrive.aws.lambda_.names import Named
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+
+@dataclass(frozen=True, slots=True)
+class EventSourceMapping(Document):
+    """One queue that feeds one function.
+
+    Attributes:
+        id: A UUID.
+        queue: Whose messages.
+        function: Which function, or which of its versions or aliases.
+        qualifier: As it was named; None: it was not.
+        enabled: Whether messages are taken.
+        batch_size: The largest number of messages of an invocation.
+        window_seconds: How long messages are gathered for one.
+        concurrency_max: How many invocations a node makes at once; None: as many as usual.
+        partial: The function answers which messages of a batch failed.
+        filters: Patterns in JSON, of which a message matches one or is deleted; empty: every message goes.
+        modified_at: ms.
+        counted: Whether its messages are counted in metrics of its own.
+        tags: Free labels.
+    """
+
+    restored: ClassVar = {"queue": ResourceName._make, "function": ResourceName._make, "filters": tuple}
+
+    id: str
+    queue: ResourceName
+    function: ResourceName
+    qualifier: str | None = None
+    enabled: bool = True
+    batch_size: int = 10
+    window_seconds: int = 0
+    concurrency_max: int | None = None
+    partial: bool = False
+    filters: tuple[str, ...] = ()
+    modified_at: int = 0
+    counted: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the mapping."""
+        place = f"{self.function.region}:{self.function.account}"
+        return f"arn:aws:lambda:{place}:event-source-mapping:{self.id}"
+
+    @property
+    def key(self) -> str:
+        """The key of its document: in its account and region."""
+        return f"{self.function.account}/{self.function.region}/{self.id}"
+
+    @property
+    def named(self) -> Named:
+        """The function as it was named."""
+        return Named(self.function, self.qualifier)
+
+    @property
+    def queue_arn(self) -> str:
+        """The ARN of the queue."""
+        return f"arn:aws:sqs:{self.queue.region}:{self.queue.account}:{self.queue.name}"
+
+    @property
+    def ordered(self) -> bool:
+        """True if the queue keeps the order of groups."""
+        return self.queue.name.endswith(".fifo")
+
+
+MAPPING: Final[DocumentKind[EventSourceMapping]] = DocumentKind(
+    "event_source_mapping", EventSourceMapping.to_document, EventSourceMapping.from_document
+)

@@ -1,0 +1,175 @@
+"""Event source mappings come, change and go."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import invalid, no_such, taken
+from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.mappings.reading import given
+from redrive.aws.lambda_.names import Named, arn_of
+from redrive.aws.lambda_.tags import check
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+
+_QUEUE_ARN_PARTS: Final = 6
+_NO_QUEUE: Final = (
+    "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error Message:"
+    " The specified queue does not exist."
+)
+
+
+class MappingOperations:
+    """Creates, shows, changes and deletes mappings."""
+
+    def __init__(self, engine: Engine, lookup: Lookup, follow: Callable[[], Awaitable[None]]) -> None:
+        """Do it through this engine; `follow` is awaited when mappings have changed."""
+        self._engine = engine
+        self._lookup = lookup
+        self._follow = follow
+
+    async def create_event_source_mapping(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html."""
+        queue = await self._queue(call, params.get("EventSourceArn", ""))
+        named = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
+        plain = EventSourceMapping(
+            id_text(self._engine.runtime.message_id()), queue.name, named.name, named.qualifier
+        )
+        tags = params.get("Tags") or {}
+        check(tags)
+        made = replace(given(plain, params), modified_at=call.now, tags=tags)
+
+        async def decide(draft: Draft) -> None:
+            for _, standing in await draft.find(MAPPING, _beginning(call)):
+                if (standing.queue, standing.named) == (made.queue, made.named):
+                    raise taken(
+                        f'An event source mapping with SQS arn (" {made.queue_arn} ") and function ('
+                        f'" {named.name.name} ")'
+                        " already exists. Please update or delete the existing mapping with UUID"
+                        f" {standing.id}"
+                    )
+            draft.put(MAPPING, made.key, made)
+
+        await self._engine.resources.write(decide)
+        await self._follow()
+        return _rendered(made, "Creating")
+
+    async def get_event_source_mapping(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html."""
+        return _rendered(await self._found(call, params))
+
+    async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListEventSourceMappings.html."""
+        source, function = params.get("EventSourceArn"), params.get("FunctionName")
+        named = None if function is None else names.read(call, function)
+        found = await self._engine.resources.documents.find(MAPPING, _beginning(call), paging.after(params))
+        shown = [
+            mapping
+            for mapping in found
+            if source in (None, mapping.queue_arn) and (named is None or mapping.named == named)
+        ]
+        size = paging.limit(params)
+        return paging.paged(shown, lambda mapping: mapping.key, size, "EventSourceMappings", _rendered)
+
+    async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html."""
+        before = await self._found(call, params)
+        named = None
+        if params.get("FunctionName"):
+            queue = await self._queue(call, before.queue_arn)
+            named = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
+
+        def changed(current: EventSourceMapping) -> EventSourceMapping:
+            to = named or current.named
+            moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
+            return given(moved, params)
+
+        after = await self._engine.resources.documents.update(MAPPING, before.key, changed)
+        await self._follow()
+        state = "Updating"
+        if before.enabled != after.enabled:
+            state = "Enabling" if after.enabled else "Disabling"
+        return _rendered(after, state)
+
+    async def delete_event_source_mapping(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteEventSourceMapping.html."""
+        mapping = await self._found(call, params)
+        if not await self._engine.resources.documents.remove(MAPPING, mapping.key):
+            raise no_such()
+        await self._follow()
+        return _rendered(mapping, "Deleting")
+
+    # ---- what a mapping names ----------------------------------------------------------------------------------
+
+    async def _found(self, call: Call, params: Structure) -> EventSourceMapping:
+        mapping = await self._engine.resources.documents.get(MAPPING, f"{_beginning(call)}{params['UUID']}")
+        if mapping is None:
+            raise no_such()
+        return mapping
+
+    async def _queue(self, call: Call, arn: str) -> Queue:
+        """The queue of an ARN, which the caller's account may receive from."""
+        parts = arn.split(":")
+        if len(parts) != _QUEUE_ARN_PARTS or parts[2] != "sqs":
+            raise invalid("Unrecognized event source.")
+        queue = await self._engine.resources.queues.get(ResourceName(parts[4], parts[3], parts[5]))
+        if queue is None:
+            raise invalid(_NO_QUEUE)
+        policy = queue.attributes.get("Policy")
+        if not call.may("sqs:ReceiveMessage", arn, queue.name.account, policy):
+            raise invalid(
+                "The provided execution role does not have permissions to call ReceiveMessage on SQS"
+            )
+        return queue
+
+    async def _function(self, call: Call, text: str, queue: Queue, action: str) -> Named:
+        """The function that is named, whose time is within the queue's visibility timeout."""
+        named = names.read(call, text)
+        try:
+            meant = await self._lookup.meant(call, named, action)
+        except AwsError as error:
+            if error.code == "ResourceNotFoundException":
+                raise invalid("Function does not exist") from None
+            raise
+        timeout = meant.configuration.timeout_seconds
+        if queue.lease_ms < timeout * 1000:
+            raise invalid(
+                f"Queue visibility timeout: {queue.lease_ms // 1000} seconds is less than Function timeout:"
+                f" {timeout} seconds"
+            )
+        return named
+
+
+def _beginning(call: Call) -> str:
+    return f"{call.account}/{call.region}/"
+
+
+def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
+    function = mapping.function
+    shown: Structure = {
+        "BatchSize": mapping.batch_size,
+        "EventSourceArn": mapping.queue_arn,
+        "EventSourceMappingArn": mapping.arn,
+        "FunctionArn": arn_of(function, mapping.qualifier),
+        "FunctionResponseTypes": ["ReportBatchItemFailures"] if mapping.partial else [],
+        "LastModified": mapping.modified_at,
+        "MaximumBatchingWindowInSeconds": mapping.window_seconds,
+        "State": state or ("Enabled" if mapping.enabled else "Disabled"),
+        "StateTransitionReason": "USER_INITIATED",
+        "UUID": mapping.id,
+    }
+    if mapping.filters:
+        shown["FilterCriteria"] = {"Filters": [{"Pattern": pattern} for pattern in mapping.filters]}
+    if mapping.concurrency_max is not None:
+        shown["ScalingConfig"] = {"MaximumConcurrency": mapping.concurrency_max}
+    if mapping.counted:
+        shown["MetricsConfig"] = {"Metrics": ["EventCount"]}
+    return shown

@@ -1,0 +1,139 @@
+"""Metrics of invocations, in `AWS/Lambda`, by account, by function, by what was named, and by the version that ran.
+
+    Invocations, Errors, Duration (ms)          of what ran, or failed to
+    Throttles                                   of what was refused for want of concurrency
+    ConcurrentExecutions                        how many ran at once when one began
+    UnreservedConcurrentExecutions              the same of an account's functions without a reservation
+    AsyncEventsReceived                         events taken for later
+    AsyncEventAge (ms)                          how old an event was when it was tried
+    AsyncEventsDropped                          events that were given up
+    DeadLetterErrors, DestinationDeliveryFailures   what a dead-letter target or a destination did not take
+    PolledEventCount, FilteredOutEventCount, InvokedEventCount, FailedInvokeEventCount, DeletedEventCount
+                                                messages of an event source mapping that asks for them
+    UrlRequestCount, Url4xxCount, Url5xxCount, UrlRequestLatency (ms)   of requests to function URLs
+
+Errors are counted as 0 where there is none, so that an alarm on them heals.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from redrive.aws.lambda_.lookup import Meant
+from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
+from redrive.aws.lambda_.records import Configuration
+from redrive.model.function import InvocationResult, Throttled
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.names import ResourceName
+
+NAMESPACE: Final = "AWS/Lambda"
+
+UNRESERVED: Final = "UnreservedConcurrentExecutions"
+
+Count = Callable[[Sequence[MetricPoint]], None]
+Dimensions = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Counted:
+    """An invocation that is being counted.
+
+    Attributes:
+        result: Its result; None: there is none yet.
+    """
+
+    result: InvocationResult | None = None
+
+
+class InvocationMetrics:
+    """Counts what becomes of invocations."""
+
+    def __init__(self, count: Count, now: Callable[[], int]) -> None:
+        """Hand points to `count`, those of mappings at the time that `now` tells (ms)."""
+        self._count = count
+        self._now = now
+        self._running: Counter[ResourceName] = Counter()
+        self._unreserved: Counter[tuple[str, str]] = Counter()
+
+    @contextmanager
+    def counting(self, meant: Meant, version: Configuration, began_at: int) -> Iterator[Counted]:
+        """Count one invocation, which runs inside; it began at that moment (ms)."""
+        counted = Counted()
+        name = version.name
+        place = name.account, name.region
+        is_unreserved = meant.function.reserved is None
+        self._running[name] += 1
+        self._unreserved[place] += is_unreserved
+        try:
+            yield counted
+        except Throttled:
+            self._add(name, _named(meant), version.version, began_at, {"Throttles": 1})
+            raise
+        finally:
+            running = self._running[name]
+            unreserved = self._unreserved[place]
+            self._running[name] -= 1
+            self._unreserved[place] -= is_unreserved
+            if counted.result is not None:
+                values = {
+                    "Invocations": 1,
+                    "Errors": int(counted.result.failed),
+                    "Throttles": 0,
+                    "Duration": counted.result.duration_ms,
+                    "ConcurrentExecutions": running,
+                }
+                if is_unreserved:
+                    values[UNRESERVED] = unreserved
+                self._add(name, _named(meant), version.version, began_at, values)
+
+    def count_mapping(self, mapping: EventSourceMapping, metric: str, value: int) -> None:
+        """Count messages of a mapping, if its owner wants them counted."""
+        if not mapping.counted:
+            return
+        name, at = mapping.function, self._now()
+        dimensions = (("EventSourceMappingUUID", mapping.id),)
+        series = Series(name.account, name.region, NAMESPACE, metric, dimensions)
+        self._count([MetricPoint(series, at - at % MINUTE_MS, "Count", Statistics.of(value))])
+
+    def count(self, name: ResourceName, metric: str, value: float, at: int) -> None:
+        """Count something of a function as a whole."""
+        self._add(name, "", "", at, {metric: value})
+
+    def _add(
+        self, name: ResourceName, resource: str, version: str, at: int, values: dict[str, float]
+    ) -> None:
+        minute, points = at - at % MINUTE_MS, []
+        for metric, value in values.items():
+            unit, statistics = "Milliseconds" if metric in _MILLISECONDS else "Count", Statistics.of(value)
+            points += [
+                MetricPoint(series, minute, unit, statistics)
+                for series in _series(name, resource, version, metric)
+            ]
+        self._count(points)
+
+
+_MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
+
+
+def _named(meant: Meant) -> str:
+    """The function as it was named: with the alias, if it was named by one."""
+    name = meant.function.name.name
+    return name if meant.alias is None else f"{name}:{meant.alias.name}"
+
+
+# What is invoked is invoked again: 20 series of an invocation are 10 us to make, and it has as many others to count.
+@lru_cache(maxsize=4_096)
+def _series(name: ResourceName, resource: str, version: str, metric: str) -> tuple[Series, ...]:
+    """A metric of a function as a whole; of an invocation also of the account, of what was named, of what ran."""
+    of_function = (("FunctionName", name.name),)
+    if metric == UNRESERVED:
+        return (Series(name.account, name.region, NAMESPACE, metric, ()),)
+    dimensions: list[Dimensions] = [of_function]
+    if resource:
+        dimensions.append(())
+        named = (*of_function, ("Resource", resource))
+        dimensions += [named, (("ExecutedVersion", version), *named)]
+    return tuple(Series(name.account, name.region, NAMESPACE, metric, each) for each in dimensions)

@@ -1,0 +1,178 @@
+"""The front of function URLs: a request becomes an event, and the function's answer a response."""
+
+from collections.abc import Callable
+from typing import Final
+
+import orjson
+
+from redrive.access.principals import ANONYMOUS, Principal
+from redrive.aws.gateway.authentication import Authentication
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE
+from redrive.aws.lambda_.invocations.streaming import begin
+from redrive.aws.lambda_.lookup import Lookup, Meant, policy_of
+from redrive.aws.lambda_.metrics import InvocationMetrics
+from redrive.aws.lambda_.names import arn_of
+from redrive.aws.lambda_.records import FunctionUrl
+from redrive.aws.lambda_.urls.events import AnswerMalformed, event_of, response_of
+from redrive.aws.lambda_.urls.records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
+from redrive.aws.lambda_.urls.streams import streamed_response
+from redrive.aws.wire.cors import preflight, shared
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.engine.engine import Engine
+from redrive.http import Request, Response
+from redrive.model.function import Throttled
+from redrive.model.ids import id_text
+
+Refusal = Callable[[Request], Response | None]
+
+OPEN: Final = "NONE"
+_FORBIDDEN: Final = (
+    "Forbidden. For troubleshooting Function URL authorization issues, see:"
+    " https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html"
+)
+STREAMED: Final = "RESPONSE_STREAM"
+
+
+class FunctionUrls:
+    """Answers requests to function URLs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lookup: Lookup,
+        executor: Executor,
+        authentication: Authentication,
+        metrics: InvocationMetrics,
+    ) -> None:
+        """Answer them.
+
+        Args:
+            engine: Where URLs are kept, and whose time and chance is used.
+            lookup: Finds the functions behind them.
+            executor: Runs those.
+            authentication: Tells who signed, where the URL wants it.
+            metrics: Counts requests.
+        """
+        self._engine = engine
+        self._lookup = lookup
+        self._executor = executor
+        self._authentication = authentication
+        self._metrics = metrics
+
+    def handles(self, request: Request) -> bool:
+        """True if a request is sent to a function URL."""
+        return is_for_url(request)
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
+        """The largest body: an event has 6 MB."""
+        return REQUEST_BYTES_MAX
+
+    async def answer(self, request: Request, refusal: Refusal) -> Response:
+        """Answer one request.
+
+        Args:
+            request: The request.
+            refusal: Refuses what web pages cause. A function that its owner opened to everybody is open to pages too.
+        """
+        request_id = id_text(self._engine.runtime.message_id())
+        if request.record is not None:
+            request.record.service, request.record.operation = "lambda", "FunctionUrl"
+            request.record.request_id = request_id
+        target = target_of(request)
+        documents = self._engine.resources.documents
+        place = await documents.get(FUNCTION_URL, "" if target is None else target.id)
+        meant = (
+            None if place is None else await self._lookup.at(arn_of(place.function, place.qualifier or None))
+        )
+        url = None if place is None or meant is None else meant.function.urls.get(place.qualifier)
+        if target is None or place is None or meant is None or url is None:
+            return _told(404, None)
+        if url.auth != OPEN and (refused := refusal(request)) is not None:
+            return refused
+        began = self._engine.runtime.clock.now()
+        answer = preflight(url.cors, request)
+        if answer is None:
+            answer = await self._asked(request, target, place, meant, url, request_id)
+            answer.headers = {**answer.headers, **shared(url.cors, request), "x-amzn-RequestId": request_id}
+        self._count(place, answer.status, began)
+        return answer
+
+    async def _asked(
+        self,
+        request: Request,
+        target: UrlTarget,
+        place: UrlPlace,
+        meant: Meant,
+        url: FunctionUrl,
+        request_id: str,
+    ) -> Response:
+        call = await self._permitted(request, place, meant, url, request_id)
+        if call is None:
+            return _told(403, _FORBIDDEN)
+        caller = None if url.auth == OPEN else call.principal
+        event = event_of(request, target, caller, call.now, request_id)
+        if len(event) > REQUEST_BYTES_MAX:
+            return _told(413, "Request Entity Too Large")
+        version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+        arn, trace = arn_of(place.function, place.qualifier or None), request.headers.get(TRACE)
+        try:
+            if url.mode == STREAMED:
+                stream = begin(self._executor, meant, version, arn, event, request_id, trace)
+                return await streamed_response(stream) or _bad_gateway()
+            result = await self._executor.run(meant, version, arn, event, request_id, trace=trace)
+            return _bad_gateway() if result.failed else response_of(result.payload)
+        except Throttled:
+            return _told(429, "Rate Exceeded.")
+        except AnswerMalformed:
+            return _bad_gateway()
+
+    async def _permitted(
+        self, request: Request, place: UrlPlace, meant: Meant, url: FunctionUrl, request_id: str
+    ) -> Call | None:
+        """The request as a call, if its caller may invoke the function by its URL."""
+        owner = place.function
+        principal = await self._principal(request, url)
+        if principal is None:
+            return None
+        base_url = f"{request.scheme}://{request.host}"
+        now = self._engine.runtime.clock.now()
+        call = Call(request, principal, owner.region, now, request_id, base_url)
+        arn = arn_of(owner, place.qualifier or None)
+        policy = policy_of(meant.function, place.qualifier)
+        keys = {"lambda:FunctionUrlAuthType": url.auth}
+        allowed = call.may("lambda:InvokeFunctionUrl", arn, owner.account, policy, keys)
+        return call if allowed else None
+
+    async def _principal(self, request: Request, url: FunctionUrl) -> Principal | None:
+        """The caller; None: nobody that the URL lets in."""
+        if url.auth == OPEN:
+            return ANONYMOUS
+        if credential_scope(request) is None:
+            return None
+        try:
+            caller = await self._authentication.caller(request, "lambda")
+        except AwsError:
+            return None
+        return caller.principal
+
+    def _count(self, place: UrlPlace, status: int, began: int) -> None:
+        name = place.function
+        values = {
+            "UrlRequestCount": 1,
+            "Url4xxCount": int(400 <= status < 500),  # noqa: PLR2004 - as the metric is called
+            "Url5xxCount": int(status >= 500),  # noqa: PLR2004 - as the metric is called
+            "UrlRequestLatency": self._engine.runtime.clock.now() - began,
+        }
+        for metric, value in values.items():
+            self._metrics.count(name, metric, value, began)
+
+
+def _told(status: int, message: str | None) -> Response:
+    return Response(status, orjson.dumps({"Message": message}))
+
+
+def _bad_gateway() -> Response:
+    return Response(502, b"Internal Server Error", "text/plain")

@@ -1,0 +1,175 @@
+"""Function URLs: addresses at which functions are asked by HTTP."""
+
+import hashlib
+from base64 import b32encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_ import names, paging
+from redrive.aws.lambda_.errors import error, no_such, taken
+from redrive.aws.lambda_.functions.rendering import timestamp
+from redrive.aws.lambda_.lookup import check
+from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version
+from redrive.aws.lambda_.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
+from redrive.aws.lambda_.urls.records import FUNCTION_URL, UrlPlace, url_text
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+_NO_FUNCTION: Final = "Function does not exist"
+_NOTHING: Final = "The resource you requested does not exist."
+_ID_BYTES: Final = 20  # 32 characters of base 32
+
+
+class UrlOperations:
+    """Creates, shows, changes and deletes the URLs of functions and aliases."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def create_function_url_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunctionUrlConfig.html."""
+        named = _read(call, params)
+        made = replace(FunctionUrl(self._new_id(), params["AuthType"], call.now, call.now), **_given(params))
+
+        async def decide(draft: Draft) -> None:
+            function = await _function_in(draft, call, named, "CreateFunctionUrlConfig", _NO_FUNCTION)
+            qualifier = named.qualifier
+            if qualifier and await draft.get(ALIAS, alias_key(named.name, qualifier)) is None:
+                raise no_such(_NO_FUNCTION)
+            if (qualifier or "") in function.urls:
+                raise taken(
+                    f"Failed to create function url config for [functionArn = {named.arn}]. Error message:  "
+                    "FunctionUrlConfig exists for this Lambda function"
+                )
+            _put_in(draft, function, qualifier or "", made)
+            draft.put(FUNCTION_URL, made.id, UrlPlace(named.name, qualifier or ""))
+
+        await self._engine.resources.write(decide)
+        shown = _shown(call, named, made)
+        del shown["LastModifiedTime"]
+        return shown
+
+    async def get_function_url_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionUrlConfig.html."""
+        named = _read(call, params)
+        function = await self._function(call, named, "GetFunctionUrlConfig", _NOTHING)
+        return _shown(call, named, _standing(function, named))
+
+    async def update_function_url_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionUrlConfig.html."""
+        named = _read(call, params)
+
+        async def decide(draft: Draft) -> FunctionUrl:
+            function = await _function_in(draft, call, named, "UpdateFunctionUrlConfig", _NO_FUNCTION)
+            changed = replace(_standing(function, named), modified_at=call.now, **_given(params))
+            _put_in(draft, function, named.qualifier or "", changed)
+            return changed
+
+        return _shown(call, named, await self._engine.resources.write(decide))
+
+    async def delete_function_url_config(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionUrlConfig.html."""
+        named = _read(call, params)
+
+        async def decide(draft: Draft) -> None:
+            function = await _function_in(draft, call, named, "DeleteFunctionUrlConfig", _NOTHING)
+            _standing(function, named)
+            draft.put(FUNCTION, function.name.key, without_url_in(draft, function, named.qualifier or ""))
+
+        await self._engine.resources.write(decide)
+        return {}
+
+    async def list_function_url_configs(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionUrlConfigs.html; of all its aliases."""
+        named = names.read(call, params["FunctionName"])
+        function = await self._function(call, named, "ListFunctionUrlConfigs", _NO_FUNCTION)
+        after, size = paging.after(params), paging.limit(params)
+        found = sorted(function.urls.items(), key=_key)
+        shown = [pair for pair in found if not after or _key(pair) > after]
+
+        def show(pair: tuple[str, FunctionUrl]) -> Structure:
+            return _shown(call, Named(function.name, pair[0] or None), pair[1])
+
+        return paging.paged(shown, _key, size, "FunctionUrlConfigs", show)
+
+    async def _function(self, call: Call, named: Named, action: str, missing: str) -> FunctionRecord:
+        found = await self._engine.resources.documents.get(FUNCTION, named.name.key)
+        return _allowed(call, named, action, missing, found)
+
+    def _new_id(self) -> str:
+        digest = hashlib.sha256(self._engine.runtime.message_id()).digest()
+        return b32encode(digest[:_ID_BYTES]).decode().lower()
+
+
+def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:
+    """The function without the URL of an alias, or its own; the draft forgets the URL's id."""
+    gone = function.urls.get(qualifier)
+    if gone is None:
+        return function
+    draft.remove(FUNCTION_URL, gone.id)
+    return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})
+
+
+def _read(call: Call, params: Structure) -> Named:
+    named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+    qualifier = named.qualifier
+    if qualifier is not None and (qualifier == LATEST or is_version(qualifier)):
+        raise error(
+            "ValidationException",
+            f"1 validation error detected: Value '{qualifier}' at 'qualifier' failed to satisfy constraint: Member must"
+            r" satisfy regular expression pattern: ((?!^\d+$)^[0-9a-zA-Z-_]+$)",
+        )
+    return named
+
+
+def _given(params: Structure) -> dict[str, Any]:
+    fields = {"auth": "AuthType", "cors": "Cors", "mode": "InvokeMode"}
+    return {field: params[name] for field, name in fields.items() if name in params}
+
+
+async def _function_in(draft: Draft, call: Call, named: Named, action: str, missing: str) -> FunctionRecord:
+    found = await draft.get(FUNCTION, named.name.key)
+    return _allowed(call, named, action, missing, found)
+
+
+def _allowed(
+    call: Call, named: Named, action: str, missing: str, function: FunctionRecord | None
+) -> FunctionRecord:
+    if function is None:
+        raise no_such(missing)
+    check(call, function, named, action)
+    return function
+
+
+def _standing(function: FunctionRecord, named: Named) -> FunctionUrl:
+    found = function.urls.get(named.qualifier or "")
+    if found is None:
+        raise no_such()
+    return found
+
+
+def _put_in(draft: Draft, function: FunctionRecord, qualifier: str, url: FunctionUrl) -> None:
+    draft.put(FUNCTION, function.name.key, replace(function, urls={**function.urls, qualifier: url}))
+
+
+def _key(pair: tuple[str, FunctionUrl]) -> str:
+    return f"/{pair[0]}"
+
+
+def _shown(call: Call, named: Named, url: FunctionUrl) -> Structure:
+    cors: Mapping[str, Any] | None = url.cors
+    shown: Structure = {
+        "FunctionUrl": url_text(call.base_url, url.id, named.name.region),
+        "FunctionArn": arn_of(named.name, named.qualifier),
+        "AuthType": url.auth,
+        "CreationTime": timestamp(url.created_at),
+        "LastModifiedTime": timestamp(url.modified_at),
+        "InvokeMode": url.mode,
+    }
+    if cors is not None:
+        shown["Cors"] = dict(cors)
+    return shown

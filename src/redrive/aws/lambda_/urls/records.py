@@ -1,0 +1,70 @@
+"""The addresses of function URLs: which function an id leads to, and how the URL is written."""
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple
+
+from redrive.aws.wire.hosted_urls import hosted_url
+from redrive.engine.ports import DocumentKind
+from redrive.http import Request
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+PATH: Final = "/_redrive/function-url/"
+_HOST: Final = re.compile(r"([a-z0-9]{32})\.lambda-url\.[a-z0-9-]+\..+")
+_IN_HOST: Final = ".lambda-url."
+_HOST_CHARS_MAX: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPlace(Document):
+    """The place that a URL's id leads to.
+
+    Attributes:
+        function: Whose URL it is.
+        qualifier: The alias; empty: the function itself.
+    """
+
+    restored: ClassVar = {"function": ResourceName._make}
+
+    function: ResourceName
+    qualifier: str = ""
+
+
+FUNCTION_URL: Final[DocumentKind[UrlPlace]] = DocumentKind(
+    "function_url", UrlPlace.to_document, UrlPlace.from_document
+)
+
+
+class UrlTarget(NamedTuple):
+    """The target of a request to a function URL.
+
+    Attributes:
+        id: Of the URL.
+        path: As the function is told it.
+        domain: The host that the function is told.
+    """
+
+    id: str
+    path: str
+    domain: str
+
+
+def is_for_url(request: Request) -> bool:
+    """True if a request is sent to a function URL, by its host or by its path."""
+    return _IN_HOST in request.host or request.path.startswith(PATH)
+
+
+def target_of(request: Request) -> UrlTarget | None:
+    """The target of a request; None where its host or its path only looks like a function URL's."""
+    host = request.host
+    if request.path.startswith(PATH):
+        url_id, slash, path = request.path.removeprefix(PATH).partition("/")
+        return UrlTarget(url_id, slash + path or "/", host)
+    found = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
+    return None if found is None else UrlTarget(found[1], request.path, host.partition(":")[0])
+
+
+def url_text(base_url: str, url_id: str, region: str) -> str:
+    """The URL as callers are told it: `redrive.aws.wire.hosted_urls`."""
+    return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{PATH}{url_id}')}/"

@@ -1,0 +1,190 @@
+"""Destinations of subscription filters: functions, as their policies let, and delivery streams, as a role may."""
+
+from base64 import b64encode
+from typing import Any, Final, Protocol
+
+import orjson
+
+from redrive.access.principals import Principal, account_root, acting_for
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.rounds import TRACE, Rounds
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.forwarded import Forwarded, control_message
+from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.shapes import Structure
+from redrive.model.names import ResourceName
+
+_SERVICE: Final = "logs"  # that policies and trusts let in
+_SESSION: Final = "redrive-logs"
+_STREAM: Final = "deliverystream/"
+_BUSY: Final = "The delivery stream did not take the record."
+
+
+class Destination(Protocol):
+    """One kind of destinations."""
+
+    async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
+        """See that a group's events may go to a destination.
+
+        Raises:
+            AwsError: `InvalidParameterException`.
+        """
+        ...
+
+    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+        """Hand events of a group over; the destination has them on disk then.
+
+        Raises:
+            AwsError: It is gone, or lets nobody in any more.
+            KeyError: This server does not offer its service.
+            StoreUnavailable: Nobody knows whether it has them.
+        """
+        ...
+
+
+class Functions:
+    """Functions, invoked on behalf of log groups, as `logs.amazonaws.com`."""
+
+    def __init__(self, calls: InnerCalls, rounds: Rounds, *, open_functions: bool) -> None:
+        """Call by these calls.
+
+        Args:
+            calls: Calls of this server's services.
+            rounds: Counts the runs that events lead to.
+            open_functions: Whether a function without a policy is invoked for groups of its own account. Amazon's is
+                not: its policy has to let `logs.amazonaws.com` in.
+        """
+        self._calls = calls
+        self._rounds = rounds
+        self._open_functions = open_functions
+
+    async def check(self, _call: Call, group: ResourceName, arn: str, role: str) -> None:
+        """See `Destination.check`: there is such a function, its policy allows it, and it logs elsewhere."""
+        if role:
+            raise invalid("destinationArn for vendor lambda cannot be used with roleArn")
+        try:
+            await self._invoke(group, arn, InvocationType="DryRun")
+        except KeyError:
+            raise invalid("This server does not offer lambda.") from None
+        except AwsError as refused:
+            if not refused.sender:
+                raise
+            raise invalid(
+                "Could not execute the lambda function. Make sure you have given CloudWatch Logs permission to execute"
+                " your function."
+            ) from refused
+        await self._check_other_group(group, arn)
+
+    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+        """See `Destination.deliver`; refused, too, where the function has come to log to that group itself."""
+        await self._check_other_group(group, forwarded.destination)
+        data = b64encode(forwarded.compressed(group.account)).decode()
+        await self._invoke(
+            group,
+            forwarded.destination,
+            self._rounds.header(forwarded.rounds + 1),
+            InvocationType="Event",
+            Payload=orjson.dumps({"awslogs": {"data": data}}),
+        )
+
+    async def _invoke(self, group: ResourceName, arn: str, trace: str = "", **params: Any) -> Structure:
+        headers = {TRACE: trace} if trace else None
+        return await self._calls.call(
+            "lambda", "Invoke", {"FunctionName": arn, **params}, self._caller(group), group.region, headers
+        )
+
+    async def _check_other_group(self, group: ResourceName, arn: str) -> None:
+        """Refuse a function's own log group: each run would write lines, and each line lead to a run."""
+        wanted = {"FunctionName": arn}
+        found = await self._calls.call(
+            "lambda", "GetFunctionConfiguration", wanted, account_root(group.account), group.region
+        )
+        if found["LoggingConfig"]["LogGroup"] == group.name:
+            raise invalid(
+                "The log group provided is reserved for the function log output of the destination function."
+            )
+
+    def _caller(self, group: ResourceName) -> Principal:
+        arn = f"{names.arn_of(group)}:*"
+        return acting_for(_SERVICE, group.region, arn, group.account, for_owner=self._open_functions)
+
+
+class DeliveryStreams:
+    """Delivery streams of Firehose, filled as the role that a filter names."""
+
+    def __init__(self, calls: InnerCalls, identities: Identities) -> None:
+        """Call by these calls.
+
+        Args:
+            calls: Calls of this server's services.
+            identities: Where roles are.
+        """
+        self._calls = calls
+        self._identities = identities
+
+    async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
+        """See `Destination.check`: the stream takes a message, put there as the role."""
+        if not role:
+            raise invalid("destinationArn for vendor firehose cannot be used without roleArn")
+        try:
+            await self._put(group, arn, role, control_message(call.now))
+        except KeyError:
+            raise invalid("This server does not offer firehose.") from None
+        except AwsError as refused:
+            raise invalid(
+                "Could not deliver test message to specified Firehose stream. Check if the given Firehose stream is in"
+                " ACTIVE state."
+            ) from refused
+
+    async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
+        """See `Destination.deliver`."""
+        record = forwarded.compressed(group.account)
+        await self._put(group, forwarded.destination, forwarded.role, record)
+
+    async def _put(self, group: ResourceName, arn: str, role: str, record: bytes) -> None:
+        name = arn.rpartition("/")[2]
+        records = {"DeliveryStreamName": name, "Records": [{"Data": record}]}
+        caller = await self._acting(group, role)
+        answer = await self._calls.call("firehose", "PutRecordBatch", records, caller, group.region)
+        if answer.get("FailedPutCount"):
+            raise common("ServiceUnavailableException", _BUSY)
+
+    async def _acting(self, group: ResourceName, arn: str) -> Principal:
+        """The principal that puts records.
+
+        Raises:
+            AwsError: The role is gone, or does not trust CloudWatch Logs.
+        """
+        if self._identities.restricts:
+            role = await self._identities.role(arn)
+            trusted = role is not None and self._identities.trusts(role, _SERVICE, group.region)
+            if not trusted or arn.split(":")[4] != group.account:
+                raise invalid(f"CloudWatch Logs cannot assume the role {arn}.")
+        return await self._identities.acting(group.account, account_root(group.account).name, arn, _SESSION)
+
+
+def destination_of(text: str, account: str, region: str) -> str:
+    """The service of a destination that an account may name there.
+
+    Raises:
+        AwsError: `InvalidParameterException`.
+    """
+    try:
+        parsed = parse_arn(text)
+    except ValueError:
+        raise invalid(f"Invalid ARN: {text}") from None
+    if not _is_destination(parsed):
+        raise invalid(
+            f"Destinations of {parsed.service} are not available: functions and Firehose delivery streams are."
+        )
+    if (parsed.region, parsed.account) != (region, account):
+        raise invalid("destinationArn must be of the log group's account and region.")
+    return parsed.service
+
+
+def _is_destination(arn: Arn) -> bool:
+    return arn.service == "lambda" or (arn.service == "firehose" and arn.resource.startswith(_STREAM))

@@ -1,0 +1,117 @@
+"""Amazon CloudWatch Logs: the operations on groups, streams and events."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.owed_calls import OwedCallProfile
+from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.kit.call import Facade, Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.logs.destinations import DeliveryStreams, Destination, Functions
+from redrive.aws.logs.errors import translated
+from redrive.aws.logs.filters import METRIC_FILTER, MetricFilters
+from redrive.aws.logs.groups import Groups
+from redrive.aws.logs.live_tails import LiveTails
+from redrive.aws.logs.places import GROUP, STREAM, Places, Settle, StreamNames
+from redrive.aws.logs.putting import Putting
+from redrive.aws.logs.querying import QUERY, Querying
+from redrive.aws.logs.reading import Reading
+from redrive.aws.logs.resource_policies import RESOURCE_POLICY, ResourcePolicies
+from redrive.aws.logs.streams import Streams
+from redrive.aws.logs.subscribed import DIALECT, SubscribedEndpoint
+from redrive.aws.logs.subscriptions import SUBSCRIPTION_FILTER, SubscriptionFilters
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind, NodeStore
+from redrive.model.errors import RedriveError
+from redrive.model.log import LogEvent
+
+
+class Logs:
+    """CloudWatch Logs on a store of events.
+
+    Attributes:
+        profile: Of the deliveries that subscribed events are.
+        endpoint: What they are pushed to.
+        tails: The sessions that follow groups.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: NodeStore,
+        settle: Settle,
+        services: Mapping[str, Facade],
+        identities: Identities,
+        rounds: Rounds,
+        *,
+        leaps: bool,
+        open_functions: bool,
+    ) -> None:
+        """Speak for this store.
+
+        Args:
+            engine: Where groups and streams are, and what brings events to functions; not open yet.
+            store: Where events are.
+            settle: Lets what this node has logged arrive in the store, so that whoever reads sees it.
+            services: Where functions and delivery streams are; those that are added later are found as well.
+            identities: Where roles are.
+            rounds: Counts the runs of functions that events lead to.
+            leaps: Whether the clock leaps, as a simulated one does.
+            open_functions: See `Functions`.
+        """
+        places = Places(engine.resources.documents)
+        calls = InnerCalls(services, engine.runtime)
+        destinations: Mapping[str, Destination] = {
+            "lambda": Functions(calls, rounds, open_functions=open_functions),
+            "firehose": DeliveryStreams(calls, identities),
+        }
+        self._filters = MetricFilters(store, places)
+        self._subscriptions = SubscriptionFilters(engine, store, places, destinations)
+        self._filters.kept.stand_beside(SUBSCRIPTION_FILTER)
+        self._subscriptions.kept.stand_beside(METRIC_FILTER)
+        self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
+        self.profile = OwedCallProfile(DIALECT)
+        self.endpoint = SubscribedEndpoint(destinations)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "logs",
+            Groups(store, places, settle, self._filters.kept, self._subscriptions.kept),
+            Streams(store, places, settle),
+            Putting(places, self.write_down),
+            Reading(store, places, settle),
+            Querying(store, places, settle, engine.runtime),
+            ResourcePolicies(places.documents),
+            self._filters,
+            self._subscriptions,
+            self.tails,
+        )
+
+    async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        """Write events down with what they lead to: callers' own, and those of whoever else writes to groups.
+
+        Args:
+            events: Of streams that there are.
+            streams: The names of those streams.
+
+        Raises:
+            StoreUnavailable: Nobody knows whether they are on disk.
+        """
+        await self._subscriptions.write_down(events, streams)
+        self.tails.stir()
+        await self._filters.pass_through(events)
+
+    kinds: tuple[DocumentKind[Any], ...] = (
+        STREAM,
+        GROUP,
+        METRIC_FILTER,
+        SUBSCRIPTION_FILTER,
+        QUERY,
+        RESOURCE_POLICY,
+    )
+    """All that callers make through this service, besides events."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

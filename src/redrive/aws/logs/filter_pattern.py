@@ -1,0 +1,174 @@
+r"""Filter patterns, as far as Redrive knows them ("Filter pattern syntax", CloudWatch Logs user guide).
+
+ERROR "out of memory"        every term and phrase occurs in the message, capitals as they stand
+?ERROR ?WARN                 one of them does; beside a term without question mark they are ignored
+ERROR -Retry                 the first does and the second does not
+{ $.status = "FAILURE" }     the message is a JSON object whose member is that; `*` stands for anything
+{ $.delivery.statusCode >= 500 && ($.attempts > 1 || $.tags[0] != a*) }
+{ $.redrivePolicy IS NULL }, `IS TRUE`, `IS FALSE`, `NOT EXISTS`
+[ip, user, ..., status = 4*, size > 1000]     the message has these columns, see `columns`
+%[Ee]rror-[0-9]+%            a regular expression is found in the message; `= %…%` compares members and columns,
+see `regexes`
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import orjson
+
+from redrive.aws.logs.columns import Columns, read_columns
+from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.json_expression import Test, read_expression, refuse, regexes_in, selectors_in, text_at
+from redrive.aws.logs.regexes import BETWEEN_PERCENTS, read_regex
+
+REGEXES_MAX: Final = 2
+_ALONE: Final = re.compile(BETWEEN_PERCENTS)
+_TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
+
+
+class Pattern(Protocol):
+    """The test that a pattern is, and the values that it names."""
+
+    @property
+    def regexes(self) -> int:
+        """The number of regular expressions in it."""
+        ...
+
+    def matches(self, message: str) -> bool:
+        """True if a message matches."""
+        ...
+
+    def field(self, message: str, selector: str) -> str | None:
+        """The value of a field of a message, as text: `$.size` of JSON, `$size` of columns; None: it has none."""
+        ...
+
+    def extracted(self, message: str) -> dict[str, str]:
+        """The fields of a message that the pattern names."""
+        ...
+
+
+def read_pattern(text: str) -> Pattern:
+    """The pattern that a text is.
+
+    Raises:
+        AwsError: `InvalidParameterException`.
+    """
+    found = _read_pattern(text.strip())
+    if found.regexes > REGEXES_MAX:
+        raise invalid(f"Invalid filter pattern: it has more than {REGEXES_MAX} regular expressions")
+    return found
+
+
+def _read_pattern(pattern: str) -> Pattern:
+    if pattern.startswith("{") and pattern.endswith("}"):
+        expression = pattern[1:-1]
+        return _OnJson(read_expression(expression), selectors_in(expression), regexes_in(expression))
+    if pattern.startswith("[") and pattern.endswith("]"):
+        return _OnColumns(read_columns(pattern[1:-1]))
+    if (standing := _ALONE.fullmatch(pattern)) is not None:
+        return _Terms(_regex(standing["regex"]), 1)
+    if pattern.startswith(("[", "{", "%")):
+        refuse()
+    return _Terms(_terms(pattern))
+
+
+# ---- terms -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """A pattern of terms; members of messages that are JSON can be named all the same."""
+
+    test: Callable[[str], bool]
+    regexes: int = 0
+
+    def matches(self, message: str) -> bool:
+        return self.test(message)
+
+    def field(self, message: str, selector: str) -> str | None:
+        return text_at(_read(message), selector)
+
+    def extracted(self, _message: str) -> dict[str, str]:
+        return {}
+
+
+def _regex(text: str) -> Callable[[str], bool]:
+    found_in = read_regex(text)
+    if found_in is None:
+        refuse()
+    return found_in
+
+
+def _terms(pattern: str) -> Callable[[str], bool]:
+    groups: dict[str, list[str]] = {"": [], "?": [], "-": []}
+    at = 0
+    while at < len(pattern):
+        found = _TERM.match(pattern, at)
+        if found is None:
+            refuse()
+        phrase = found[2] if found[3] is None else found[3]
+        groups[found[1]].append(re.sub(r"\\(.)", r"\1", phrase))
+        at = found.end()
+    needed, any_of, excluded = groups[""], groups["?"], groups["-"]
+
+    def matches(message: str) -> bool:
+        if any(term in message for term in excluded):
+            return False
+        if needed or not any_of:
+            return all(term in message for term in needed)
+        return any(term in message for term in any_of)
+
+    return matches
+
+
+# ---- JSON -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _OnJson:
+    test: Test
+    selectors: Sequence[str]
+    regexes: int
+
+    def matches(self, message: str) -> bool:
+        document = _read(message)
+        return document is not None and self.test(document)
+
+    def field(self, message: str, selector: str) -> str | None:
+        return text_at(_read(message), selector)
+
+    def extracted(self, message: str) -> dict[str, str]:
+        document = _read(message)
+        found = {selector: text_at(document, selector) for selector in self.selectors}
+        return {selector: text for selector, text in found.items() if text is not None}
+
+
+def _read(message: str) -> Any:
+    """The message as JSON; None where it is none."""
+    try:
+        return orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return None
+
+
+# ---- columns ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _OnColumns:
+    columns: Columns
+
+    @property
+    def regexes(self) -> int:
+        return self.columns.regexes
+
+    def matches(self, message: str) -> bool:
+        return self.columns.words(message) is not None
+
+    def field(self, message: str, selector: str) -> str | None:
+        return (self.columns.words(message) or {}).get(selector)
+
+    def extracted(self, message: str) -> dict[str, str]:
+        return self.columns.words(message) or {}

@@ -1,0 +1,193 @@
+"""Metric filters: log events that match a pattern become points of metrics, as they are written down."""
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
+from redrive.aws.logs.paging import Page
+from redrive.aws.logs.places import Places
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LogEvent
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics, rounded
+
+logger = logging.getLogger(__name__)
+
+FILTERS_MAX: Final = 100  # of a group
+_DIMENSIONS_MAX: Final = 3
+_OWN: Final = "AWS/"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFilter(GroupFilter):
+    """One metric filter.
+
+    Attributes:
+        transformation: What matching events become, as it was put.
+    """
+
+    transformation: Mapping[str, Any]
+
+
+METRIC_FILTER: Final[DocumentKind[MetricFilter]] = DocumentKind(
+    "log_metric_filter", MetricFilter.to_document, MetricFilter.from_document
+)
+
+
+class MetricFilters:
+    """Puts, shows and removes metric filters, and lets events pass through them."""
+
+    def __init__(self, store: TelemetryStore, places: Places) -> None:
+        """Write points to this store, of groups among these places."""
+        self._store = store
+        self._places = places
+        self.kept: Final = GroupFilters(METRIC_FILTER, "metric filter", FILTERS_MAX, places)
+
+    # ---- operations --------------------------------------------------------------------------------------
+
+    async def put_metric_filter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutMetricFilter.html."""
+        for parameter in ("applyOnTransformedLogs", "fieldSelectionCriteria", "emitSystemFieldDimensions"):
+            if params.get(parameter):
+                raise invalid(f"{parameter} is not available.")
+        (transformation,) = params["metricTransformations"]
+        _check(transformation)
+        read_pattern(params["filterPattern"])
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
+        made = MetricFilter(
+            group.name, group.id, params["filterName"], params["filterPattern"], call.now, transformation
+        )
+        await self.kept.put(made)
+        return {}
+
+    async def delete_metric_filter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteMetricFilter.html."""
+        await self.kept.remove(call, params)
+        return {}
+
+    async def describe_metric_filters(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeMetricFilters.html."""
+        metric = params.get("metricName"), params.get("metricNamespace")
+        if (metric[0] is None) != (metric[1] is None):
+            raise invalid("metricName and metricNamespace go together.")
+        found = [
+            each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
+        ]
+        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
+        return answer | {"metricFilters": [_shown(each) for each in shown]}
+
+    async def test_metric_filter(self, _call: Call, params: Structure) -> Structure:  # noqa: PT019 - no test, an operation
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TestMetricFilter.html."""
+        pattern = read_pattern(params["filterPattern"])
+        found = [
+            (number, text)
+            for number, text in enumerate(params["logEventMessages"], 1)
+            if pattern.matches(text)
+        ]
+        return {
+            "matches": [
+                {"eventNumber": number, "eventMessage": text, "extractedValues": pattern.extracted(text)}
+                for number, text in found
+            ]
+        }
+
+    # ---- events ------------------------------------------------------------------------------------------
+
+    async def pass_through(self, events: Sequence[LogEvent]) -> None:
+        """Make points of events that were written down; a store that is away loses them, and the log says so."""
+        try:
+            await self.kept.follow()
+            points = [point for event in events for point in self._points(event)]
+            if points:
+                await self._store.add_points(points)
+        except StoreUnavailable as away:
+            logger.warning("log_filters.points_lost events=%d error=%s", len(events), away)
+
+    def _points(self, event: LogEvent) -> Iterator[MetricPoint]:
+        for compiled in self.kept.of(event.group_id):
+            point = _point(compiled, event)
+            if point is not None:
+                yield point
+
+
+def _check(transformation: Structure) -> None:
+    if transformation["metricNamespace"].startswith(_OWN):
+        raise invalid(f"Metric namespace must not begin with {_OWN}")
+    dimensions = transformation.get("dimensions") or {}
+    if len(dimensions) > _DIMENSIONS_MAX:
+        raise invalid(f"A metric filter has at most {_DIMENSIONS_MAX} dimensions.")
+    if dimensions and transformation.get("defaultValue") is not None:
+        raise invalid(
+            "Invalid metric transformation: dimensions and default value are mutually exclusive properties."
+        )
+    value: str = transformation["metricValue"]
+    if not value.startswith("$") and _number(value) is None:
+        raise invalid(f"Invalid metric transformation: {value} is neither a number nor a field.")
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _point(compiled: Compiled[MetricFilter], event: LogEvent) -> MetricPoint | None:
+    given, pattern = compiled.filter.transformation, compiled.pattern
+    if not pattern.matches(event.message):
+        default = given.get("defaultValue")
+        return None if default is None else _made(compiled.filter, event, default, {}, fills=True)
+    wanted = given["metricValue"]
+    value = _number(pattern.field(event.message, wanted) if wanted.startswith("$") else wanted)
+    dimensions = {
+        name: pattern.field(event.message, field) for name, field in (given.get("dimensions") or {}).items()
+    }
+    if value is None or any(found is None for found in dimensions.values()):
+        return None
+    return _made(compiled.filter, event, value, {name: str(found) for name, found in dimensions.items()})
+
+
+def _made(
+    made_by: MetricFilter,
+    event: LogEvent,
+    value: float,
+    dimensions: Mapping[str, str],
+    *,
+    fills: bool = False,
+) -> MetricPoint:
+    given, group = made_by.transformation, made_by.group
+    series = Series(
+        group.account,
+        group.region,
+        given["metricNamespace"],
+        given["metricName"],
+        tuple(sorted(dimensions.items())),
+    )
+    at = event.at - event.at % MINUTE_MS
+    values = {} if fills else {rounded(value): 1.0}
+    return MetricPoint(series, at, given.get("unit") or "None", Statistics.of(value), values, fills)
+
+
+def _metric(made_by: MetricFilter) -> tuple[str, str]:
+    given = made_by.transformation
+    return given["metricName"], given["metricNamespace"]
+
+
+def _shown(each: MetricFilter) -> Structure:
+    return {
+        "filterName": each.name,
+        "filterPattern": each.pattern,
+        "metricTransformations": [dict(each.transformation)],
+        "creationTime": each.created_at,
+        "logGroupName": each.group.name,
+        "applyOnTransformedLogs": False,
+    }

@@ -1,0 +1,181 @@
+"""Filters of log groups: kept, found, and compiled for the events that meet them, whichever node changed them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import error
+from redrive.aws.logs.filter_pattern import Pattern, read_pattern
+from redrive.aws.logs.places import Places
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind, Removal
+from redrive.engine.resources import Documents, Draft
+from redrive.model.document import Document
+from redrive.model.log import LogGroup
+from redrive.model.names import ResourceName
+
+DESCRIBED_MAX: Final = 50
+REGEX_FILTERS_MAX: Final = 5  # of a group, whatever their kinds
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFilter(Document):
+    """A filter of a log group.
+
+    Attributes:
+        group: The name of its log group.
+        group_id: The group's number.
+        name: Unique within the group.
+        pattern: As it was put.
+        created_at: ms.
+    """
+
+    restored: ClassVar = {"group": ResourceName._make}
+
+    group: ResourceName
+    group_id: int
+    name: str
+    pattern: str
+    created_at: int
+
+    @property
+    def key(self) -> str:
+        """The group's number and the name."""
+        return f"{self.group_id:020d}/{self.name}"
+
+
+F = TypeVar("F", bound=GroupFilter)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled(Generic[F]):
+    """A filter as each event meets it."""
+
+    filter: F
+    pattern: Pattern
+
+
+class GroupFilters(Generic[F]):
+    """The filters of one kind."""
+
+    def __init__(self, kind: DocumentKind[F], noun: str, filters_max: int, places: Places) -> None:
+        """Keep them among the documents of these places.
+
+        Args:
+            kind: The kind.
+            noun: What a refusal calls a filter.
+            filters_max: The most that a group has.
+            places: The groups.
+        """
+        self._kind = kind
+        self._noun = noun
+        self._filters_max = filters_max
+        self._places = places
+        self._documents: Documents = places.documents
+        self._beside: Sequence[DocumentKind[Any]] = ()
+        self._by_group: dict[int, dict[str, Compiled[F]]] = {}
+        self._outdated = True
+        self._documents.on_write(self._written)
+        self._documents.on_forget(self._forgotten)
+
+    def stand_beside(self, others: DocumentKind[Any]) -> None:
+        """Share the number of regular expressions that a group may have with filters of another kind."""
+        self._beside = (others,)
+
+    async def put(self, made: F) -> None:
+        """Put a filter, in the place of the group's one of that name.
+
+        Raises:
+            AwsError: `LimitExceededException`.
+        """
+
+        async def decide(draft: Draft) -> None:
+            others = await draft.find(self._kind, f"{made.group_id:020d}/")
+            if made.key not in dict(others) and len(others) >= self._filters_max:
+                raise error("LimitExceededException", "Resource limit exceeded.")
+            if read_pattern(made.pattern).regexes:
+                await self._check_regexes(draft, made, [each for key, each in others if key != made.key])
+            await draft.get(self._kind, made.key)
+            draft.put(self._kind, made.key, made)
+
+        await self._documents.transact(decide)
+
+    async def _check_regexes(self, draft: Draft, made: F, others: Sequence[GroupFilter]) -> None:
+        beside = [
+            each for kind in self._beside for _, each in await draft.find(kind, f"{made.group_id:020d}/")
+        ]
+        number = sum(read_pattern(each.pattern).regexes > 0 for each in (*others, *beside))
+        if number >= REGEX_FILTERS_MAX:
+            raise error("LimitExceededException", "Resource limit exceeded.")
+
+    async def remove(self, call: Call, params: Structure) -> None:
+        """Remove the filter that a request names.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`.
+        """
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
+        if not await self._documents.remove(self._kind, f"{group.id:020d}/{params['filterName']}"):
+            raise error("ResourceNotFoundException", f"The specified {self._noun} does not exist.")
+
+    async def find(self, call: Call, params: Structure) -> list[F]:
+        """The caller's filters, of the group and with the prefix that a request names.
+
+        Raises:
+            AwsError: `ResourceNotFoundException`: of the group.
+        """
+        prefix = ""
+        if name := params.get("logGroupName"):
+            prefix = f"{(await self._places.group(names.group_name(call, name))).id:020d}/"
+        return [
+            each
+            for each in await self._documents.find(self._kind, prefix)
+            if each.group[:2] == (call.account, call.region)
+            and each.name.startswith(params.get("filterNamePrefix") or "")
+        ]
+
+    async def remove_of(self, group: LogGroup) -> None:
+        """Remove the filters of a group that is gone."""
+        if found := await self._documents.find(self._kind, f"{group.id:020d}/"):
+            await self._documents.write([Removal(self._kind, each.key) for each in found])
+
+    async def count(self) -> Mapping[int, int]:
+        """The number of filters of each group, by the group's number."""
+        await self.follow()
+        return {group_id: len(filters) for group_id, filters in self._by_group.items()}
+
+    def of(self, group_id: int) -> Sequence[Compiled[F]]:
+        """The filters that events of a group meet, as far as `follow` has read them."""
+        return tuple(self._by_group.get(group_id, {}).values())
+
+    async def follow(self) -> None:
+        """Read all filters again if another node changed any."""
+        if not self._outdated:
+            return
+        self._outdated = False
+        try:
+            found = await self._documents.find(self._kind, "")
+        except BaseException:
+            self._outdated = True
+            raise
+        self._by_group.clear()
+        for each in found:
+            self._keep(each)
+
+    def _keep(self, kept: F) -> None:
+        compiled = Compiled(kept, read_pattern(kept.pattern))
+        self._by_group.setdefault(kept.group_id, {})[kept.name] = compiled
+
+    def _written(self, kind: str, key: str, value: object | None) -> None:
+        if kind != self._kind.name:
+            return
+        if value is not None:
+            self._keep(cast("F", value))
+        else:
+            number, _, name = key.partition("/")
+            self._by_group.get(int(number), {}).pop(name, None)
+
+    def _forgotten(self, kind: str, _: str) -> None:
+        self._outdated |= kind in ("", self._kind.name)

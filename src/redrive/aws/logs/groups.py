@@ -1,0 +1,176 @@
+"""Log groups: made, described, kept for so long, tagged, deleted."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import error, invalid, no_such_group
+from redrive.aws.logs.filters import MetricFilter
+from redrive.aws.logs.group_filters import GroupFilters
+from redrive.aws.logs.paging import Page
+from redrive.aws.logs.places import GROUP, Places, Settle
+from redrive.aws.logs.subscriptions import SubscriptionFilter
+from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.violations import Kind, Violation, logs_error
+from redrive.engine.ports import NodeStore
+from redrive.model.errors import NotFound
+from redrive.model.log import LogGroup
+from redrive.model.names import ResourceName
+
+DESCRIBED_MAX = 50
+TAGS_MAX = 50
+RETENTION_DAYS = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
+    *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
+
+
+class Groups:
+    """Creates, finds, labels and deletes groups."""
+
+    def __init__(
+        self,
+        store: NodeStore,
+        places: Places,
+        settle: Settle,
+        filters: GroupFilters[MetricFilter],
+        subscriptions: GroupFilters[SubscriptionFilter],
+    ) -> None:
+        """Do it to these places of that store, with the filters there; see `Logs` for `settle`."""
+        self._filters = filters
+        self._subscriptions = subscriptions
+        self._store = store
+        self._places = places
+        self._settle = settle
+
+    async def create_log_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogGroup.html."""
+        _check_plain(params)
+        name = names.group_name(call, params["logGroupName"])
+        number = await self._store.new_id()
+        await self._places.add_group(LogGroup(number, name, call.now, tags=params.get("tags") or {}))
+        return {}
+
+    async def delete_log_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogGroup.html."""
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
+        await self._places.remove_group(group)
+        await self._filters.remove_of(group)
+        await self._subscriptions.remove_of(group)
+        return {}
+
+    async def describe_log_groups(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeLogGroups.html."""
+        prefix, pattern = params.get("logGroupNamePrefix"), params.get("logGroupNamePattern")
+        if prefix and pattern:
+            raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
+        await self._settle()
+        beginning = names.group_name(call, prefix or "")
+        groups = await self._places.documents.find(GROUP, beginning.key)
+        wanted = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
+        shown, answer = Page.of(params, DESCRIBED_MAX).cut(wanted, lambda group: (0, group.name.name))
+        sizes = await self._store.log_bytes()
+        filters = await self._filters.count()
+        answer["logGroups"] = [
+            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in shown
+        ]
+        return answer
+
+    async def put_retention_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html."""
+        days: int = params["retentionInDays"]
+        if days not in RETENTION_DAYS:
+            permitted = tuple(map(str, RETENTION_DAYS))
+            raise logs_error([Violation("retentionInDays", Kind.ENUM, days, permitted)])
+        await self._change(call, params, lambda group: replace(group, retention_days=days))
+        return {}
+
+    async def delete_retention_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteRetentionPolicy.html."""
+        await self._change(call, params, lambda group: replace(group, retention_days=None))
+        return {}
+
+    # ---- tags --------------------------------------------------------------------------------------------
+
+    async def tag_log_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TagLogGroup.html."""
+        return await self._tag(names.group_name(call, params["logGroupName"]), params["tags"])
+
+    async def tag_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TagResource.html."""
+        return await self._tag(names.name_in_arn(call, params["resourceArn"]), params["tags"])
+
+    async def untag_log_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_UntagLogGroup.html."""
+        return await self._untag(names.group_name(call, params["logGroupName"]), params["tags"])
+
+    async def untag_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_UntagResource.html."""
+        return await self._untag(names.name_in_arn(call, params["resourceArn"]), params["tagKeys"])
+
+    async def list_tags_log_group(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_ListTagsLogGroup.html."""
+        return {"tags": dict((await self._group(call, params)).tags)}
+
+    async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_ListTagsForResource.html."""
+        group = await self._places.group(names.name_in_arn(call, params["resourceArn"]))
+        return {"tags": dict(group.tags)}
+
+    async def _tag(self, name: ResourceName, given: Mapping[str, str]) -> Structure:
+        def tagged(group: LogGroup) -> LogGroup:
+            tags = {**group.tags, **given}
+            if len(tags) > TAGS_MAX:
+                raise error("TooManyTagsException", f"A resource can have at most {TAGS_MAX} tags.")
+            return replace(group, tags=tags)
+
+        await self._update(name, tagged)
+        return {}
+
+    async def _untag(self, name: ResourceName, keys: list[str]) -> Structure:
+        await self._update(
+            name,
+            lambda group: replace(
+                group, tags={key: value for key, value in group.tags.items() if key not in keys}
+            ),
+        )
+        return {}
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    async def _group(self, call: Call, params: Structure) -> LogGroup:
+        return await self._places.group(names.group_name(call, params["logGroupName"]))
+
+    async def _change(self, call: Call, params: Structure, change: Callable[[LogGroup], LogGroup]) -> None:
+        await self._update(names.group_name(call, params["logGroupName"]), change)
+
+    async def _update(self, name: ResourceName, change: Callable[[LogGroup], LogGroup]) -> None:
+        try:
+            await self._places.documents.update(GROUP, name.key, change)
+        except NotFound:
+            raise no_such_group() from None
+
+
+def _check_plain(params: Structure) -> None:
+    """Refuse what Redrive's groups cannot be; silence would let the caller assume that they were."""
+    for parameter in ("kmsKeyId", "deletionProtectionEnabled"):
+        if params.get(parameter):
+            raise invalid(f"{parameter} is not available.")
+    if params.get("logGroupClass") not in (None, "STANDARD"):
+        raise invalid("logGroupClass STANDARD is the only one available.")
+
+
+def _shown(group: LogGroup, stored_bytes: int, filters: int) -> Structure:
+    arn = names.arn_of(group.name)
+    return {
+        "logGroupName": group.name.name,
+        "creationTime": group.created_at,
+        "retentionInDays": group.retention_days,
+        "metricFilterCount": filters,
+        "arn": f"{arn}:*",
+        "storedBytes": stored_bytes,
+        "logGroupClass": "STANDARD",
+        "logGroupArn": arn,
+        "deletionProtectionEnabled": False,
+    }

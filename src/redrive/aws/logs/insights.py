@@ -1,0 +1,335 @@
+"""Queries of Logs Insights: `fields`, `display`, `parse`, `filter`, `stats`, `sort`, `dedup` and `limit`.
+
+Source: CloudWatch Logs user guide, "CloudWatch Logs Insights query syntax".
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.aws.logs.insights_terms import MOMENTS, Reader, Term, Token, malformed, regex, tokens_of
+from redrive.aws.logs.insights_values import Compute, Row, Value, moment_text, number_of, text_of, unquoted
+
+ROWS_MAX: Final = 10_000
+_SHOWN: Final = ("@timestamp", "@message")
+_POINTER: Final = "@ptr"
+Rows = list[dict[str, Value]]
+Step = Callable[[Rows], Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that has been read.
+
+    Attributes:
+        each: Steps that look at one row at a time: they run while events are read.
+        whole: Steps that need all rows.
+        shown: The columns of the answer, in their order.
+        limit: The number of rows that the query asks for; None: it does not say.
+        aggregated: Its rows are no events any more.
+    """
+
+    each: Sequence[Step]
+    whole: Sequence[Step]
+    shown: Sequence[str]
+    limit: int | None
+    aggregated: bool
+
+    def narrowed(self, rows: Rows) -> Rows:
+        """Some events, as far as each can be looked at by itself."""
+        return functools.reduce(lambda found, step: step(found), self.each, rows)
+
+    def results(self, rows: Rows, limit: int | None) -> list[list[dict[str, str]]]:
+        """The answer: each row's fields, as far as it has them."""
+        if not self.aggregated and not self.whole:
+            rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
+        found = functools.reduce(lambda kept, step: step(kept), self.whole, rows)
+        columns = self.shown if self.aggregated else [*self.shown, _POINTER]
+        return [_shown(row, columns) for row in found[: self.limit or limit or ROWS_MAX]]
+
+
+def _shown(row: Row, columns: Iterable[str]) -> list[dict[str, str]]:
+    found = ((column, row.get(column)) for column in columns)
+    return [{"field": column, "value": _text(column, value)} for column, value in found if value is not None]
+
+
+def _text(column: str, value: Value) -> str:
+    return moment_text(value) if column in MOMENTS and isinstance(value, int | float) else text_of(value)
+
+
+def read_query(text: str) -> Query:
+    """Read a query.
+
+    Raises:
+        AwsError: `MalformedQueryException`.
+    """
+    return _Builder(text).query()
+
+
+class _Builder:
+    """Puts the commands of a query together."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._each: list[Step] = []
+        self._whole: list[Step] = []
+        self._shown: list[str] = []
+        self._displayed = False
+        self._limit: int | None = None
+        self._aggregated = False
+
+    def query(self) -> Query:
+        """The query."""
+        for tokens in _commands(tokens_of(self._text)):
+            if not tokens:
+                raise malformed("a command is missing between two pipes")
+            command = tokens[0].text.lower()
+            build = _COMMANDS.get(command)
+            if build is None:
+                raise malformed(f"the command {tokens[0].text} is not available")
+            reader = Reader(self._text, tokens[1:])
+            build(self, reader)
+            reader.end()
+        shown = self._shown or list(_SHOWN)
+        return Query(self._each, self._whole, list(dict.fromkeys(shown)), self._limit, self._aggregated)
+
+    def _step(self, step: Step, *, whole: bool = False) -> None:
+        (self._whole if whole or self._whole else self._each).append(step)
+
+    def fields(self, reader: Reader) -> None:
+        """`fields a, b + 1 as c`: more columns."""
+        terms: list[Term] = reader.listed(reader.term)
+        self._step(functools.partial(_with, terms))
+        if not self._displayed:
+            self._shown += [term.name for term in terms]
+
+    def display(self, reader: Reader) -> None:
+        """`display a, b`: no other columns."""
+        terms: list[Term] = reader.listed(reader.term)
+        self._step(functools.partial(_with, terms))
+        self._shown, self._displayed = [term.name for term in terms], True
+
+    def filter(self, reader: Reader) -> None:
+        """`filter status = "FAILURE" and attempts > 1`."""
+        holds = reader.either()
+        self._step(lambda rows: [row for row in rows if holds(row)])
+
+    def parse(self, reader: Reader) -> None:
+        """`parse @message "user=* took * ms" as user, ms`."""
+        plain = reader.next.kind in ("text", "regex")
+        source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
+        if reader.next.kind == "regex":
+            self._step(functools.partial(_searched, source, regex(reader.expect("regex"))))
+            return
+        pattern = unquoted(reader.expect("text"))
+        reader.need("as")
+        names = reader.listed(lambda: reader.expect("name", "quoted"))
+        if pattern.count("*") != len(names):
+            raise malformed(f"the pattern has {pattern.count('*')} asterisks, and {len(names)} names follow")
+        self._step(functools.partial(_parsed, source, pattern.split("*"), names))
+
+    def stats(self, reader: Reader) -> None:
+        """`stats count(*) as n, avg(ms) by bin(5m), user`."""
+        aggregates = reader.listed(functools.partial(_aggregate, reader))
+        groups: list[Term] = reader.listed(reader.term) if reader.take("by") else []
+        self._step(functools.partial(_aggregated, aggregates, groups), whole=True)
+        self._shown = [*(term.name for term in groups), *(name for name, _ in aggregates)]
+        self._aggregated = self._displayed = True
+
+    def sort(self, reader: Reader) -> None:
+        """`sort @timestamp desc, a`."""
+        keys = reader.listed(functools.partial(_sort_key, reader))
+        self._step(functools.partial(_sorted, keys), whole=True)
+
+    def dedup(self, reader: Reader) -> None:
+        """`dedup a, b`: the first row of each."""
+        terms: list[Term] = reader.listed(reader.term)
+        self._step(functools.partial(_distinct, terms), whole=True)
+
+    def limit(self, reader: Reader) -> None:
+        """`limit 20`."""
+        limit = int(float(reader.expect("number")))
+        if not 0 < limit <= ROWS_MAX:
+            raise malformed(f"limit takes 1 to {ROWS_MAX}")
+        self._limit = min(limit, self._limit or limit)
+
+
+_COMMANDS: Final[Mapping[str, Callable[[_Builder, Reader], None]]] = {
+    "dedup": _Builder.dedup,
+    "display": _Builder.display,
+    "fields": _Builder.fields,
+    "filter": _Builder.filter,
+    "limit": _Builder.limit,
+    "parse": _Builder.parse,
+    "sort": _Builder.sort,
+    "stats": _Builder.stats,
+}
+
+
+def _commands(tokens: Sequence[Token]) -> list[list[Token]]:
+    commands: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.kind == "sign" and token.text == "|":
+            commands.append([])
+        else:
+            commands[-1].append(token)
+    return commands
+
+
+# ---- steps ------------------------------------------------------------------------------------------------------
+
+
+def _with(terms: Sequence[Term], rows: Rows) -> Rows:
+    for row in rows:
+        row.update({term.name: term.value(row) for term in terms})
+    return rows
+
+
+def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: Rows) -> Rows:
+    for row in rows:
+        value = source(row)
+        found = None if value is None else _between(text_of(value), parts)
+        if found is not None:
+            row.update(zip(names, found, strict=True))
+    return rows
+
+
+def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
+    """Add what the named groups of a regular expression find."""
+    for row in rows:
+        value = source(row)
+        found = None if value is None else pattern.search(text_of(value))
+        if found is not None:
+            row.update({name: text for name, text in found.groupdict().items() if text is not None})
+    return rows
+
+
+def _between(text: str, parts: Sequence[str]) -> list[str] | None:
+    """The texts that stand for the asterisks between some parts, each as short as it can be."""
+    at = text.find(parts[0])
+    if at < 0:
+        return None
+    at, found = at + len(parts[0]), []
+    for place, part in enumerate(parts[1:], 1):
+        end = len(text) if not part and place == len(parts) - 1 else text.find(part, at)
+        if end < 0:
+            return None
+        found.append(text[at:end])
+        at = end + len(part)
+    return found
+
+
+def _sort_key(reader: Reader) -> tuple[Compute, bool]:
+    value = reader.either()
+    descending = reader.take("desc")
+    if not descending:
+        reader.take("asc")
+    return value, descending
+
+
+def _sorted(keys: Sequence[tuple[Compute, bool]], rows: Rows) -> Rows:
+    for value, descending in reversed(keys):
+        rows = sorted(rows, key=lambda row: _place(value(row)), reverse=descending)
+    return rows
+
+
+def _place(value: Value) -> tuple[int, float, str]:
+    """The place of a value among others: nothing first, then numbers, then texts."""
+    number = number_of(value)
+    if value is None:
+        return 0, 0.0, ""
+    return (2, 0.0, text_of(value)) if number is None else (1, number, "")
+
+
+def _distinct(terms: Sequence[Term], rows: Rows) -> Rows:
+    seen: dict[tuple[str, ...], dict[str, Value]] = {}
+    for row in rows:
+        seen.setdefault(tuple(text_of(term.value(row)) for term in terms), row)
+    return list(seen.values())
+
+
+# ---- aggregates -------------------------------------------------------------------------------------------------
+
+Aggregate = Callable[[Rows], Value]
+
+
+def _aggregate(reader: Reader) -> tuple[str, Aggregate]:
+    function = reader.expect("name").lower()
+    reader.need("(")
+    argument: Compute | None = None
+    shown = "*"
+    if not reader.take("*") and reader.next.text != ")":
+        term = reader.term()
+        argument, shown = term.value, term.name
+    percent = None
+    if reader.take(","):
+        percent = float(reader.expect("number"))
+        shown = f"{shown}, {text_of(percent)}"
+    reader.need(")")
+    name = f"{function}({shown})"
+    aggregate = _aggregate_of(function, argument, percent)
+    return (reader.expect("name", "quoted") if reader.take("as") else name), aggregate
+
+
+def _aggregate_of(function: str, argument: Compute | None, percent: float | None) -> Aggregate:
+    if function == "count" and percent is None:
+        if argument is None:
+            return lambda rows: float(len(rows))
+        return lambda rows: float(sum(argument(row) is not None for row in rows))
+    if argument is None or (percent is None) == (function in ("pct", "percentile")):
+        raise malformed(f"there is no function {function} of these arguments")
+    if function in ("pct", "percentile"):
+        return lambda rows: _percentile(_numbers(argument, rows), percent or 0.0)
+    if function == "count_distinct":
+        return lambda rows: float(len({text_of(argument(row)) for row in rows if argument(row) is not None}))
+    if function in ("earliest", "latest"):
+        pick = min if function == "earliest" else max
+        return lambda rows: argument(pick(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0))
+    if function not in _SUMMARIES:
+        raise malformed(f"there is no function {function}")
+    summarize = _SUMMARIES[function]
+    return lambda rows: summarize(numbers) if (numbers := _numbers(argument, rows)) else None
+
+
+_SUMMARIES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "avg": statistics.fmean,
+    "max": max,
+    "median": statistics.median,
+    "min": min,
+    "stddev": statistics.pstdev,
+    "sum": math.fsum,
+}
+
+
+def _numbers(argument: Compute, rows: Rows) -> list[float]:
+    found = (number_of(argument(row)) for row in rows)
+    return [number for number in found if number is not None]
+
+
+def _percentile(numbers: Sequence[float], percent: float) -> Value:
+    if not numbers:
+        return None
+    place = math.ceil(min(max(percent, 0.0), 100.0) / 100 * len(numbers))
+    return sorted(numbers)[max(place - 1, 0)]
+
+
+def _aggregated(aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Term], rows: Rows) -> Rows:
+    grouped: dict[tuple[Value, ...], Rows] = {}
+    for row in rows:
+        grouped.setdefault(tuple(term.value(row) for term in groups), []).append(row)
+    if not groups and not rows:
+        grouped[()] = []
+    return [
+        {
+            **dict(zip((term.name for term in groups), key, strict=True)),
+            **{
+                name: aggregate(members)
+                for name, aggregate in aggregates
+                if members or name.startswith("count")
+            },
+        }
+        for key, members in grouped.items()
+    ]

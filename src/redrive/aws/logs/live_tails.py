@@ -1,0 +1,218 @@
+"""StartLiveTail: sessions that follow groups, and tell their new events each second.
+
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CloudWatchLogs_LiveTail.html. Nothing is kept for a session: it
+reads the store, whichever node wrote there, when its client takes the next update. So a client that does not read costs
+nothing, and finds what it missed, as far as ten updates hold it.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import error, invalid
+from redrive.aws.logs.filter_pattern import Pattern, read_pattern
+from redrive.aws.logs.following import FollowedGroup, Room
+from redrive.aws.logs.places import Places, Settle
+from redrive.aws.wire.event_stream import Events
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime, TelemetryStore
+from redrive.model.errors import StoreUnavailable
+from redrive.model.ids import id_text
+from redrive.model.log import LogEvent
+
+logger = logging.getLogger(__name__)
+
+SESSIONS_MAX: Final = 15  # at once, of an account's region (CloudWatch Logs quotas); here of each node
+SESSION_MS: Final = 3 * 60 * 60 * 1000
+UPDATE_MS: Final = 1_000
+EVENTS_MAX: Final = 500  # of an update
+_UPDATE_BYTES_MAX: Final = 1_048_576
+_LOOKED_AT_MAX: Final = 2_000  # for an update: about 20 ms of the store's time
+UPDATES_AT_ONCE_MAX: Final = 10  # for a client that was slow
+_TIMEOUT: Final = "The Live Tail session has timed out after three hours."
+_BROKEN: Final = "The Live Tail session cannot go on: the log events cannot be read."
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The events that a session tells.
+
+    Attributes:
+        pattern: They match it.
+        in_stream: Says of a stream's name whether they may be of it.
+    """
+
+    pattern: Pattern
+    in_stream: Callable[[str], bool]
+
+    def keeps(self, stream: str, event: LogEvent) -> bool:
+        """True if an event of that stream is told."""
+        return self.in_stream(stream) and self.pattern.matches(event.message)
+
+
+class LiveTails:
+    """The sessions of this node."""
+
+    def __init__(
+        self, store: TelemetryStore, places: Places, settle: Settle, runtime: Runtime, *, leaps: bool
+    ) -> None:
+        """Follow groups of this store; see `Logs` for `settle`.
+
+        Args:
+            store: Where events are.
+            places: The groups and streams.
+            settle: See `Logs`.
+            runtime: Time, and ids of sessions.
+            leaps: Whether the clock leaps: then an update comes as soon as there is news, too.
+        """
+        self._store = store
+        self._places = places
+        self._settle = settle
+        self._runtime = runtime
+        self._leaps = leaps
+        self._open: Counter[tuple[str, str]] = Counter()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._news = 0
+        self._closing = False
+
+    async def start_live_tail(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartLiveTail.html."""
+        wanted = _wanted(params)
+        arns: Sequence[str] = params["logGroupIdentifiers"]
+        groups = [await self._places.group(names.name_in_arn(call, arn)) for arn in dict.fromkeys(arns)]
+        if self._open[call.account, call.region] >= SESSIONS_MAX:
+            raise error(
+                "LimitExceededException", f"At most {SESSIONS_MAX} Live Tail sessions are open at once."
+            )
+        await self._settle()
+        followed = [FollowedGroup(self._store, self._places, group) for group in groups]
+        for group in followed:
+            await group.begin()
+        start = {
+            "requestId": call.id,
+            "sessionId": id_text(self._runtime.message_id()),
+            "logGroupIdentifiers": arns,
+            "logStreamNames": params.get("logStreamNames") or [],
+            "logStreamNamePrefixes": params.get("logStreamNamePrefixes") or [],
+            "logEventFilterPattern": params.get("logEventFilterPattern") or "",
+        }
+        return {"responseStream": self._session((call.account, call.region), start, followed, wanted)}
+
+    def stir(self) -> None:
+        """Events were written down on this node."""
+        if self._leaps:
+            self._news += 1
+            self._wake()
+
+    def close(self) -> None:
+        """End every session; from now on none begins."""
+        self._closing = True
+        self._wake()
+
+    # ---- sessions ----------------------------------------------------------------------------------------
+
+    async def _session(
+        self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], wanted: _Wanted
+    ) -> Events:
+        """The events of a session; whoever closes this ends it."""
+        self._open[owner] += 1
+        clock = self._runtime.clock
+        due_at, news = clock.now(), self._news
+        ends_at = due_at + SESSION_MS
+        try:
+            yield "sessionStart", start
+            while not self._closing:
+                due_at = max(due_at + UPDATE_MS, clock.now() - (UPDATES_AT_ONCE_MAX - 1) * UPDATE_MS)
+                await self._until(due_at, news)
+                due_at, news = min(due_at, clock.now()), self._news
+                is_behind = due_at + UPDATE_MS <= clock.now()  # the rest goes with the next, which is due
+                yield "sessionUpdate", await self._update(groups, wanted, is_behind=is_behind)
+                if clock.now() >= ends_at:
+                    yield "SessionTimeoutException", {"message": _TIMEOUT}
+                    return
+        except StoreUnavailable as away:
+            logger.warning("live_tail.broken session=%s error=%s", start["sessionId"], away)
+            yield "SessionStreamingException", {"message": _BROKEN}
+        except Exception:
+            logger.exception("live_tail.failed session=%s", start["sessionId"])
+            yield "SessionStreamingException", {"message": _BROKEN}
+        finally:
+            self._open[owner] -= 1
+
+    async def _update(
+        self, groups: Sequence[FollowedGroup], wanted: _Wanted, *, is_behind: bool
+    ) -> Structure:
+        await self._settle()
+        room = Room(_LOOKED_AT_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
+        now = self._runtime.clock.now()
+        told = [
+            _told(followed, stream, event)
+            for followed in groups
+            for stream, event in await followed.read(wanted.keeps, room, now)
+        ]
+        sampled = room.is_short and not is_behind
+        if sampled:  # the rest of this second is left out
+            for followed in groups:
+                await followed.begin()
+        return {"sessionMetadata": {"sampled": sampled}, "sessionResults": told}
+
+    async def _until(self, moment: int, news: int) -> None:
+        """Return at that moment (ms), or as soon as there is other news, or when the server ends."""
+        if self._closing or news != self._news or moment <= self._runtime.clock.now():
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(woken)
+        timer = self._runtime.clock.call_at(moment, lambda: _set(woken))
+        try:
+            await woken
+        finally:
+            timer.cancel()
+            self._waiting.discard(woken)
+
+    def _wake(self) -> None:
+        for woken in self._waiting:
+            _set(woken)
+
+
+def _set(woken: "asyncio.Future[None]") -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
+def _told(followed: FollowedGroup, stream: str, event: LogEvent) -> Structure:
+    name = followed.group.name
+    return {
+        "logStreamName": stream,
+        "logGroupIdentifier": f"{name.account}:{name.name}",
+        "message": event.message,
+        "timestamp": event.at,
+        "ingestionTime": event.ingested_at,
+    }
+
+
+def _wanted(params: Structure) -> _Wanted:
+    """The events that a request asks for.
+
+    Raises:
+        AwsError: `InvalidParameterException`.
+    """
+    chosen, prefixes = params.get("logStreamNames"), params.get("logStreamNamePrefixes")
+    if chosen and prefixes:
+        raise invalid("logStreamNames and logStreamNamePrefixes are mutually exclusive parameters.")
+    if (chosen or prefixes) and len(params["logGroupIdentifiers"]) > 1:
+        raise invalid(
+            "logStreamNames and logStreamNamePrefixes can only be specified with one logGroupIdentifier."
+        )
+    return _Wanted(
+        read_pattern(params.get("logEventFilterPattern") or ""),
+        _named(frozenset(chosen or ()), tuple(prefixes or ("",))),
+    )
+
+
+def _named(chosen: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
+    return (lambda stream: stream in chosen) if chosen else (lambda stream: stream.startswith(prefixes))

@@ -1,0 +1,246 @@
+"""StartQuery and its kin: a query is carried out when it is started, and its results are kept for a while."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import error, invalid
+from redrive.aws.logs.insights import Query, Rows, read_query
+from redrive.aws.logs.insights_values import Value
+from redrive.aws.logs.places import Places, Settle
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind, Removal, Runtime, TelemetryStore, Unremembered
+from redrive.model.document import Document
+from redrive.model.ids import id_text
+from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
+
+EVENTS_MAX: Final = 50_000  # that one query looks at: about a second of processor time
+SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024
+RESULTS_BYTES_MAX: Final = 1_000_000
+KEPT: Final = 50  # queries of an account's region
+_EVENTS_PER_PAGE: Final = 500
+_LANGUAGE: Final = "CWLI"
+_GROUPS_MAX: Final = 50
+_MEMBERS_MAX: Final = 1_000
+_DEPTH_MAX: Final = 10
+_COMPLETE: Final = "Complete"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuery(Document, Unremembered):
+    """A query and what it found.
+
+    Attributes:
+        id: Its own.
+        text: The query.
+        groups: The names of the groups that it looked at.
+        created_at: ms.
+        results: Rows of fields and values.
+        statistics: How much was looked at.
+    """
+
+    restored: ClassVar = {}
+
+    id: str
+    text: str
+    groups: Sequence[str]
+    created_at: int
+    results: Sequence[Any]
+    statistics: Mapping[str, float]
+
+
+QUERY: Final[DocumentKind[StoredQuery]] = DocumentKind(
+    "log_query", StoredQuery.to_document, StoredQuery.from_document
+)
+
+
+class Querying:
+    """Carries queries out."""
+
+    def __init__(self, store: TelemetryStore, places: Places, settle: Settle, runtime: Runtime) -> None:
+        """Look at the events of this store; see `Logs` for `settle`."""
+        self._store = store
+        self._places = places
+        self._settle = settle
+        self._runtime = runtime
+
+    async def start_query(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartQuery.html.
+
+        It has been carried out when this is answered.
+        """
+        if params.get("queryLanguage") not in (None, _LANGUAGE):
+            raise invalid(f"queryLanguage {_LANGUAGE} is the only one available.")
+        if params["startTime"] > params["endTime"]:
+            raise invalid("End time should not be before the start time.")
+        query = read_query(params["queryString"])
+        groups = [await self._places.group(name) for name in _groups(call, params)]
+        await self._settle()
+        rows, statistics = await self._rows(query, groups, params)
+        results = _bounded(query.results(rows, params.get("limit")))
+        made = StoredQuery(
+            id_text(self._runtime.message_id()),
+            params["queryString"],
+            [group.name.name for group in groups],
+            call.now,
+            results,
+            {**statistics, "recordsMatched": float(len(rows)), "resultCount": float(len(results))},
+        )
+        await self._keep(call, made)
+        return {"queryId": made.id}
+
+    async def get_query_results(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetQueryResults.html."""
+        found = await self._query(call, params["queryId"])
+        return {
+            "queryLanguage": _LANGUAGE,
+            "results": found.results,
+            "statistics": dict(found.statistics),
+            "status": _COMPLETE,
+        }
+
+    async def stop_query(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StopQuery.html."""
+        await self._query(call, params["queryId"])
+        raise invalid(f"Query {params['queryId']} has already ended")
+
+    async def describe_queries(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeQueries.html."""
+        found = [
+            query
+            for query in (await self._kept(call))[::-1]
+            if params.get("logGroupName") in (None, *query.groups)
+            and params.get("status") in (None, _COMPLETE)
+        ]
+        shown = [_described(query) for query in found]
+        return {"queries": shown[: params.get("maxResults") or len(shown)]}
+
+    # ---- kept --------------------------------------------------------------------------------------------
+
+    async def _keep(self, call: Call, made: StoredQuery) -> None:
+        documents = self._places.documents
+        await documents.create(QUERY, _key(call, made), made)
+        if old := (await self._kept(call))[:-KEPT]:
+            await documents.write([Removal(QUERY, _key(call, query)) for query in old])
+
+    async def _kept(self, call: Call) -> list[StoredQuery]:
+        return await self._places.documents.find(QUERY, f"{call.account}/{call.region}/")
+
+    async def _query(self, call: Call, query_id: str) -> StoredQuery:
+        for query in await self._kept(call):
+            if query.id == query_id:
+                return query
+        raise error("ResourceNotFoundException", f"Query {query_id} does not exist")
+
+    # ---- events ------------------------------------------------------------------------------------------
+
+    async def _rows(
+        self, query: Query, groups: Sequence[LogGroup], params: Structure
+    ) -> tuple[Rows, dict[str, float]]:
+        """The rows of the events that each command lets through by itself."""
+        rows: Rows = []
+        scanned = size = 0
+        for group in groups:
+            streams = {stream.id: stream.name for stream in await self._places.streams(group, "")}
+            wanted = LogQuery(
+                group.id,
+                _EVENTS_PER_PAGE,
+                since=params["startTime"] * 1000,
+                until=params["endTime"] * 1000 + 1000,
+                backwards=True,
+            )
+            while (
+                scanned < EVENTS_MAX
+                and size < SCANNED_BYTES_MAX
+                and (page := await self._store.find_events(wanted))
+            ):
+                scanned += len(page)
+                size += sum(len(event.message) + EVENT_BYTES for event in page)
+                rows += query.narrowed([_row(group, streams, event) for event in page])
+                wanted = replace(wanted, after=page[-1].place)
+        return rows, {
+            "recordsScanned": float(scanned),
+            "bytesScanned": float(size),
+            "logGroupsScanned": float(len(groups)),
+        }
+
+
+def _key(call: Call, query: StoredQuery) -> str:
+    return f"{call.account}/{call.region}/{query.created_at:015d}/{query.id}"
+
+
+def _groups(call: Call, params: Structure) -> list[Any]:
+    """The names of the groups that a query looks at."""
+    single, several, by_id = (
+        params.get(name) for name in ("logGroupName", "logGroupNames", "logGroupIdentifiers")
+    )
+    if sum(bool(given) for given in (single, several, by_id)) != 1:
+        raise invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be specified.")
+    if by_id:
+        found = [names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in by_id]
+    else:
+        found = [names.group_name(call, name) for name in several or [single]]
+    if len(found) > _GROUPS_MAX:
+        raise invalid(f"A query looks at {_GROUPS_MAX} log groups at most.")
+    return list(dict.fromkeys(found))
+
+
+def _row(group: LogGroup, streams: Mapping[int, str], event: LogEvent) -> dict[str, Value]:
+    """An event's fields: its own, and those of a message that is JSON, `a.b` for inner ones."""
+    return {
+        **_members(event.message),
+        "@timestamp": float(event.at),
+        "@ingestionTime": float(event.ingested_at),
+        "@message": event.message,
+        "@logStream": streams.get(event.stream_id),
+        "@log": f"{group.name.account}:{group.name.name}",
+        "@ptr": f"{event.group_id:020d}{event.at:020d}{event.seq:020d}",
+    }
+
+
+def _members(message: str) -> dict[str, Value]:
+    if not message.lstrip().startswith("{"):
+        return {}
+    try:
+        document = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return {}
+    found: dict[str, Value] = {}
+    _gather("", document, found, 0)
+    return found
+
+
+def _gather(prefix: str, value: Any, found: dict[str, Value], depth: int) -> None:
+    if len(found) >= _MEMBERS_MAX or depth > _DEPTH_MAX:
+        return
+    if isinstance(value, dict | list):
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in members:
+            _gather(f"{prefix}.{name}" if prefix else str(name), inner, found, depth + 1)
+    else:
+        found[prefix] = float(value) if type(value) is int else value
+
+
+def _bounded(results: list[Any]) -> list[Any]:
+    """As many results as are kept."""
+    size = 0
+    for place, row in enumerate(results):
+        size += sum(len(field["field"]) + len(field["value"]) for field in row)
+        if size > RESULTS_BYTES_MAX:
+            return results[:place]
+    return results
+
+
+def _described(query: StoredQuery) -> Structure:
+    return {
+        "queryLanguage": _LANGUAGE,
+        "queryId": query.id,
+        "queryString": query.text,
+        "status": _COMPLETE,
+        "createTime": query.created_at,
+        "logGroupName": query.groups[0],
+    }

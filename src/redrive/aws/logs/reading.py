@@ -1,0 +1,167 @@
+"""GetLogEvents and FilterLogEvents.
+
+An answer holds at most ten thousand events or a megabyte. It is put together from small pages of the store's, so
+that memory is bounded by a page and an answer whatever the events' sizes.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.errors import invalid, invalid_token
+from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.places import Places, Settle
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import TelemetryStore
+from redrive.model.log import END_OF_TIME, EVENT_BYTES, LogEvent, LogGroup, LogQuery
+
+EVENTS_MAX: Final = 10_000
+ANSWER_BYTES_MAX: Final = 1_048_576
+LOOKED_AT_MAX: Final = 10_000  # by one FilterLogEvents, about 50 ms; its token leads on from there
+_EVENTS_PER_PAGE: Final = 100
+_TOKEN: Final = re.compile(r"([fb])/([0-9]{20})([0-9]{20})", re.ASCII)
+
+Place = tuple[int, int]
+
+
+class Reading:
+    """Reads events."""
+
+    def __init__(self, store: TelemetryStore, places: Places, settle: Settle) -> None:
+        """Read from this store; see `Logs` for `settle`."""
+        self._store = store
+        self._places = places
+        self._settle = settle
+
+    async def get_log_events(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetLogEvents.html."""
+        await self._settle()
+        group = await self._places.group(names.named_group(call, params))
+        stream = await self._places.stream(group, params["logStreamName"])
+        token = params.get("nextToken")
+        forward, after = _read_token(token) if token else (bool(params.get("startFromHead")), None)
+        query = LogQuery(
+            group.id,
+            limit=params.get("limit") or EVENTS_MAX,
+            stream_ids=(stream.id,),
+            since=params.get("startTime") or 0,
+            until=_or_never(params.get("endTime")),
+            after=after,
+            backwards=not forward,
+        )
+        events, _ = await read_events(self._store, query, lambda _: True)
+        events.sort(key=lambda event: event.place)
+        nowhere = after or (0, 0)
+        return {
+            "events": [_shown(event) for event in events],
+            "nextForwardToken": _token("f", events[-1].place if events else nowhere),
+            "nextBackwardToken": _token("b", events[0].place if events else nowhere),
+        }
+
+    async def filter_log_events(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html.
+
+        A page may be empty and still have a token, as there: so many events were looked at, and none matched.
+        """
+        pattern = read_pattern(params.get("filterPattern") or "")
+        await self._settle()
+        group = await self._places.group(names.named_group(call, params))
+        streams = await self._streams(group, params)
+        token, end = params.get("nextToken"), params.get("endTime")
+        query = LogQuery(
+            group.id,
+            limit=params.get("limit") or EVENTS_MAX,
+            stream_ids=tuple(streams) if _chooses_streams(params) else None,
+            since=params.get("startTime") or 0,
+            until=_or_never(None if end is None else end + 1),
+            after=_read_token(token)[1] if token else None,
+            backwards=params.get("startFromHead") is False,
+        )
+        found, place = await read_events(
+            self._store,
+            query,
+            lambda event: event.stream_id in streams and pattern.matches(event.message),
+        )
+        events = [
+            {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_shown(event)}
+            for event in found
+        ]
+        answer: Structure = {"events": events, "searchedLogStreams": []}
+        return answer if place is None else answer | {"nextToken": _token("f", place)}
+
+    async def _streams(self, group: LogGroup, params: Structure) -> dict[int, str]:
+        """The names of the streams that are asked for, by their numbers."""
+        chosen, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix")
+        if chosen and prefix:
+            raise invalid("logStreamNames and logStreamNamePrefix are mutually exclusive parameters.")
+        if chosen:
+            streams = [await self._places.stream(group, name) for name in chosen]
+        else:
+            streams = await self._places.streams(group, prefix or "")
+        return {stream.id: stream.name for stream in streams}
+
+
+async def read_events(
+    store: TelemetryStore,
+    query: LogQuery,
+    keeps: Callable[[LogEvent], bool],
+    looked_at_max: int = LOOKED_AT_MAX,
+) -> tuple[list[LogEvent], Place | None]:
+    """The events of a query that are to be kept, and where to go on; None where the end was reached.
+
+    Args:
+        store: Where events are: asked once for each hundred that are looked at.
+        query: Which; its limit is of those that are kept.
+        keeps: True of an event that is wanted.
+        looked_at_max: How many are looked at, whether they are wanted or not.
+    """
+    found: list[LogEvent] = []
+    place, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
+    while True:
+        page = await store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=place))
+        for event in page:
+            if keeps(event):
+                room -= len(event.message.encode()) + EVENT_BYTES
+                if room < 0 and found:
+                    return found, place
+                found.append(event)
+            place, looked_at = event.place, looked_at + 1
+            if len(found) == query.limit or looked_at == looked_at_max:
+                return found, place
+        if len(page) < _EVENTS_PER_PAGE:
+            return found, None
+
+
+def _chooses_streams(params: Structure) -> bool:
+    return bool(params.get("logStreamNames") or params.get("logStreamNamePrefix"))
+
+
+def _or_never(moment: int | None) -> int:
+    return END_OF_TIME if moment is None else moment
+
+
+def _shown(event: LogEvent) -> Structure:
+    return {"timestamp": event.at, "message": event.message, "ingestionTime": event.ingested_at}
+
+
+def _event_id(event: LogEvent) -> str:
+    return f"{event.at:020d}{event.seq:036d}"
+
+
+def _token(direction: str, place: Place) -> str:
+    return f"{direction}/{place[0]:020d}{place[1]:020d}"
+
+
+def _read_token(token: str) -> tuple[bool, Place]:
+    """The direction that a token leads in, and its beginning.
+
+    Raises:
+        AwsError: It leads nowhere.
+    """
+    found = _TOKEN.fullmatch(token)
+    if found is None:
+        raise invalid_token()
+    return found[1] == "f", (int(found[2]), int(found[3]))

@@ -1,0 +1,91 @@
+"""Resource policies: kept and shown. What writes to logs here is this server itself, so none of them decides anything."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.policy_document import new_policy
+from redrive.aws.kit.call import Call
+from redrive.aws.logs.errors import error, invalid
+from redrive.aws.logs.paging import Page
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Documents, Draft
+from redrive.model.document import Document
+
+POLICIES_MAX: Final = 10  # of an account's region
+DESCRIBED_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePolicy(Document):
+    """One resource policy.
+
+    Attributes:
+        name: Unique within the account's region.
+        text: JSON, as it was put.
+        updated_at: ms.
+    """
+
+    restored: ClassVar = {}
+
+    name: str
+    text: str
+    updated_at: int
+
+
+RESOURCE_POLICY: Final[DocumentKind[ResourcePolicy]] = DocumentKind(
+    "log_resource_policy", ResourcePolicy.to_document, ResourcePolicy.from_document
+)
+
+
+class ResourcePolicies:
+    """Puts, shows and removes resource policies."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Keep them among these documents."""
+        self._documents = documents
+
+    async def put_resource_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutResourcePolicy.html."""
+        name, text = params.get("policyName"), params.get("policyDocument")
+        if params.get("resourceArn") or params.get("expectedRevisionId"):
+            raise invalid("Policies of single log groups are not available.")
+        if not name or not text:
+            raise invalid("policyName and policyDocument are required.")
+        try:
+            new_policy(text)
+        except PolicyInvalid as refusal:
+            raise invalid(f"Policy document is invalid: {refusal}") from None
+        made = ResourcePolicy(name, text, call.now)
+
+        async def decide(draft: Draft) -> None:
+            others = dict(await draft.find(RESOURCE_POLICY, _key(call, "")))
+            if _key(call, name) not in others and len(others) >= POLICIES_MAX:
+                raise error("LimitExceededException", "Resource limit exceeded.")
+            await draft.get(RESOURCE_POLICY, _key(call, name))
+            draft.put(RESOURCE_POLICY, _key(call, name), made)
+
+        await self._documents.transact(decide)
+        return {"resourcePolicy": _shown(made)}
+
+    async def describe_resource_policies(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeResourcePolicies.html."""
+        found = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
+        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda policy: (0, policy.name))
+        return answer | {"resourcePolicies": [_shown(policy) for policy in shown]}
+
+    async def delete_resource_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteResourcePolicy.html."""
+        name = params.get("policyName") or ""
+        if not await self._documents.remove(RESOURCE_POLICY, _key(call, name)):
+            raise error("ResourceNotFoundException", f"Policy with name [{name}] does not exist.")
+        return {}
+
+
+def _key(call: Call, name: str) -> str:
+    return f"{call.account}/{call.region}/{name}"
+
+
+def _shown(policy: ResourcePolicy) -> Structure:
+    return {"policyName": policy.name, "policyDocument": policy.text, "lastUpdatedTime": policy.updated_at}

@@ -1,0 +1,215 @@
+"""Subscription filters: log events that match a pattern are owed to a destination, as they are written down."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from redrive.aws.gateway.owed_calls import backlog_in
+from redrive.aws.gateway.rounds import ROUNDS_MAX
+from redrive.aws.kit.call import Call
+from redrive.aws.logs import names
+from redrive.aws.logs.destinations import Destination, destination_of
+from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.forwarded import Forwarded
+from redrive.aws.logs.group_filters import DESCRIBED_MAX, GroupFilter, GroupFilters
+from redrive.aws.logs.paging import Page
+from redrive.aws.logs.places import Places, StreamNames
+from redrive.aws.logs.subscribed import DIALECT, SUBSCRIBED, TO_DESTINATION
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.resources import Draft
+from redrive.model.log import EVENT_BYTES, LogEvent
+
+logger = logging.getLogger(__name__)
+
+FILTERS_MAX: Final = 2  # of a group
+#: A function gets at most a mebibyte, in base64, and a delivery stream 1,024,000 bytes, of what may not compress at all.
+_BYTES_MAX: Final = 700_000
+_UNAVAILABLE: Final = ("applyOnTransformedLogs", "fieldSelectionCriteria", "emitSystemFields")
+_ID_DIGITS: Final = 36
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFilter(GroupFilter):
+    """One subscription filter.
+
+    Attributes:
+        destination: The ARN of the function or the delivery stream.
+        distribution: As it was put; it decides nothing but for Kinesis streams.
+        role: The ARN of the role that a delivery stream is filled as; empty for a function.
+    """
+
+    destination: str
+    distribution: str
+    role: str = ""
+
+
+SUBSCRIPTION_FILTER: Final[DocumentKind[SubscriptionFilter]] = DocumentKind(
+    "log_subscription_filter", SubscriptionFilter.to_document, SubscriptionFilter.from_document
+)
+
+
+class SubscriptionFilters:
+    """Puts, shows and removes subscription filters, and lets events pass through them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: TelemetryStore,
+        places: Places,
+        destinations: Mapping[str, Destination],
+    ) -> None:
+        """Owe events by this engine.
+
+        Args:
+            engine: What delivers them.
+            store: Where events are.
+            places: The groups.
+            destinations: Where they go, by the service in their ARNs.
+        """
+        self._engine = engine
+        self._store = store
+        self._places = places
+        self._destinations = destinations
+        self.kept: Final = GroupFilters(SUBSCRIPTION_FILTER, "subscription filter", FILTERS_MAX, places)
+
+    # ---- operations --------------------------------------------------------------------------------------
+
+    async def put_subscription_filter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutSubscriptionFilter.html."""
+        for parameter in _UNAVAILABLE:
+            if params.get(parameter):
+                raise invalid(f"{parameter} is not available.")
+        read_pattern(params["filterPattern"])
+        destination, role = params["destinationArn"], params.get("roleArn") or ""
+        service = destination_of(destination, call.account, call.region)
+        group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
+        await self._destinations[service].check(call, group.name, destination, role)
+        made = SubscriptionFilter(
+            group.name,
+            group.id,
+            params["filterName"],
+            params["filterPattern"],
+            call.now,
+            destination,
+            params.get("distribution") or "ByLogStream",
+            role,
+        )
+        await self.kept.put(made)
+        return {}
+
+    async def describe_subscription_filters(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeSubscriptionFilters.html."""
+        found = await self.kept.find(call, params)
+        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
+        return answer | {"subscriptionFilters": [_shown(each) for each in shown]}
+
+    async def delete_subscription_filter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteSubscriptionFilter.html."""
+        await self.kept.remove(call, params)
+        return {}
+
+    # ---- events ------------------------------------------------------------------------------------------
+
+    async def write_down(self, events: Sequence[LogEvent], streams: StreamNames) -> None:
+        """Write events down, and owe what matches in the same transaction: no crash comes between.
+
+        Raises:
+            StoreUnavailable: Nobody knows whether it was done.
+        """
+        await self.kept.follow()
+        owed = [
+            (kept, forwarded)
+            for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
+            for kept, forwarded in self._forwarded(list(of_stream), streams[stream_id])
+        ]
+        if not owed:
+            await self._store.add_events(events)
+            return
+
+        async def decide(draft: Draft) -> None:
+            draft.log(events)
+            for kept, forwarded in owed:
+                account, region, _ = kept.group
+                backlog = await backlog_in(
+                    draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION
+                )
+                self._engine.messages.publish_alone_in(draft, *backlog, forwarded.pack(), b"")
+
+        await self._engine.resources.write(decide)
+
+    def _forwarded(
+        self, events: Sequence[LogEvent], stream: str
+    ) -> Iterator[tuple[SubscriptionFilter, Forwarded]]:
+        for compiled in self.kept.of(events[0].group_id):
+            kept = compiled.filter
+            matching = [event for event in events if compiled.pattern.matches(event.message)]
+            for batch in _batches(_but_circling(kept, matching)):
+                yield (
+                    kept,
+                    Forwarded(
+                        kept.group.name,
+                        stream,
+                        kept.name,
+                        kept.destination,
+                        [self._told(event) for event in batch],
+                        kept.role,
+                        max(event.rounds for event in batch),
+                    ),
+                )
+
+    def _told(self, event: LogEvent) -> Mapping[str, Any]:
+        number = int.from_bytes(self._engine.runtime.message_id()) % 10**_ID_DIGITS
+        return {
+            "id": f"{event.at:020d}{number:0{_ID_DIGITS}d}",
+            "timestamp": event.at,
+            "message": event.message,
+        }
+
+
+def _batches(events: Sequence[LogEvent]) -> Iterator[Sequence[LogEvent]]:
+    """The events, in parts that a function takes."""
+    batch: list[LogEvent] = []
+    room = _BYTES_MAX
+    for event in events:
+        size = len(event.message.encode()) + EVENT_BYTES
+        if batch and size > room:
+            yield batch
+            batch, room = [], _BYTES_MAX
+        batch.append(event)
+        room -= size
+    if batch:
+        yield batch
+
+
+def _but_circling(kept: SubscriptionFilter, events: Sequence[LogEvent]) -> Sequence[LogEvent]:
+    """The events, but for those that functions wrote which invoke each other by their log groups: they end here."""
+    going_on = [event for event in events if event.rounds < ROUNDS_MAX]
+    if len(going_on) < len(events):
+        logger.warning(
+            "log_subscription.circle group=%s filter=%s destination=%s events=%d: %d runs of functions in a row were each"
+            " begun by log events of the one before; choose patterns that do not match what they write",
+            kept.group.key,
+            kept.name,
+            kept.destination,
+            len(events) - len(going_on),
+            ROUNDS_MAX,
+        )
+    return going_on
+
+
+def _shown(each: SubscriptionFilter) -> Structure:
+    return {
+        "filterName": each.name,
+        "logGroupName": each.group.name,
+        "filterPattern": each.pattern,
+        "destinationArn": each.destination,
+        "roleArn": each.role or None,
+        "distribution": each.distribution,
+        "applyOnTransformedLogs": False,
+        "creationTime": each.created_at,
+    }

@@ -1,0 +1,198 @@
+"""Settings of buckets: policies, tags, the block of public access, and truthful answers about what there is not.
+
+Deployment tools ask for all of these of each bucket before they change anything.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.bucket_policies import check_policy, is_public
+from redrive.aws.s3.errors import denied, error, no_bucket
+from redrive.aws.s3.records import BUCKET, Bucket
+from redrive.aws.s3.tag_sets import bucket_tags
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.resources import Documents
+from redrive.model.errors import NotFound
+
+_BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+
+
+class BucketSettings:
+    """The operations on what a bucket is set to."""
+
+    def __init__(self, documents: Documents, access: BucketAccess) -> None:
+        """Keep settings in these documents, with their buckets."""
+        self._documents = documents
+        self._access = access
+
+    # ---- policies ------------------------------------------------------------------------------------------------
+
+    async def get_bucket_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicy.html."""
+        bucket = await self._access.owned(call, params, "GetBucketPolicy")
+        return {"Policy": _policy_of(bucket)}
+
+    async def get_bucket_policy_status(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicyStatus.html."""
+        bucket = await self._access.owned(call, params, "GetBucketPolicyStatus")
+        return {"PolicyStatus": {"IsPublic": is_public(_policy_of(bucket))}}
+
+    async def put_bucket_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html."""
+        bucket = await self._access.owned(call, params, "PutBucketPolicy")
+        text = params["Policy"]
+        check_policy(text, bucket)
+        if is_public(text) and bucket.blocks("BlockPublicPolicy"):
+            raise denied()
+        return await self._change(bucket, lambda current: replace(current, policy=text))
+
+    async def delete_bucket_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketPolicy.html."""
+        bucket = await self._access.owned(call, params, "DeleteBucketPolicy")
+        return await self._change(bucket, lambda current: replace(current, policy=""))
+
+    # ---- tags ----------------------------------------------------------------------------------------------------
+
+    async def get_bucket_tagging(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketTagging.html."""
+        bucket = await self._access.bucket(call, params, "GetBucketTagging")
+        if not bucket.tags:
+            raise _absent("NoSuchTagSet", "The TagSet does not exist", bucket)
+        return {"TagSet": [{"Key": key, "Value": value} for key, value in bucket.tags.items()]}
+
+    async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html."""
+        bucket = await self._access.bucket(call, params, "PutBucketTagging")
+        tags = bucket_tags(params)
+        return await self._change(bucket, lambda current: replace(current, tags=tags))
+
+    async def delete_bucket_tagging(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketTagging.html."""
+        bucket = await self._access.bucket(call, params, "PutBucketTagging")
+        return await self._change(bucket, lambda current: replace(current, tags={}))
+
+    # ---- public access -------------------------------------------------------------------------------------------
+
+    async def get_public_access_block(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetPublicAccessBlock.html."""
+        bucket = await self._access.bucket(call, params, "GetBucketPublicAccessBlock")
+        if not bucket.public_access_block:
+            text = "The public access block configuration was not found"
+            raise _absent("NoSuchPublicAccessBlockConfiguration", text, bucket)
+        return {"PublicAccessBlockConfiguration": {name: bucket.blocks(name) for name in _BLOCKS}}
+
+    async def put_public_access_block(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutPublicAccessBlock.html; there are no ACLs to block."""
+        bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
+        given = params.get("PublicAccessBlockConfiguration") or {}
+        blocks = {name: bool(given.get(name)) for name in _BLOCKS}
+        return await self._change(bucket, lambda current: replace(current, public_access_block=blocks))
+
+    async def delete_public_access_block(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeletePublicAccessBlock.html."""
+        bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
+        return await self._change(bucket, lambda current: replace(current, public_access_block={}))
+
+    async def get_bucket_acl(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAcl.html: a bucket is its owner's alone."""
+        bucket = await self._access.bucket(call, params, "GetBucketAcl")
+        owner = {"ID": bucket.account, "DisplayName": bucket.account}
+        return {"Owner": owner, "Grants": [{"Grantee": owner, "Permission": "FULL_CONTROL"}]}
+
+    async def get_bucket_ownership_controls(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketOwnershipControls.html."""
+        await self._access.bucket(call, params, "GetBucketOwnershipControls")
+        return {"OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}}
+
+    async def _change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
+        try:
+            await self._documents.update(BUCKET, bucket.name, change)
+        except NotFound:
+            raise no_bucket(bucket.name) from None
+        return {}
+
+
+class AbsentSettings:
+    """The operations that show settings which no bucket has here: as S3 answers of a bucket without them."""
+
+    def __init__(self, access: BucketAccess) -> None:
+        """Answer about the buckets that this finds."""
+        self._access = access
+
+    async def get_bucket_versioning(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketVersioning.html: it was never enabled."""
+        await self._access.bucket(call, params, "GetBucketVersioning")
+        return {}
+
+    async def get_bucket_logging(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLogging.html: nothing is logged."""
+        await self._access.bucket(call, params, "GetBucketLogging")
+        return {}
+
+    async def get_bucket_accelerate_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAccelerateConfiguration.html: it was never set."""
+        await self._access.bucket(call, params, "GetAccelerateConfiguration")
+        return {}
+
+    async def get_bucket_notification_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketNotificationConfiguration.html: nobody is told."""
+        await self._access.bucket(call, params, "GetBucketNotification")
+        return {}
+
+    async def get_bucket_request_payment(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketRequestPayment.html."""
+        await self._access.bucket(call, params, "GetBucketRequestPayment")
+        return {"Payer": "BucketOwner"}
+
+    async def get_bucket_cors(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketCors.html."""
+        text = "The CORS configuration does not exist"
+        return await self._none(call, params, "GetBucketCORS", "NoSuchCORSConfiguration", text)
+
+    async def get_bucket_website(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketWebsite.html."""
+        text = "The specified bucket does not have a website configuration"
+        return await self._none(call, params, "GetBucketWebsite", "NoSuchWebsiteConfiguration", text)
+
+    async def get_bucket_lifecycle_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLifecycleConfiguration.html."""
+        text = "The lifecycle configuration does not exist"
+        return await self._none(
+            call, params, "GetLifecycleConfiguration", "NoSuchLifecycleConfiguration", text
+        )
+
+    async def get_bucket_replication(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketReplication.html."""
+        text = "The replication configuration was not found"
+        return await self._none(
+            call, params, "GetReplicationConfiguration", "ReplicationConfigurationNotFoundError", text
+        )
+
+    async def get_bucket_encryption(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketEncryption.html: contents lie as they came."""
+        text = "The server side encryption configuration was not found"
+        code = "ServerSideEncryptionConfigurationNotFoundError"
+        return await self._none(call, params, "GetEncryptionConfiguration", code, text)
+
+    async def get_object_lock_configuration(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectLockConfiguration.html."""
+        text = "Object Lock configuration does not exist for this bucket"
+        code = "ObjectLockConfigurationNotFoundError"
+        return await self._none(call, params, "GetBucketObjectLockConfiguration", code, text)
+
+    async def _none(self, call: Call, params: Structure, action: str, code: str, text: str) -> Structure:
+        raise _absent(code, text, await self._access.bucket(call, params, action))
+
+
+def _policy_of(bucket: Bucket) -> str:
+    if not bucket.policy:
+        raise _absent("NoSuchBucketPolicy", "The bucket policy does not exist", bucket)
+    return bucket.policy
+
+
+def _absent(code: str, text: str, bucket: Bucket) -> AwsError:
+    return error(code, text, 404, BucketName=bucket.name)

@@ -1,0 +1,123 @@
+"""Buckets: made, found, listed and removed."""
+
+from redrive.aws.kit.call import Call
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.contents import Contents
+from redrive.aws.s3.errors import error, no_bucket
+from redrive.aws.s3.names import check_bucket
+from redrive.aws.s3.quotas import BUCKETS_MAX
+from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.errors import Conflict
+
+_FIRST_REGION = "us-east-1"
+_OLD_NAMES = {"EU": "eu-west-1"}
+_PAGE = 100
+
+
+class BucketOperations:
+    """The operations on buckets."""
+
+    def __init__(self, engine: Engine, access: BucketAccess, contents: Contents) -> None:
+        """Keep buckets in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._access = access
+        self._contents = contents
+
+    async def create_bucket(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html."""
+        name = params["Bucket"]
+        check_bucket(name)
+        self._access.check_offered(params)
+        bucket = Bucket(name, call.account, _region(call, params), call.now)
+        try:
+            await self._documents.create(BUCKET, name, bucket)
+        except Conflict:
+            await self._check_same(call, name)
+        return {"Location": f"/{name}"}
+
+    async def head_bucket(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html."""
+        bucket = await self._access.bucket(call, params, "ListBucket")
+        return {"BucketRegion": bucket.region, "BucketArn": bucket.arn}
+
+    async def get_bucket_location(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLocation.html."""
+        bucket = await self._access.bucket(call, params, "GetBucketLocation")
+        return {"LocationConstraint": None if bucket.region == _FIRST_REGION else bucket.region}
+
+    async def list_buckets(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListBuckets.html."""
+        most = min(params.get("MaxBuckets") or BUCKETS_MAX, BUCKETS_MAX)
+        after, prefix = params.get("ContinuationToken") or "", params.get("Prefix") or ""
+        found = [
+            bucket
+            for bucket in await self._documents.find(BUCKET, prefix, after)
+            if bucket.account == call.account and params.get("BucketRegion") in (None, bucket.region)
+        ]
+        shown = [
+            {"Name": each.name, "CreationDate": each.created_at, "BucketRegion": each.region}
+            for each in found[:most]
+        ]
+        token = shown[-1]["Name"] if shown and len(found) > most else None
+        owner = {"ID": call.account, "DisplayName": call.account}
+        return {"Buckets": shown, "Owner": owner, "ContinuationToken": token, "Prefix": params.get("Prefix")}
+
+    async def delete_bucket(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; uploads under way end with it."""
+        bucket = await self._access.bucket(call, params, "DeleteBucket")
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(BUCKET, bucket.name) is None:
+                raise no_bucket(bucket.name)
+            if await draft.find(OBJECT, f"{bucket.name}/", limit=1):
+                raise _not_empty(bucket.name)
+            draft.remove(BUCKET, bucket.name)
+            draft.require_none(OBJECT, f"{bucket.name}/")
+
+        await self._engine.resources.write(decide)
+        await self._end_uploads(bucket.name)
+        return {}
+
+    async def _end_uploads(self, bucket: str) -> None:
+        while uploads := await self._documents.stored(UPLOAD, f"{bucket}/", limit=_PAGE):
+            for key, _, upload in uploads:
+                parts = await self._documents.stored(PART, f"{upload.id}/")
+                for part_key, _, _ in parts:
+                    await self._documents.remove(PART, part_key)
+                await self._documents.remove(UPLOAD, key)
+                await self._contents.remove([part.segment.blob for _, _, part in parts])
+
+    async def _check_same(self, call: Call, name: str) -> None:
+        """Refuse to make a bucket again; in its first region, S3 lets its owner."""
+        taken = await self._documents.get(BUCKET, name)
+        if taken is None or taken.account != call.account:
+            text = (
+                "The requested bucket name is not available. The bucket namespace is shared by all users of the system."
+                " Please select a different name and try again."
+            )
+            raise error("BucketAlreadyExists", text, 409, BucketName=name)
+        if call.region != _FIRST_REGION or taken.region != _FIRST_REGION:
+            text = "Your previous request to create the named bucket succeeded and you already own it."
+            raise error("BucketAlreadyOwnedByYou", text, 409, BucketName=name)
+
+
+def _not_empty(name: str) -> AwsError:
+    return error("BucketNotEmpty", "The bucket you tried to delete is not empty", 409, BucketName=name)
+
+
+def _region(call: Call, params: Structure) -> str:
+    """The region of a new bucket."""
+    asked = (params.get("CreateBucketConfiguration") or {}).get("LocationConstraint") or ""
+    region = _OLD_NAMES.get(asked, asked) or _FIRST_REGION
+    if call.region not in (_FIRST_REGION, region):
+        shown = asked or "unspecified"
+        raise error(
+            "IllegalLocationConstraintException",
+            f"The {shown} location constraint is incompatible for the region specific endpoint this request was sent to.",
+        )
+    return region

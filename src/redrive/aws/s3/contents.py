@@ -1,0 +1,67 @@
+"""Contents of objects: blobs under names that this server makes up, so that no key is ever a path."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+from redrive.aws.s3.ports import BlobKeeper
+from redrive.aws.s3.records import Segment
+
+logger = logging.getLogger(__name__)
+
+# Beside the containers of storage accounts, whose accounts have no hyphen in their names.
+_FOLDER: Final = "s3-objects"
+
+
+class Contents:
+    """Keeps contents, each in segments of what came in one request."""
+
+    def __init__(self, blobs: BlobKeeper, new_id: Callable[[], str]) -> None:
+        """Keep them here.
+
+        Args:
+            blobs: Where they are.
+            new_id: Makes up names.
+        """
+        self._blobs = blobs
+        self._new_id = new_id
+
+    async def add(self, content: bytes) -> Segment:
+        """Keep a content, on disk when this returns."""
+        name = self._new_id()
+        await self._blobs.put(_path(name), content)
+        return Segment(name, len(content))
+
+    async def read(self, segments: Sequence[Segment], first: int, length: int) -> bytes:
+        """Some bytes of a content.
+
+        Raises:
+            NotFound: It is not there any more.
+        """
+        pieces: list[bytes] = []
+        for segment in segments:
+            begin, end = max(first, 0), min(first + length, segment.size)
+            if begin < end:
+                pieces.append(await self._blobs.read(_path(segment.blob), begin, end - begin))
+            first -= segment.size
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def each(self, segments: Sequence[Segment]) -> AsyncIterator[bytes]:
+        """A content segment by segment.
+
+        Raises:
+            NotFound: It is not there any more.
+        """
+        for segment in segments:
+            yield await self.read([segment], 0, segment.size)
+
+    async def remove(self, blobs: Sequence[str]) -> None:
+        """Forget contents that nothing names any more; one that cannot be removed now stays for good, and is logged."""
+        try:
+            await self._blobs.remove([_path(blob) for blob in blobs])
+        except Exception as failure:  # noqa: BLE001 - the caller's work is done: the document is gone
+            logger.warning("s3.contents_left: %d contents could not be removed: %s", len(blobs), failure)
+
+
+def _path(name: str) -> str:
+    return f"{_FOLDER}/{name[-2:]}/{name}"

@@ -1,0 +1,157 @@
+"""Copies of objects within the server: contents go from segment to segment, one in memory at a time."""
+
+import asyncio
+import hashlib
+import re
+from dataclasses import replace
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from redrive.aws.kit.call import Call
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.checksums import FULL_OBJECT
+from redrive.aws.s3.conditions import Span, check_copied
+from redrive.aws.s3.errors import error, invalid, no_key, too_large
+from redrive.aws.s3.names import check_key
+from redrive.aws.s3.objects import Objects, headers_of, metadata_of
+from redrive.aws.s3.quotas import ANSWER_BYTES_MAX, COPY_BYTES_MAX
+from redrive.aws.s3.records import ObjectRecord, Segment
+from redrive.aws.wire.shapes import Structure
+from redrive.model.errors import NotFound
+
+_SOURCE: Final = re.compile(r"/?([^/?]+)/([^?]+)(?:\?versionId=(.*))?")
+_RANGE: Final = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})")
+
+
+class Copied(NamedTuple):
+    """A content that was copied.
+
+    Attributes:
+        segments: Of the copy.
+        etag: The MD5 of all of it.
+    """
+
+    segments: tuple[Segment, ...]
+    etag: str
+
+
+class Sources:
+    """The objects that copies are made of."""
+
+    def __init__(self, objects: Objects, access: BucketAccess) -> None:
+        """Find them among these."""
+        self._objects = objects
+        self._access = access
+
+    async def source(self, call: Call, params: Structure) -> tuple[tuple[str, str], ObjectRecord]:
+        """The object that a copy is made of, with its bucket and its key.
+
+        Raises:
+            AwsError: It is not there, not as the caller wants it, or not for the caller.
+        """
+        name, key = _read_source(params["CopySource"])
+        owner = params.get("ExpectedSourceBucketOwner")
+        bucket = await self._access.named(call, name, "GetObject", key, owner)
+        source = await self._objects.get(bucket, key)
+        conditions = {
+            condition: params.get(f"CopySource{condition}")
+            for condition in ("IfMatch", "IfNoneMatch", "IfModifiedSince", "IfUnmodifiedSince")
+        }
+        check_copied(conditions, source)
+        return (name, key), source
+
+    async def part(self, source: ObjectRecord, span_text: str | None) -> bytes:
+        """The bytes of an object that a part is to be.
+
+        Raises:
+            AwsError: There are no such bytes, or more than are held in memory.
+        """
+        span = _span(span_text, source)
+        if span.length > ANSWER_BYTES_MAX:
+            raise too_large(span.length, ANSWER_BYTES_MAX)
+        try:
+            return await self._objects.contents.read(source.segments, span.first, span.length)
+        except NotFound:  # written over meanwhile
+            raise no_key(source.key) from None
+
+
+class Copying:
+    """The operation that copies an object."""
+
+    def __init__(self, objects: Objects, access: BucketAccess, sources: Sources) -> None:
+        """Copy these."""
+        self._objects = objects
+        self._access = access
+        self._sources = sources
+
+    async def copy_object(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html."""
+        key = params["Key"]
+        bucket = await self._access.bucket(call, params, "PutObject", key)
+        check_key(key)
+        place, source = await self._sources.source(call, params)
+        if source.size > COPY_BYTES_MAX:
+            raise too_large(source.size, COPY_BYTES_MAX)
+        replaces = _replaces(params)
+        if not replaces and place == (bucket.name, key):
+            text = (
+                "This copy request is illegal because it is trying to copy an object to itself without changing the"
+                " object's metadata, storage class, website redirect location or encryption attributes."
+            )
+            raise error("InvalidRequest", text)
+        copied = await self._copied(source)
+        new = replace(
+            source,
+            key=key,
+            etag=copied.etag,
+            modified_at=call.now,
+            segments=copied.segments,
+            parts=0,
+            headers=headers_of(params) if replaces else source.headers,
+            metadata=metadata_of(params) if replaces else source.metadata,
+            checksums=source.checksums if source.checksum_type == FULL_OBJECT else {},
+            checksum_type=FULL_OBJECT,
+        )
+        await self._objects.put(bucket, new, params)
+        result = {"ETag": f'"{new.etag}"', "LastModified": call.now, **new.checksums}
+        return {"CopyObjectResult": result}
+
+    async def _copied(self, source: ObjectRecord) -> Copied:
+        digest = hashlib.md5(usedforsecurity=False)
+        segments: list[Segment] = []
+        try:
+            async for content in self._objects.contents.each(source.segments):
+                await asyncio.to_thread(digest.update, content)
+                segments.append(await self._objects.contents.add(content))
+        except NotFound:  # written over meanwhile
+            await self._objects.contents.remove([segment.blob for segment in segments])
+            raise no_key(source.key) from None
+        return Copied(tuple(segments), digest.hexdigest())
+
+
+def _replaces(params: Structure) -> bool:
+    directive = params.get("MetadataDirective") or "COPY"
+    if directive not in ("COPY", "REPLACE"):
+        raise invalid("Unknown metadata directive.", ArgumentName="x-amz-metadata-directive")
+    return directive == "REPLACE"
+
+
+def _read_source(text: str) -> tuple[str, str]:
+    found = _SOURCE.fullmatch(text)
+    if found is None or found[3] not in (None, "null"):
+        message = "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
+        raise invalid(message, ArgumentName="x-amz-copy-source", ArgumentValue=text)
+    try:
+        return unquote_to_bytes(found[1]).decode(), unquote_to_bytes(found[2]).decode()
+    except UnicodeDecodeError:
+        raise invalid("Copy Source must be UTF-8", ArgumentName="x-amz-copy-source") from None
+
+
+def _span(text: str | None, source: ObjectRecord) -> Span:
+    if text is None:
+        return Span(0, source.size)
+    found = _RANGE.fullmatch(text)
+    if found is None or not int(found[1]) <= int(found[2]) < source.size:
+        message = f"Range specified is not valid for source object of size: {source.size}"
+        raise invalid(message, ArgumentName="x-amz-copy-source-range", ArgumentValue=text)
+    return Span(int(found[1]), int(found[2]) - int(found[1]) + 1)

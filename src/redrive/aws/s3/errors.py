@@ -1,0 +1,73 @@
+"""S3's errors: their codes, texts and statuses, and the translation of the engine's refusals.
+
+Source: "Error responses" of the API reference, and answers recorded of S3.
+"""
+
+from redrive.aws.wire.errors import AwsError
+from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+
+
+def error(code: str, message: str, status: int = 400, **details: str) -> AwsError:
+    """One of S3's errors."""
+    return AwsError(code, message, status=status, details=details)
+
+
+def invalid(message: str, **details: str) -> AwsError:
+    """The error for a value that is not acceptable."""
+    return error("InvalidArgument", message, 400, **details)
+
+
+def no_bucket(name: str) -> AwsError:
+    """The error for a bucket that does not exist."""
+    return error("NoSuchBucket", "The specified bucket does not exist", 404, BucketName=name)
+
+
+def no_key(key: str) -> AwsError:
+    """The error for an object that does not exist."""
+    return error("NoSuchKey", "The specified key does not exist.", 404, Key=key)
+
+
+def no_upload(upload: str) -> AwsError:
+    """The error for an upload that does not exist (any more)."""
+    text = (
+        "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or"
+        " completed."
+    )
+    return error("NoSuchUpload", text, 404, UploadId=upload)
+
+
+def denied() -> AwsError:
+    """The error for what the caller has no permission for."""
+    return error("AccessDenied", "Access Denied", 403)
+
+
+def unmet(condition: str) -> AwsError:
+    """The error for a condition of the request that does not hold."""
+    text = "At least one of the pre-conditions you specified did not hold"
+    return error("PreconditionFailed", text, 412, Condition=condition)
+
+
+def too_large(size: int, most: int) -> AwsError:
+    """The error for what is larger than one request or one answer may be."""
+    text = "Your proposed upload exceeds the maximum allowed size"
+    return error("EntityTooLarge", text, ProposedSize=str(size), MaxSizeAllowed=str(most))
+
+
+def unoffered(parameter: str) -> AwsError:
+    """The error for a parameter that this server would have to ignore."""
+    return error("NotImplemented", f"Redrive does not offer the parameter {parameter} of S3.", 501)
+
+
+def aborted() -> AwsError:
+    """The error for a change that another change came between."""
+    text = "A conflicting conditional operation is currently in progress against this resource. Please try again."
+    return error("OperationAborted", text, 409)
+
+
+def translated(refusal: RedriveError) -> AwsError:
+    """Translates a refusal of the engine into the error that S3 has for it."""
+    if isinstance(refusal, Conflict):
+        return aborted()
+    if isinstance(refusal, StoreUnavailable):
+        return error("ServiceUnavailable", "Service is unable to handle request.", 503)
+    raise refusal

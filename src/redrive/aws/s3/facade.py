@@ -1,0 +1,58 @@
+"""Amazon S3: buckets and objects, as much of it as copying files, code of functions and templates need."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.bucket_settings import AbsentSettings, BucketSettings
+from redrive.aws.s3.buckets import BucketOperations
+from redrive.aws.s3.contents import Contents
+from redrive.aws.s3.copying import Copying, Sources
+from redrive.aws.s3.errors import translated
+from redrive.aws.s3.listing import Listing
+from redrive.aws.s3.multipart import Multipart
+from redrive.aws.s3.object_tags import ObjectTags
+from redrive.aws.s3.objects import ObjectOperations, Objects
+from redrive.aws.s3.ports import BlobKeeper
+from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.model.ids import id_text
+
+
+class S3:
+    """S3 on an engine, and on blobs."""
+
+    def __init__(self, engine: Engine, blobs: BlobKeeper) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Where buckets, objects and uploads are documents.
+            blobs: Where the contents of objects are.
+        """
+        contents = Contents(blobs, lambda: id_text(engine.runtime.message_id()))
+        access = BucketAccess(engine.resources.documents)
+        objects = Objects(engine, contents)
+        sources = Sources(objects, access)
+        self.operations: Mapping[str, Verb] = operations_of(
+            "s3",
+            BucketOperations(engine, access, contents),
+            BucketSettings(engine.resources.documents, access),
+            AbsentSettings(access),
+            ObjectOperations(objects, access),
+            ObjectTags(engine, objects, access),
+            Listing(engine.resources.documents, access),
+            Copying(objects, access, sources),
+            Multipart(engine, objects, access, sources),
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (BUCKET, OBJECT, UPLOAD, PART)
+    """All that callers make through this service."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

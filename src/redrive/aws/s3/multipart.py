@@ -1,0 +1,243 @@
+"""Uploads in parts: begun, filled, put together or given up. Nothing is copied when an upload is completed."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from redrive.aws.kit.call import Call
+from redrive.aws.s3 import checksums
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.copying import Sources
+from redrive.aws.s3.errors import error, invalid, no_bucket, no_upload, unmet
+from redrive.aws.s3.names import check_key, unquoted
+from redrive.aws.s3.objects import Objects, digested, headers_of, metadata_of
+from redrive.aws.s3.quotas import LISTED_MAX, PART_BYTES_MIN, PARTS_MAX
+from redrive.aws.s3.records import (
+    BUCKET,
+    PART,
+    UPLOAD,
+    Bucket,
+    ObjectRecord,
+    Part,
+    Upload,
+    part_key,
+    upload_key,
+)
+from redrive.aws.wire.rest.xml_input import malformed
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
+from redrive.model.ids import id_text
+
+
+class Multipart:
+    """The operations on uploads in parts."""
+
+    def __init__(self, engine: Engine, objects: Objects, access: BucketAccess, sources: Sources) -> None:
+        """Keep uploads in this engine, and make objects of them there."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self._objects = objects
+        self._access = access
+        self._sources = sources
+
+    async def create_multipart_upload(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html."""
+        key = params["Key"]
+        bucket = await self._access.bucket(call, params, "PutObject", key)
+        check_key(key)
+        algorithm = params.get("ChecksumAlgorithm") or ""
+        checksums.check_algorithm(algorithm)
+        kind = params.get("ChecksumType") or checksums.default_type(algorithm)
+        checksums.check_type(algorithm, kind)
+        identity = id_text(self._engine.runtime.message_id())
+        upload = Upload(
+            headers_of(params), metadata_of(params), bucket.name, key, identity, call.now, algorithm, kind
+        )
+
+        async def decide(draft: Draft) -> None:
+            if await draft.get(BUCKET, bucket.name) is None:
+                raise no_bucket(bucket.name)
+            draft.put(UPLOAD, upload_key(bucket.name, identity), upload)
+
+        await self._engine.resources.write(decide)
+        answer: Structure = {"Bucket": bucket.name, "Key": key, "UploadId": identity}
+        return answer | ({"ChecksumAlgorithm": algorithm, "ChecksumType": kind} if algorithm else {})
+
+    async def upload_part(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPart.html."""
+        bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
+        part = await self._kept(call, bucket, params, params["Body"])
+        return {"ETag": f'"{part.etag}"', **part.checksums}
+
+    async def upload_part_copy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html."""
+        bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
+        _, source = await self._sources.source(call, params)
+        content = await self._sources.part(source, params.get("CopySourceRange"))
+        part = await self._kept(call, bucket, params, content)
+        return {"CopyPartResult": {"ETag": f'"{part.etag}"', "LastModified": call.now, **part.checksums}}
+
+    async def list_parts(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListParts.html."""
+        bucket = await self._access.bucket(call, params, "ListMultipartUploadParts", params["Key"])
+        upload = await self._upload(bucket, params)
+        limit = params.get("MaxParts")
+        size = LISTED_MAX if limit is None else max(0, min(limit, LISTED_MAX))
+        marker = int(params.get("PartNumberMarker") or 0)
+        after = part_key(upload.id, marker) if marker else ""
+        found = await self._documents.find(PART, f"{upload.id}/", after, size + 1)
+        parts = [_shown(part) for part in found[:size]]
+        return {
+            "Bucket": bucket.name,
+            "Key": upload.key,
+            "UploadId": upload.id,
+            "PartNumberMarker": marker,
+            "NextPartNumberMarker": parts[-1]["PartNumber"] if parts else marker,
+            "MaxParts": size,
+            "IsTruncated": len(found) > size,
+            "Parts": parts,
+            "StorageClass": "STANDARD",
+        }
+
+    async def abort_multipart_upload(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html."""
+        bucket = await self._access.bucket(call, params, "AbortMultipartUpload", params["Key"])
+        upload = await self._upload(bucket, params)
+        await self._forget(bucket, upload, kept=())
+        return {}
+
+    async def complete_multipart_upload(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html."""
+        bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
+        upload = await self._upload(bucket, params)
+        parts = await self._chosen(upload, params)
+        total = await self._checksum(upload, parts)
+        for name, given in checksums.given_in(params).items():
+            if total.get(name) != given:
+                raise error("BadDigest", f"The {name} you specified did not match the calculated checksum.")
+        new = ObjectRecord(
+            upload.headers,
+            upload.metadata,
+            upload.key,
+            checksums.etag_of_parts(part.etag for part in parts),
+            call.now,
+            tuple(part.segment for part in parts),
+            len(parts),
+            total,
+            upload.checksum_type,
+        )
+        await self._objects.put(bucket, new, params, upload=upload)
+        await self._forget(bucket, upload, kept=new.blobs)
+        location = f"{call.base_url}/{bucket.name}/{upload.key}"
+        answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}
+        return {**answer, **total, **({"ChecksumType": new.checksum_type} if total else {})}
+
+    async def _kept(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> Part:
+        """A part of an upload, on disk, in the place of one that had its number."""
+        number = params["PartNumber"]
+        if not 1 <= number <= PARTS_MAX:
+            text = f"Part number must be an integer between 1 and {PARTS_MAX}, inclusive"
+            raise invalid(text, ArgumentName="partNumber", ArgumentValue=str(number))
+        upload = await self._upload(bucket, params)
+        sums, etag = await digested(params, content)
+        member = f"Checksum{upload.algorithm}"
+        if upload.algorithm and not sums:
+            sums = {member: checksums.checksum_of(upload.algorithm, [content])}
+        if upload.algorithm and member not in sums:
+            text = f"Checksum Type mismatch occurred, expected checksum Type: {upload.algorithm.lower()}"
+            raise error("InvalidRequest", text)
+        segment = await self._objects.contents.add(content)
+        part = Part(number, etag, call.now, segment, sums)
+        key = part_key(upload.id, number)
+
+        async def decide(draft: Draft) -> Part | None:
+            under_way = await draft.get(UPLOAD, upload_key(bucket.name, upload.id))
+            if under_way is None:
+                raise no_upload(upload.id)
+            replaced = await draft.get(PART, key)
+            draft.put(PART, key, part)
+            if replaced is not None:  # who completes it now must not take the old one
+                again = replace(under_way, replaced=under_way.replaced + 1)
+                draft.put(UPLOAD, upload_key(bucket.name, upload.id), again)
+            return replaced
+
+        replaced = await self._engine.resources.write(decide)
+        if replaced is not None:
+            await self._objects.contents.remove([replaced.segment.blob])
+        return part
+
+    async def _upload(self, bucket: Bucket, params: Structure) -> Upload:
+        upload = await self._documents.get(UPLOAD, upload_key(bucket.name, params["UploadId"]))
+        if upload is None or upload.key != params["Key"]:
+            raise no_upload(params["UploadId"])
+        return upload
+
+    async def _chosen(self, upload: Upload, params: Structure) -> list[Part]:
+        """The parts that an upload is completed with."""
+        asked = (params.get("MultipartUpload") or {}).get("Parts") or []
+        numbers = [each.get("PartNumber") for each in asked]
+        if not asked or None in numbers or len(asked) > PARTS_MAX:
+            raise malformed()
+        if any(first >= second for first, second in itertools.pairwise(numbers)):
+            text = "The list of parts was not in ascending order. Parts must be ordered by part number."
+            raise error("InvalidPartOrder", text, UploadId=upload.id)
+        found = {part.number: part for part in await self._documents.find(PART, f"{upload.id}/")}
+        chosen = [_matching(each, found.get(each["PartNumber"]), upload) for each in asked]
+        for part in chosen[:-1]:
+            if part.segment.size < PART_BYTES_MIN:
+                text = "Your proposed upload is smaller than the minimum allowed size"
+                size = str(part.segment.size)
+                raise error("EntityTooSmall", text, ProposedSize=size, MinSizeAllowed=str(PART_BYTES_MIN))
+        return chosen
+
+    async def _checksum(self, upload: Upload, parts: Sequence[Part]) -> dict[str, str]:
+        """The checksum of the object that an upload becomes; none where its parts were to have none."""
+        if not upload.algorithm:
+            return {}
+        member = f"Checksum{upload.algorithm}"
+        if upload.checksum_type == checksums.COMPOSITE:
+            return {member: checksums.composite(upload.algorithm, [part.checksums[member] for part in parts])}
+        summing = checksums.summing_of(upload.algorithm)
+        try:
+            async for content in self._objects.contents.each([part.segment for part in parts]):
+                summing.update(content)
+        except NotFound:  # a part was written again meanwhile
+            raise unmet("parts") from None
+        return {member: checksums.encoded(summing)}
+
+    async def _forget(self, bucket: Bucket, upload: Upload, kept: Sequence[str]) -> None:
+        """Forget an upload with its parts, and their contents that are not kept for the object."""
+        await self._documents.remove(UPLOAD, upload_key(bucket.name, upload.id))
+        parts = await self._documents.find(PART, f"{upload.id}/")
+        for part in parts:
+            await self._documents.remove(PART, part_key(upload.id, part.number))
+        left = {part.segment.blob for part in parts} - set(kept)
+        await self._objects.contents.remove(sorted(left))
+
+
+def _matching(asked: Structure, part: Part | None, upload: Upload) -> Part:
+    """A part, if it is what the caller takes it for."""
+    is_right = part is not None and unquoted(asked.get("ETag") or "") == part.etag
+    if (
+        part is None
+        or not is_right
+        or any(part.checksums.get(name) != given for name, given in checksums.given_in(asked).items())
+    ):
+        text = (
+            "One or more of the specified parts could not be found. The part may not have been uploaded, or the"
+            " specified entity tag may not match the part's entity tag."
+        )
+        raise error("InvalidPart", text, UploadId=upload.id, PartNumber=str(asked["PartNumber"]))
+    return part
+
+
+def _shown(part: Part) -> Structure:
+    return {
+        "PartNumber": part.number,
+        "LastModified": part.modified_at,
+        "ETag": f'"{part.etag}"',
+        "Size": part.segment.size,
+        **part.checksums,
+    }

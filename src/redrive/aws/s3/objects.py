@@ -1,0 +1,290 @@
+"""Objects: written, read and removed."""
+
+import asyncio
+import hashlib
+import re
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.checksums import verified
+from redrive.aws.s3.conditions import Span, check_readable, check_writable, span_of
+from redrive.aws.s3.contents import Contents
+from redrive.aws.s3.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
+from redrive.aws.s3.names import check_key
+from redrive.aws.s3.quotas import ANSWER_BYTES_MAX, CONTENT_BYTES_MAX, DELETED_AT_ONCE_MAX, METADATA_BYTES_MAX
+from redrive.aws.s3.records import (
+    BUCKET,
+    OBJECT,
+    UPLOAD,
+    Bucket,
+    ObjectRecord,
+    Upload,
+    object_key,
+    upload_key,
+)
+from redrive.aws.s3.tag_sets import object_tags
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.rest.xml_input import malformed
+from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.timestamps import to_rfc822
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
+
+#: Kept as they are sent, and shown with the object; `Response…` of a request for it overrides each.
+KEPT: Final = (
+    "CacheControl",
+    "ContentDisposition",
+    "ContentEncoding",
+    "ContentLanguage",
+    "ContentType",
+    "Expires",
+)
+_DEFAULT_TYPE: Final = "binary/octet-stream"
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_CHUNKED: Final = "aws-chunked"
+_READ_TWICE: Final = 2  # an object may be written over between its document and its content
+
+
+class Objects:
+    """Objects of all buckets, for the operations on them."""
+
+    def __init__(self, engine: Engine, contents: Contents) -> None:
+        """Keep their documents in this engine, and their contents there."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+        self.contents = contents
+
+    async def get(self, bucket: Bucket, key: str) -> ObjectRecord:
+        """An object.
+
+        Raises:
+            AwsError: `NoSuchKey`.
+        """
+        found = await self._documents.get(OBJECT, object_key(bucket.name, key))
+        if found is None:
+            raise no_key(key)
+        return found
+
+    async def put(
+        self, bucket: Bucket, new: ObjectRecord, params: Structure, upload: Upload | None = None
+    ) -> None:
+        """Write an object over the one that is there, if the conditions of a request hold.
+
+        Args:
+            bucket: Where it is to be.
+            new: The object, whose content is kept already.
+            params: With the conditions.
+            upload: Ends with this, in the same transaction; None: the content is the request's own.
+
+        Raises:
+            AwsError: `NoSuchBucket`, `PreconditionFailed`; then a request's own content is forgotten. `NoSuchUpload`.
+        """
+
+        async def decide(draft: Draft) -> ObjectRecord | None:
+            found = await self._in(draft, bucket, new.key)
+            check_writable(params, found, new.key)
+            if upload is not None:
+                await _end(draft, upload)
+            draft.put(OBJECT, object_key(bucket.name, new.key), new)
+            return found
+
+        try:
+            replaced = await self._engine.resources.write(decide)
+        except AwsError:
+            if upload is None:
+                await self.contents.remove(new.blobs)
+            raise
+        if replaced is not None:
+            await self.contents.remove(replaced.blobs)
+
+    async def remove(self, bucket: Bucket, key: str, params: Structure) -> None:
+        """Remove an object, if it is there and the conditions of a request hold.
+
+        Raises:
+            AwsError: `NoSuchBucket`, `PreconditionFailed`, `NoSuchKey` where a condition needs one.
+        """
+
+        async def decide(draft: Draft) -> ObjectRecord | None:
+            found = await self._in(draft, bucket, key)
+            check_writable(params, found, key)
+            if found is not None:
+                draft.remove(OBJECT, object_key(bucket.name, key))
+            return found
+
+        removed = await self._engine.resources.write(decide)
+        if removed is not None:
+            await self.contents.remove(removed.blobs)
+
+    async def _in(self, draft: Draft, bucket: Bucket, key: str) -> ObjectRecord | None:
+        """An object of a bucket that is still there; it stays there until the draft is written."""
+        if await draft.get(BUCKET, bucket.name) is None:
+            raise no_bucket(bucket.name)
+        return await draft.get(OBJECT, object_key(bucket.name, key))
+
+
+class ObjectOperations:
+    """The operations on single objects, and the removal of several."""
+
+    def __init__(self, objects: Objects, access: BucketAccess) -> None:
+        """Carry them out on these."""
+        self._objects = objects
+        self._access = access
+
+    async def put_object(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html."""
+        key, content = params["Key"], params["Body"]
+        others = {name: value for name, value in params.items() if name != "Tagging"}
+        bucket = await self._access.bucket(call, others, "PutObject", key)
+        check_key(key)
+        headers, metadata, tags = headers_of(params), metadata_of(params), object_tags(params)
+        checksums, etag = await digested(params, content)
+        segment = await self._objects.contents.add(content)
+        new = ObjectRecord(headers, metadata, key, etag, call.now, (segment,), checksums=checksums, tags=tags)
+        await self._objects.put(bucket, new, params)
+        return {
+            "ETag": f'"{etag}"',
+            **checksums,
+            **({"ChecksumType": new.checksum_type} if checksums else {}),
+        }
+
+    async def head_object(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html."""
+        found, span = await self._asked(call, params)
+        return _shown(found, params, span)
+
+    async def get_object(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html."""
+        for attempt in range(_READ_TWICE):
+            found, span = await self._asked(call, params)
+            first, length = span or Span(0, found.size)
+            if length > ANSWER_BYTES_MAX:
+                raise _answer_too_large(length)
+            try:
+                body = await self._objects.contents.read(found.segments, first, length)
+            except NotFound:
+                if attempt:
+                    raise
+                continue
+            return {**_shown(found, params, span), "Body": body}
+        raise no_key(params["Key"])
+
+    async def delete_object(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html."""
+        bucket = await self._access.bucket(call, params, "DeleteObject", params["Key"])
+        await self._objects.remove(bucket, params["Key"], params)
+        return {}
+
+    async def delete_objects(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html."""
+        bucket = await self._access.bucket(call, params, "DeleteObject")
+        asked = params["Delete"]["Objects"]
+        if not 1 <= len(asked) <= DELETED_AT_ONCE_MAX:
+            raise malformed()
+        deleted, errors = [], []
+        for each in asked:
+            key = each["Key"]
+            try:
+                self._access.check_offered(each)
+                await self._objects.remove(bucket, key, {"IfMatch": each.get("ETag")})
+            except AwsError as refusal:
+                errors.append({"Key": key, "Code": refusal.code, "Message": refusal.message})
+            else:
+                deleted.append({"Key": key})
+        return {"Deleted": [] if params["Delete"].get("Quiet") else deleted, "Errors": errors}
+
+    async def _asked(self, call: Call, params: Structure) -> tuple[ObjectRecord, Span | None]:
+        """The object that is asked for, and which bytes of it."""
+        bucket = await self._access.bucket(call, params, "GetObject", params["Key"])
+        found = await self._objects.get(bucket, params["Key"])
+        check_readable(params, found)
+        return found, span_of(params, found)
+
+
+async def _end(draft: Draft, upload: Upload) -> None:
+    """End an upload that nobody has completed or given up meanwhile, and none of whose parts was replaced."""
+    key = upload_key(upload.bucket, upload.id)
+    found = await draft.get(UPLOAD, key)
+    if found is None:
+        raise no_upload(upload.id)
+    if found != upload:
+        raise aborted()
+    draft.remove(UPLOAD, key)
+
+
+async def digested(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
+    """The checksums that a request has of its content, and the content's entity tag.
+
+    Raises:
+        AwsError: The content is too large, or is not what a checksum says.
+    """
+    if len(content) > CONTENT_BYTES_MAX:
+        raise too_large(len(content), CONTENT_BYTES_MAX)
+    return await asyncio.to_thread(_digested, params, content)  # 16 MiB take 30 ms and more
+
+
+def _digested(params: Structure, content: bytes) -> tuple[dict[str, str], str]:
+    return verified(params, content), hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def headers_of(params: Structure) -> dict[str, str]:
+    """The headers of a request that its object keeps."""
+    headers = {name: _text(params[name]) for name in KEPT if params.get(name)}
+    coding = headers.pop("ContentEncoding", "")
+    left = ",".join(each.strip() for each in coding.split(",") if each.strip().lower() != _CHUNKED)
+    return {"ContentType": _DEFAULT_TYPE, **headers, **({"ContentEncoding": left} if left else {})}
+
+
+def metadata_of(params: Structure) -> dict[str, str]:
+    """The caller's own headers of an object.
+
+    Raises:
+        AwsError: `MetadataTooLarge`.
+    """
+    metadata: dict[str, str] = params.get("Metadata") or {}
+    size = sum(len(name) + len(text) for name, text in metadata.items())
+    if size > METADATA_BYTES_MAX:
+        text = "Your metadata headers exceed the maximum allowed metadata size"
+        raise error("MetadataTooLarge", text, Size=str(size), MaxSizeAllowed=str(METADATA_BYTES_MAX))
+    return metadata
+
+
+def _shown(found: ObjectRecord, params: Structure, span: Span | None) -> Structure:
+    shown: Structure = {
+        **found.headers,
+        **_overrides(params),
+        "Metadata": found.metadata,
+        "AcceptRanges": "bytes",
+        "ETag": f'"{found.etag}"',
+        "LastModified": found.modified_at,
+        "ContentLength": found.size if span is None else span.length,
+    }
+    if span is not None:
+        shown["ContentRange"] = span.header(found.size)
+    if params.get("PartNumber") is not None and found.parts:
+        shown["PartsCount"] = found.parts
+    if span is None and params.get("ChecksumMode") == "ENABLED" and found.checksums:
+        shown |= {**found.checksums, "ChecksumType": found.checksum_type}
+    return shown
+
+
+def _overrides(params: Structure) -> Structure:
+    given = {name: params.get(f"Response{name}") for name in KEPT}
+    overrides = {name: _text(value) for name, value in given.items() if value}
+    if any(_CONTROL.search(text) or not text.isascii() for text in overrides.values()):
+        raise invalid("Header value cannot be represented using ISO-8859-1.")
+    return overrides
+
+
+def _text(value: str | int) -> str:
+    """The value of a header; a moment (ms) for Expires."""
+    return value if isinstance(value, str) else to_rfc822(value)
+
+
+def _answer_too_large(length: int) -> AwsError:
+    text = (
+        f"Redrive's S3 answers with {ANSWER_BYTES_MAX} bytes of an object at most: ask for ranges, as the AWS CLI and"
+        " SDKs' transfers do."
+    )
+    return error("EntityTooLarge", text, ProposedSize=str(length), MaxSizeAllowed=str(ANSWER_BYTES_MAX))

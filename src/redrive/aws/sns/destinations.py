@@ -1,0 +1,132 @@
+"""Endpoints: the form that each protocol wants, and those that have to agree first."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from redrive.aws.sns import names
+from redrive.aws.sns.errors import error, invalid
+from redrive.aws.wire.arn import Arn, parse_arn
+from redrive.aws.wire.errors import AwsError
+from redrive.model.topic import Topic
+
+RAW: Final = frozenset({"http", "https", "sqs", "firehose"})  # protocols that can deliver the message alone
+HTTP: Final = frozenset({"http", "https"})
+# Those that a message may have a text of its own for; mobile platforms have one each.
+PROTOCOLS: Final = frozenset({"email", "email-json", "firehose", "http", "https", "lambda", "sms", "sqs"})
+ENDPOINT_CHARS_MAX: Final = 2048
+_ALWAYS_ASKED: Final = HTTP | {"email", "email-json"}
+
+# What can be written behind "To:" as it stands (RFC 5322, 3.2.3: atoms with dots between them), in a domain with a dot.
+_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_EMAIL: Final = re.compile(rf"{_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+# Digits of a telephone number, with single separators between them where a person wrote them. E.164 ends at 15
+# digits; a number of 19 was recorded as good enough.
+_PHONE: Final = re.compile(r"\+?[1-9][0-9]{1,18}")
+_BETWEEN: Final = re.compile(r"[./-]")
+_SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
+
+
+def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
+    """Refuse a protocol SNS does not have, or an endpoint the protocol cannot reach.
+
+    Raises:
+        AwsError: `InvalidParameter`.
+    """
+    check = _CHECKS.get(protocol)
+    if check is None:
+        raise invalid(f"Amazon SNS does not support this protocol string: {protocol}")
+    if topic.ordered and protocol != "sqs":
+        raise invalid(f"Invalid protocol type: {protocol}")
+    if len(endpoint) > ENDPOINT_CHARS_MAX:
+        raise invalid(f"Endpoint Reason: must have at most {ENDPOINT_CHARS_MAX} characters")
+    check(protocol, endpoint)
+    if protocol == "sqs" and endpoint.endswith(names.FIFO_SUFFIX) and not topic.ordered:
+        raise invalid(
+            "Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"
+        )
+
+
+def agrees(protocol: str, endpoint: str, account: str) -> bool:
+    """Returns whether an endpoint needs not be asked: a telephone, or a resource of the account that subscribes it."""
+    if protocol in _ALWAYS_ASKED:
+        return False
+    return protocol == "sms" or parse_arn(endpoint).account == account
+
+
+def is_phone(text: str) -> bool:
+    """Returns whether a text is a telephone number that can be published to: `+49301234567`."""
+    return _PHONE.fullmatch(text) is not None
+
+
+def dialled(text: str) -> str:
+    """A telephone number without what a person wrote between its digits."""
+    return _BETWEEN.sub("", text)
+
+
+def _check_url(protocol: str, endpoint: str) -> None:
+    try:
+        url = urlsplit(endpoint)
+        host = url.hostname or ""
+        url.port  # noqa: B018 - read for its complaint
+    except ValueError:
+        raise invalid("Endpoint must match the specified protocol") from None
+    if url.scheme != protocol or not host or "_" in host or not endpoint.isprintable() or " " in endpoint:
+        raise invalid("Endpoint must match the specified protocol")
+
+
+def _check_email(_: str, endpoint: str) -> None:
+    if not _EMAIL.fullmatch(endpoint):
+        raise invalid("Email address")
+
+
+def _check_phone(_: str, endpoint: str) -> None:
+    if not (_SEPARATED.fullmatch(endpoint) and is_phone(dialled(endpoint))):
+        raise error("InvalidParameter", f"Invalid SMS endpoint: {endpoint}")
+
+
+def _check_queue(_: str, endpoint: str) -> None:
+    if names.queue_in(endpoint) is None:
+        raise invalid("SQS endpoint ARN")
+
+
+def _check_function(_: str, endpoint: str) -> None:
+    if not _arn(endpoint, invalid("Lambda endpoint ARN"), "lambda").resource.startswith("function:"):
+        raise invalid("Lambda endpoint ARN")
+
+
+def _check_stream(_: str, endpoint: str) -> None:
+    if not _arn(endpoint, invalid("Firehose endpoint ARN"), "firehose").resource.startswith(
+        "deliverystream/"
+    ):
+        raise invalid("Firehose endpoint ARN")
+
+
+def _check_application(_: str, endpoint: str) -> None:
+    refusal = invalid(f"Application endpoint arn invalid:{endpoint}")
+    if not _arn(endpoint, refusal, "sns").resource.startswith("endpoint/"):
+        raise refusal
+
+
+def _arn(endpoint: str, refusal: AwsError, service: str) -> Arn:
+    try:
+        parsed = parse_arn(endpoint)
+    except ValueError:
+        raise refusal from None
+    if parsed.service != service:
+        raise refusal
+    return parsed
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, str], None]]] = {
+    "application": _check_application,
+    "email": _check_email,
+    "email-json": _check_email,
+    "firehose": _check_stream,
+    "http": _check_url,
+    "https": _check_url,
+    "lambda": _check_function,
+    "sms": _check_phone,
+    "sqs": _check_queue,
+}

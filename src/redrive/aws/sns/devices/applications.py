@@ -1,0 +1,155 @@
+"""Platform applications: create, find, change, delete."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
+from redrive.aws.kit.call import Call
+from redrive.aws.sns import paging, values
+from redrive.aws.sns.devices import events, platform
+from redrive.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
+from redrive.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.model.errors import Conflict, NotFound
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_NAME_CHARS_MAX: Final = 256
+_PAIR: Final = ("PlatformPrincipal", "PlatformCredential")
+_SECRETS: Final = frozenset(
+    {
+        "PlatformCredential",
+        "PlatformPrincipal",
+        "ApplePlatformTeamID",
+        "ApplePlatformBundleID",
+    }
+)
+_ROLES: Final = frozenset({"SuccessFeedbackRoleArn", "FailureFeedbackRoleArn"})
+_RATE: Final = "SuccessFeedbackSampleRate"
+# Of an application that goes; there may be a million, and these share a commit.
+
+
+class PlatformApplicationOperations:
+    """Operations on platform applications.
+
+    Credentials are kept and not tried: none is told to be wrong before a message is pushed.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine's directory."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+
+    async def create_platform_application(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformApplication.html."""
+        name = ApplicationName(call.account, call.region, params["Platform"], params["Name"])
+        given: Mapping[str, str] = params["Attributes"]
+        _check_name(name)
+        _check_credentials(name.platform, given)
+        wanted = _changed(Application(name, {platform.ENABLED: "true"}), given)
+        try:
+            await self._documents.create(APPLICATION, name.key, wanted)
+        except Conflict:
+            existing = await self._documents.get(APPLICATION, name.key)
+            if existing != wanted:
+                raise invalid(
+                    "Name Reason: An application with the same name but different properties already exists"
+                ) from None
+        return {"PlatformApplicationArn": name.arn}
+
+    async def get_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetPlatformApplicationAttributes.html."""
+        name = platform.application_in(
+            call, params["PlatformApplicationArn"], "GetPlatformApplicationAttributes"
+        )
+        application = await self._documents.get(APPLICATION, name.key)
+        if application is None:
+            raise no_such("PlatformApplication")
+        return {"Attributes": _shown(application)}
+
+    async def set_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetPlatformApplicationAttributes.html."""
+        name = platform.application_in(
+            call, params["PlatformApplicationArn"], "SetPlatformApplicationAttributes"
+        )
+        given: Mapping[str, str] = params["Attributes"]
+        try:
+            await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, given))
+        except NotFound:
+            raise no_such("PlatformApplication") from None
+        return {}
+
+    async def list_platform_applications(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListPlatformApplications.html."""
+        prefix = f"{call.account}/{call.region}/"
+        found = await self._documents.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(found, lambda application: application.name.key)
+        listed = [{"PlatformApplicationArn": each.name.arn, "Attributes": _shown(each)} for each in page]
+        return {"PlatformApplications": listed, **token}
+
+    async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
+        name = platform.application_in(call, params["PlatformApplicationArn"], "DeletePlatformApplication")
+        resources = self._engine.resources
+        while not await resources.write(lambda draft: platform.remove_application_in(resources, draft, name)):
+            pass
+        return {}
+
+
+def _check_name(name: ApplicationName) -> None:
+    if name.platform not in platform.PLATFORMS:
+        raise invalid(f"Platform Reason: {name.platform} is not supported")
+    if not name.name:
+        raise invalid(" Reason: cannot be empty")
+    if len(name.name) > _NAME_CHARS_MAX:
+        raise invalid(f"{name.name} Reason: must be at most {_NAME_CHARS_MAX} characters long")
+    if not _NAME.fullmatch(name.name):
+        raise invalid(
+            f"{name.name} Reason: must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
+        )
+
+
+def _check_credentials(name: str, given: Mapping[str, str]) -> None:
+    for one, other in (_PAIR, _PAIR[::-1]):
+        if platform.PLATFORMS[name] and one in given and other not in given:
+            raise refused_at_creation(AttributeRefused(f"{one} attribute provided without {other}"))
+    needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
+    if not all(given.get(each) for each in needed):
+        raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
+
+
+def _changed(application: Application, given: Mapping[str, str]) -> Application:
+    try:
+        changed = {name: _checked(application.name, name, value) for name, value in given.items()}
+    except AttributeRefused as refusal:
+        raise refused_at_creation(refusal) from None
+    return replace(application, attributes={**application.attributes, **changed})
+
+
+def _checked(application: ApplicationName, name: str, value: str) -> str:
+    opening = "Invalid value for attribute: "
+    if name in _SECRETS:
+        return value
+    if name in events.NAMES:
+        return _event_topic(application, f"{opening}{name}", value) if value else value
+    if name == platform.ENABLED:
+        return str(values.read(BOOLEAN, f"{opening}{name}", value)).lower()
+    if name in _ROLES:
+        return values.read(ROLE_ARN, f"{opening}{name}", value) if value else value
+    if name == _RATE:
+        return values.read(PERCENTAGE, f"{opening}{name}", value)
+    raise AttributeRefused(f"Invalid attribute name: {name}")  # chosen
+
+
+def _event_topic(application: ApplicationName, name: str, value: str) -> str:
+    topic = events.topic_at(value)
+    if topic is None or topic[:2] != application[:2]:
+        text = f"{name}: {value} is not the ARN of a standard topic of this account and region"  # chosen
+        raise AttributeRefused(text)
+    return value
+
+
+def _shown(application: Application) -> dict[str, str]:
+    return {name: value for name, value in application.attributes.items() if name not in _SECRETS}

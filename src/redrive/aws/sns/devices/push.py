@@ -1,0 +1,224 @@
+"""Pushing to devices: the endpoint of protocol `application`, which says everything in the words of push services.
+
+What a service says of a device comes back to it: a token that is none any more switches the device off
+(`Enabled=false`), as "Amazon SNS management of Firebase Cloud Messaging endpoints" has it, and a new token takes the
+place of the old one. Credentials that a service does not know switch nothing off: AWS does not say what disables an
+application, and one that is mended within the six hours of the schedule loses nothing.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+
+from redrive.aws.sns.devices import payloads, platform
+from redrive.aws.sns.devices.events import FAILED, FAILURES_TO, UPDATED, Events
+from redrive.aws.sns.devices.payloads import Notification, Unsendable, Wish
+from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
+from redrive.aws.sns.notification import CONTENT_TYPE
+from redrive.aws.sns.notification_renderer import TIMEOUT_MS
+from redrive.aws.sns.published import Published
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Endpoint, PushRequest
+from redrive.engine.resources import Draft
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.topic import Subscription
+
+logger = logging.getLogger(__name__)
+
+#: The header of a delivery that is the message's text for the device's platform.
+OWN_TEXT: Final = "text"
+#: The identifier of an attempt that is the device's token.
+PUSHED_TO: Final = "token"
+
+# The service of each platform that is pushed to.
+_SERVICES: Final[Mapping[str, str]] = {
+    "ADM": "adm",
+    "APNS": "apns",
+    "APNS_SANDBOX": "apns_sandbox",
+    "APNS_VOIP": "apns",
+    "APNS_VOIP_SANDBOX": "apns_sandbox",
+    "GCM": "fcm",
+    "MACOS": "apns",
+    "MACOS_SANDBOX": "apns_sandbox",
+}
+_JSON: Final = "application/json"
+
+
+async def render(subscription: Subscription, delivery: Delivery) -> PushRequest:
+    """The push request for a platform endpoint: JSON where the message has a text for its platform."""
+    return parcel_of(subscription, delivery, orjson.loads(delivery.headers or b"{}").get(OWN_TEXT))
+
+
+def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -> PushRequest:
+    """The push for a platform endpoint, before its platform's payload is made.
+
+    Args:
+        subscription: Whose delivery.
+        delivery: As for `NotificationRenderer.push_request`.
+        own: The message for its platform, where it has one of its own: then the request's content type is JSON.
+    """
+    published = Published.unpack(delivery.headers or b"{}")
+    beside = {
+        name: value
+        for name, (declared, value) in published.attributes.items()
+        if name.startswith(payloads.ATTRIBUTES) and not declared.startswith("Binary")
+    }
+    beside[payloads.SENT_AT] = str(published.sent_at)
+    text = delivery.body if own is None else own
+    kind = CONTENT_TYPE if own is None else _JSON
+    return PushRequest(subscription.endpoint, text.encode(), kind, beside, TIMEOUT_MS)
+
+
+class DeviceEndpoint:
+    """Pushes to platform endpoints by their ARNs (`redrive.engine.ports.Endpoint`).
+
+    A request is as `parcel_of` makes it.
+    """
+
+    def __init__(self, engine: Engine, push: Endpoint) -> None:
+        """Look devices up in this engine's directory.
+
+        Args:
+            engine: Whose directory, and whose topics hear of events.
+            push: Hands notifications to push services, as `redrive.endpoints.push.endpoint` says.
+        """
+        self._resources = engine.resources
+        self._documents = engine.resources.documents
+        self._clock = engine.clock
+        self._events = Events(engine)
+        self._push = push
+        self._seen: dict[str, Application] = {}
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Push it, and mind what the service says of the device.
+
+        Raises:
+            StoreUnavailable: Nobody knows what became of the device: it is pushed to again.
+        """
+        named = platform.device_at(push_request.endpoint)
+        if named is None:
+            return _NO_DEVICE
+        device = await self._documents.get(DEVICE, named.key)
+        if device is None:
+            return _NO_DEVICE
+        application = await self._documents.get(APPLICATION, named.application.key)
+        if application is None:
+            self._seen.pop(named.application.key, None)
+            return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
+        self._seen[named.application.key] = application
+        attempt = await self._pushed(application, device, push_request)
+        known = [(PUSHED_TO, device.attributes[TOKEN])]
+        if topic := application.attributes.get(f"Event{FAILED}"):
+            known.append((FAILURES_TO, topic))
+        return replace(attempt, identifiers=tuple(known))
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def application_of(self, endpoint: str) -> Application | None:
+        """The application of a platform endpoint that was pushed to, as this node remembers it."""
+        named = platform.device_at(endpoint)
+        if named is None:
+            return None
+        key = named.application.key
+        return self._documents.known(APPLICATION, key) or self._seen.get(key)
+
+    async def _pushed(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
+        if application.attributes[ENABLED] != "true":
+            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
+        if not device.enabled:
+            return _refused(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Endpoint is disabled")
+        service = _SERVICES.get(application.name.platform)
+        if service is None:
+            return _refused(Reason.UNMADE, 0, f"this server does not push to {application.name.platform}")
+        try:
+            notification = self._notification(application, device, push_request)
+        except Unsendable as refusal:
+            return _refused(refusal.reason, HTTPStatus.BAD_REQUEST, str(refusal))
+        attempt = await self._push.push(
+            PushRequest(
+                device.attributes[TOKEN],
+                notification.body,
+                _JSON,
+                {"service": service, **_sender(application), **notification.headers},
+                push_request.timeout_ms,
+            )
+        )
+        await self._mind(device, attempt)
+        return attempt
+
+    def _notification(
+        self, application: Application, device: Device, push_request: PushRequest
+    ) -> Notification:
+        wish = Wish(
+            platform=application.name.platform,
+            text=push_request.body.decode(),
+            own=push_request.content_type == _JSON,
+            attributes=push_request.headers,
+            sent_at=int(push_request.headers[payloads.SENT_AT]),
+            now=self._clock.now(),
+        )
+        match _SERVICES[wish.platform]:
+            case "fcm":
+                return payloads.for_google(wish, device.attributes[TOKEN])
+            case "adm":
+                return payloads.for_amazon(wish)
+            case _:
+                bundle = application.attributes.get("ApplePlatformBundleID", "")
+                return payloads.for_apple(wish, bundle)
+
+    # ---- what services say of devices ------------------------------------------------------------------------
+
+    async def _mind(self, device: Device, attempt: Attempt) -> None:
+        token = dict(attempt.identifiers).get(PUSHED_TO, device.attributes[TOKEN])
+        if attempt.reason is Reason.MISSING:
+            await self._change(device, {ENABLED: "false"})
+            logger.info("platform.endpoint_disabled endpoint=%s: %s", device.arn, attempt.response)
+        elif token != device.attributes[TOKEN]:
+            await self._change(device, {TOKEN: token})
+
+    async def _change(self, device: Device, attributes: Mapping[str, str]) -> None:
+        """Change a device, unless its owner has given it another token meanwhile.
+
+        Where another device is registered under its new token already, this one is switched off.
+        """
+
+        async def decide(draft: Draft) -> Device | None:
+            current: Device | None = await draft.get(DEVICE, device.key)
+            if current is None or current.attributes[TOKEN] != device.attributes[TOKEN]:
+                return None
+            after = _with(current, attributes)
+            if after != current and await platform.put_in(draft, current, after) is not None:
+                after = _with(current, {ENABLED: "false"})
+                draft.change(DEVICE, current.key, current, lambda _: after)
+            return None if after == current else after
+
+        after = await self._resources.write(decide)
+        if after is not None:
+            await self._events.tell(after, UPDATED)
+
+
+def _with(device: Device, attributes: Mapping[str, str]) -> Device:
+    return replace(device, attributes={**device.attributes, **attributes})
+
+
+def _sender(application: Application) -> dict[str, str]:
+    """The sender, as the push services know it."""
+    given = application.attributes
+    return {
+        "credential": given["PlatformCredential"],
+        "principal": given.get("PlatformPrincipal", ""),
+        "team": given.get("ApplePlatformTeamID", ""),
+    }
+
+
+def _refused(reason: Reason, status: int, words: str) -> Attempt:
+    return Attempt(AttemptResult.REFUSED, reason, status, words, 0)
+
+
+_NO_DEVICE: Final = _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Endpoint does not exist")

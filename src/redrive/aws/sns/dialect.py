@@ -1,0 +1,243 @@
+"""SNS's part in delivering: where a delivery goes, how often it is tried, and what an endpoint gets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.sns import destinations, names
+from redrive.aws.sns.delivery_policy import CONTENT_TYPE_DEFAULT, RetryPolicy, SubscriptionDeliveryPolicy
+from redrive.aws.sns.devices import events, platform
+from redrive.aws.sns.devices.push import OWN_TEXT
+from redrive.aws.sns.notification_renderer import NotificationRenderer
+from redrive.aws.sns.published import Published, is_confirmation, opening
+from redrive.aws.sns.queue_policies import QueuePolicies
+from redrive.aws.sns.subscription_attributes import effective_delivery_policy
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.circuit import USUAL as USUAL_RESTS
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.retry_plans import CUSTOMER_ENDPOINT, PLAN_OF_PROTOCOL, PLANS
+from redrive.model.topic import Subscription, Topic
+
+MAILS_PER_SECOND: Final = 10  # for each subscription ("Amazon SNS endpoints and quotas")
+_RAW_ATTRIBUTES_MAX: Final = 10  # what SQS takes of one message
+_PLATFORMS: Final = "platforms"
+_PLANS: Final = {protocol: Plan(PLANS[name].schedule) for protocol, name in PLAN_OF_PROTOCOL.items()}
+# A call of PutRecordBatch takes 500 records and 4 MiB, in base 64 and with all that a notification adds. Eight at once
+# keep up with any stream, and of the largest messages hold no more than a hundred MiB.
+_PLANS["firehose"] = replace(
+    _PLANS["firehose"],
+    throttled_schedule=CUSTOMER_ENDPOINT,
+    concurrency_max=8,
+    batch=Batch(deliveries_max=500, bytes_target=2_500_000),
+)
+for _protocol in ("email", "email-json"):
+    _PLANS[_protocol] = replace(_PLANS[_protocol], rate_max=MAILS_PER_SECOND)
+
+
+class SnsDeliveryProfile:
+    """`redrive.engine.ports.DeliveryProfile` of topics made through SNS."""
+
+    name: Final = "sns"
+
+    def __init__(
+        self,
+        renderer: NotificationRenderer,
+        clock: Clock,
+        *,
+        open_queues: bool,
+        client_errors_delivered: bool = False,
+    ) -> None:
+        """Deliver as SNS does.
+
+        Args:
+            renderer: Renders deliveries.
+            clock: Tells the time to policies that ask for it.
+            renderer: Renders deliveries.
+            open_queues: Whether a queue without a policy takes messages from topics of its own account. Amazon's
+                does not: its policy has to let `sns.amazonaws.com` in. A queue with a policy is held to it always.
+            client_errors_delivered: A webhook's 4xx counts as delivered for all subscriptions, not only for those that
+                say so.
+        """
+        self._open_queues = open_queues
+        self._client_errors_delivered = client_errors_delivered
+        self._renderer = renderer
+        self._queue_policies = QueuePolicies(clock)
+
+    # ---- what only the subscription changes --------------------------------------------------------------
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; a confirmation is nobody's dead letter."""
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            plan=self._plan(topic, subscription),
+            headers=_addressing(subscription),
+            queue=names.queue_in(subscription.endpoint) if subscription.protocol == "sqs" else None,
+            dead_letter=subscription.dead_letter,
+            is_confirmation=_is_confirmation,
+            awaits_confirmation=not subscription.confirmed,
+            identify=_published_id,
+        )
+
+    def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        if subscription.protocol not in destinations.HTTP:
+            return _PLANS[subscription.protocol]
+        delivered = self._client_errors_delivered or subscription.client_errors_delivered
+        policy = effective_delivery_policy(topic, subscription)
+        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, rests=subscription.rests)
+
+    # ---- what a queue refuses ----------------------------------------------------------------------------
+
+    def refusal(
+        self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; each is a client error."""
+        if queue is None:
+            return _MISSING
+        if not self._takes(queue, context.topic):
+            return _DENIED
+        if headers is not None and (refusal := _raw_refusal_of(headers)) is not None:
+            return refusal
+        # No character takes more than four bytes, and hardly any queue takes less than a topic's largest message.
+        if 4 * len(body) > queue.body_bytes_max and len(body.encode()) > queue.body_bytes_max:
+            return _TOO_LARGE
+        return None
+
+    def _takes(self, queue: Queue, topic: Topic) -> bool:
+        text = queue.attributes.get("Policy")
+        if text is None:
+            return self._open_queues and queue.name.account == topic.name.account
+        return self._queue_policies.let_in(text, queue.name, topic.name)
+
+    # ---- what an endpoint gets ---------------------------------------------------------------------------
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`; streams alone have batches, in parts."""
+        first, *others = [await self._render_one(context, delivery) for delivery in deliveries]
+        if not others:
+            return first
+        return replace(first, body=b"", parts=[push_request.body for push_request in (first, *others)])
+
+    async def _render_one(self, context: SubscriptionContext, delivery: Delivery) -> PushRequest:
+        topic, subscription = context.topic, context.subscription
+        content_type = CONTENT_TYPE_DEFAULT
+        if subscription.protocol in destinations.HTTP:
+            content_type = effective_delivery_policy(topic, subscription).content_type or content_type
+        return await self._renderer.push_request(
+            subscription,
+            delivery,
+            content_type=content_type,
+            display_name=topic.attributes.get("DisplayName", ""),
+        )
+
+    # ---- what follows ------------------------------------------------------------------------------------
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: an event of its application, where a device could not be pushed to."""
+        return events.failure(fact) if fact.subscription.protocol == "application" else ()
+
+
+def _is_confirmation(delivery: Delivery) -> bool:
+    return is_confirmation(delivery.headers or b"")
+
+
+def _published_id(delivery: Delivery) -> str:
+    return str(orjson.loads(delivery.headers or b"{}").get("id", ""))
+
+
+def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
+    """Makes headers of envelopes; an application keeps its own platform's text, and nobody else any."""
+    arn = names.subscription_arn_in(subscription.topic, subscription.id)
+    begin = opening(arn, raw=subscription.raw)
+
+    def addressed(envelope: bytes) -> bytes:
+        text = None
+        if _MARK in envelope:
+            envelope, text = _without_platforms(subscription, envelope)
+        headers = begin + envelope[1:]
+        if text is None:
+            return headers
+        return b'%b,"%b":%b}' % (headers[:-1], OWN_TEXT.encode(), orjson.dumps(text))
+
+    return addressed
+
+
+# Few policies are shared by many subscriptions.
+@lru_cache(maxsize=1024)
+def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, rests: bool) -> Plan:
+    retry = policy.retry or RetryPolicy()
+    return Plan(
+        retry.schedule(),
+        rate_max=policy.receives_per_second_max,
+        answers=answers,
+        circuit=USUAL_RESTS if rests else None,
+    )
+
+
+# ---- texts for mobile platforms ----------------------------------------------------------------------------------
+
+_MARK: Final = b',"platforms":'
+
+
+def with_platforms(envelope: bytes, texts: dict[str, str]) -> bytes:
+    """An envelope with the texts that `MessageStructure=json` has for mobile platforms, where it has any."""
+    chosen = {name: text for name, text in texts.items() if name in platform.PLATFORMS}
+    return b"%b%b%b}" % (envelope[:-1], _MARK, orjson.dumps(chosen)) if chosen else envelope
+
+
+def _without_platforms(subscription: Subscription, envelope: bytes) -> tuple[bytes, str | None]:
+    fields: dict[str, Any] = orjson.loads(envelope)
+    texts: dict[str, str] = fields.pop(_PLATFORMS, {})
+    own = None
+    if subscription.protocol == "application":
+        own = texts.get(subscription.endpoint.split("/")[1])
+    return orjson.dumps(fields), own
+
+
+# ---- why a queue does not take it ----------------------------------------------------------------------------------
+
+
+def _refusal(reason: Reason, status: int, code: str, message: str) -> Attempt:
+    response = {"ErrorCode": code, "ErrorMessage": message, "sqsRequestId": "Unrecoverable"}
+    return Attempt(AttemptResult.REFUSED, reason, status, orjson.dumps(response).decode(), 0)
+
+
+_MISSING: Final = _refusal(
+    Reason.MISSING,
+    400,
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "The specified queue does not exist or you do not have access to it.",
+)
+_DENIED: Final = _refusal(
+    Reason.DENIED, 403, "AccessDenied", "Access to the resource is denied by its policy."
+)
+_TOO_LARGE: Final = _refusal(
+    Reason.TOO_LARGE, 400, "InvalidParameterValue", "The message is longer than the queue's maximum."
+)
+
+
+def raw_refusal(attributes: int) -> Attempt | None:
+    """The refusal of a message with more than ten attributes, which raw delivery would make the queue's own.
+
+    "SNS raw message delivery": with more, the delivery fails as a client-side error.
+    """
+    if attributes <= _RAW_ATTRIBUTES_MAX:
+        return None
+    text = f"Number of message attributes [{attributes}] exceeds the allowed maximum [{_RAW_ATTRIBUTES_MAX}]."
+    return _refusal(Reason.TOO_LARGE, 400, "InvalidParameterValue", text)
+
+
+def _raw_refusal_of(headers: bytes) -> Attempt | None:
+    """The same of a delivery that stands already: one that is sent back, or that waited behind a replay."""
+    if is_confirmation(headers):
+        return None
+    published = Published.unpack(headers)
+    return raw_refusal(len(published.attributes)) if published.raw else None

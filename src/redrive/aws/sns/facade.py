@@ -1,0 +1,65 @@
+"""Amazon SNS: its 42 operations, those of its optional parts among them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redrive.access.secret import InstallationSecret
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.kit.call import Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.sns.confirmations import QUESTION, Confirmations
+from redrive.aws.sns.direct import Direct
+from redrive.aws.sns.errors import translated
+from redrive.aws.sns.limits import FILTERS_MAX
+from redrive.aws.sns.part import SnsPart
+from redrive.aws.sns.publishing import Publishing
+from redrive.aws.sns.sms.opt_outs import OptOuts
+from redrive.aws.sns.subscriptions import SubscriptionOperations
+from redrive.aws.sns.tags import TagOperations
+from redrive.aws.sns.topics import TopicOperations
+from redrive.aws.sns.unsubscribing import UnsubscribeTokens
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.errors import RedriveError
+
+
+class Sns:
+    """SNS on an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Sequence[SnsPart],
+        secret: InstallationSecret,
+        filters_max: int = FILTERS_MAX,
+        encryption: Encryption | None = None,
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: It knows this package's `SnsDeliveryProfile` as `sns`.
+            parts: What SNS consists of besides topics and subscriptions; one of them screens.
+            secret: Proves links that unsubscribe.
+            filters_max: Filter policies a topic.
+            encryption: Knows the keys of topics; None: no topic has one.
+        """
+        tokens, confirmations = UnsubscribeTokens(secret), Confirmations(engine)
+        (screening,) = (part.screening for part in parts if part.screening is not None)
+        direct = Direct(engine, OptOuts(engine.resources.documents))
+        self.operations: Mapping[str, Verb] = operations_of(
+            "sns",
+            TopicOperations(engine),
+            TagOperations(engine),
+            SubscriptionOperations(engine, confirmations, tokens, filters_max),
+            confirmations,
+            Publishing(engine, direct, screening, encryption),
+            *(operations for part in parts for operations in part.operations),
+        )
+
+    kinds: tuple[DocumentKind[Any], ...] = (QUESTION,)
+    """The documents of SNS itself besides topics and subscriptions; a reset removes them."""
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

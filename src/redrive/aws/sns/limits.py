@@ -1,0 +1,65 @@
+"""Quotas of topics, subscriptions and filter policies.
+
+The numbers are those of "Amazon SNS endpoints and quotas". Those for subscriptions of standard topics (12,500,000) and
+topics of an account (100,000) are further than one server reaches, but the second is told all the same. The quota of
+filter policies is one that Amazon raises on request: here by a setting.
+"""
+
+from typing import Final
+
+from redrive.aws.sns.errors import error
+from redrive.engine.resources import Subscriptions, Topics
+from redrive.model.topic import Subscription, Topic
+
+FIFO_TOPICS_MAX: Final = 1_000
+STANDARD_TOPICS_MAX: Final = 100_000
+FIFO_SUBSCRIPTIONS_MAX: Final = 100
+FILTERS_MAX: Final = 200  # of a topic
+TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
+
+
+async def check_topics(topics: Topics, wanted: Topic) -> None:
+    """Refuse a topic beyond what an account's region may have.
+
+    Raises:
+        AwsError: `TopicLimitExceeded`.
+    """
+    counts = await topics.count(wanted.name.account, wanted.name.region)
+    most = FIFO_TOPICS_MAX if wanted.ordered else STANDARD_TOPICS_MAX
+    if (counts.ordered if wanted.ordered else counts.unordered) >= most:
+        raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
+
+
+async def check_subscriptions(
+    subscriptions: Subscriptions, topic: Topic, wanted: Subscription, filters_max: int
+) -> None:
+    """Refuse a subscription beyond what its topic may have, or its filter policy.
+
+    Raises:
+        AwsError: `SubscriptionLimitExceeded`, `FilterPolicyLimitExceeded`.
+    """
+    if topic.ordered:
+        counts = await subscriptions.count(topic.name)
+        if counts.confirmed + counts.unconfirmed >= FIFO_SUBSCRIPTIONS_MAX:
+            raise error(
+                "SubscriptionLimitExceeded",
+                f"A FIFO topic has {FIFO_SUBSCRIPTIONS_MAX} subscriptions at most",  # chosen
+            )
+    if wanted.filter_text is not None:
+        await check_filters(subscriptions, topic, filters_max)
+
+
+async def check_filters(subscriptions: Subscriptions, topic: Topic, filters_max: int) -> None:
+    """Refuse a filter policy beyond what a topic or an account's region may have.
+
+    Raises:
+        AwsError: `FilterPolicyLimitExceeded`.
+    """
+    of_topic = (await subscriptions.count(topic.name)).filtered
+    of_account = await subscriptions.count_filtered(topic.name.account, topic.name.region)
+    if of_topic >= filters_max or of_account >= filters_max * TOPICS_FILTERED:
+        raise error(
+            "FilterPolicyLimitExceeded",
+            f"There are {filters_max} filter policies at most for each topic,"  # chosen
+            f" and {filters_max * TOPICS_FILTERED} for each account",
+        )

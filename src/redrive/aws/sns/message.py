@@ -1,0 +1,149 @@
+"""Texts, subjects and attributes of publications, and their limits."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from redrive.aws.kit import messages
+from redrive.aws.kit.messages import Attributes
+from redrive.aws.sns.errors import error, invalid
+from redrive.aws.wire.errors import AwsError
+from redrive.model.filtering import Attribute
+
+BYTES_MAX: Final = 256 * 1024
+SMS_CHARS_MAX: Final = 1600
+# "less than 100", says the reference; CloudWatch cuts its own at 100, and they arrive.
+SUBJECT_CHARS_MAX: Final = 100
+
+_NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x1f\x7f]")
+_STRUCTURE: Final = "Invalid parameter: Message Structure - "
+
+
+def check_text(text: str) -> None:
+    """Refuse a message without text.
+
+    Raises:
+        AwsError: `InvalidParameter`.
+    """
+    if not text:
+        raise invalid("Empty message")
+
+
+def check_subject(subject: str | None) -> None:
+    """Refuse a subject that is empty, too long, or could break a mail's header.
+
+    Raises:
+        AwsError: `InvalidParameter`.
+    """
+    if subject is None:
+        return
+    if not 1 <= len(subject) <= SUBJECT_CHARS_MAX or _NOT_IN_SUBJECT.search(subject):
+        raise invalid("Subject")
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------
+
+
+def check_attributes(attributes: Attributes) -> None:
+    """Refuse message attributes that break a rule.
+
+    Raises:
+        AwsError: `ParameterValueInvalid`.
+    """
+    for name, attribute in attributes.items():
+        if fault := messages.name_fault(name, _NOT_IN_NAME):
+            raise _refused(fault)
+        _check_value(name, attribute)
+
+
+def _refused(message: str) -> AwsError:
+    return error("ParameterValueInvalid", message)
+
+
+def _check_value(name: str, attribute: Mapping[str, Any]) -> None:
+    data_type: str = attribute["DataType"]
+    kind = messages.kind_of(data_type)
+    if kind is None or data_type == f"{kind}.":
+        raise _refused(messages.type_fault(name))
+    field, other = ("Binary", "String") if kind == "Binary" else ("String", "Binary")
+    if value := attribute.get(f"{field}Value"):
+        if kind == "Number" and not messages.is_number(value):
+            raise _refused(f"Could not cast message attribute '{name}' value to number.")
+        return
+    if attribute.get(f"{other}Value"):
+        raise _refused(f"The message attribute '{name}' with type '{data_type}' must use field '{field}'.")
+    raise _refused(
+        f"The message attribute '{name}' must contain non-empty message attribute value for message attribute"
+        f" type '{data_type}'."
+    )
+
+
+class Carried(NamedTuple):
+    """Attributes as a message carries them.
+
+    Attributes:
+        packed: Names to types and values; a binary value, told by its type, in base 64.
+        seen: As filters see them; binary ones do not show.
+        weight: What they add to the bytes of a message.
+    """
+
+    packed: Mapping[str, tuple[str, str]]
+    seen: Mapping[str, Attribute]
+    weight: int
+
+
+_NOTHING: Final = Carried({}, {}, 0)
+
+
+def carried(attributes: Attributes | None) -> Carried:
+    """The attributes of a message that were checked; most messages have none."""
+    if not attributes:
+        return _NOTHING
+    packed: dict[str, tuple[str, str]] = {}
+    seen: dict[str, Attribute] = {}
+    weight = 0
+    for name, attribute in attributes.items():
+        packed[name] = data_type, value = messages.packed(attribute)
+        if not data_type.startswith("Binary"):
+            seen[name] = Attribute(data_type, value)
+        weight += messages.attribute_bytes(name, attribute)
+    return Carried(packed, seen, weight)
+
+
+# ---- MessageStructure --------------------------------------------------------------------------------------------
+
+
+Texts = tuple[str, dict[str, str]]
+"""The text for everybody, and the others by the protocols and platforms they are for."""
+
+
+def texts(message: str, structure: str | None, platform: str | None = None) -> Texts:
+    """The text for everybody, and the others by the protocols and platforms they are for.
+
+    Args:
+        message: As given.
+        structure: `json`, where it is a JSON object of texts; any other word means nothing.
+        platform: Whom alone it is for, if it is: then its own text is enough.
+
+    Raises:
+        AwsError: `InvalidParameter`: it is no such object, or has no text under `default`.
+    """
+    if structure != "json":
+        return message, {}
+    try:
+        document = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        document = None
+    if not isinstance(document, dict):
+        raise error("InvalidParameter", f"{_STRUCTURE}JSON message body failed to parse")
+    given = {name: text for name, text in document.items() if isinstance(text, str)}
+    if platform is not None and "default" not in given:
+        if platform not in given:
+            raise invalid(f"JSON must contain an entry for 'default' or '{platform}'.")
+        return given[platform], given
+    if "default" not in given:
+        raise error("InvalidParameter", f"{_STRUCTURE}No default entry in JSON message body")
+    return given.pop("default"), given

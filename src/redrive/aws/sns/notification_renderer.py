@@ -1,0 +1,208 @@
+"""Renders messages for each kind of subscriber, signed and addressed."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from redrive.aws.kit.messages import unpacked
+from redrive.aws.sns import notification
+from redrive.aws.sns.notification import CONTENT_TYPE, Links
+from redrive.aws.sns.published import Confirmation, Published, is_confirmation
+from redrive.aws.sns.signing import Signer
+from redrive.aws.sns.subscription_attributes import ROLE
+from redrive.engine.ports import PushRequest
+from redrive.model.delivery import Delivery
+from redrive.model.replay import is_replayed
+from redrive.model.topic import Subscription
+
+Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]
+"""Makes the request of a delivery."""
+
+# "no answer within 15 seconds" is a failed attempt (SNS, message delivery retries).
+TIMEOUT_MS: Final = 15_000
+_JSON: Final = "application/json"
+_TRACE: Final = "X-Amzn-Trace-Id"
+#: The header of a request to a function that names the topic it comes from; endpoints within this server look at it.
+SOURCE: Final = "x-redrive-source-arn"
+#: The same for a request to a stream, with the role that puts records there.
+STREAM_ROLE: Final = "x-redrive-role-arn"
+_REPLAYED: Final = {"Replayed": ("String", "true")}
+_HTTP: Final = frozenset({"http", "https"})
+_SUBJECT: Final = "AWS Notification Message"
+_CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
+_LAMBDA_SIGNATURE_VERSION: Final = (
+    "1"  # whatever version the signature is of: recorded, and known as a defect
+)
+
+
+class NotificationRenderer:
+    """Renders deliveries, with one signature for all subscribers of a message."""
+
+    def __init__(
+        self, links: Links, signer: Signer, renderers: Mapping[str, Render] = MappingProxyType({})
+    ) -> None:
+        """Render with these URLs, signed by this signer; deliveries of some protocols by renderers of their own."""
+        self._links = links
+        self._signer = signer
+        self._renderers = dict(renderers)
+
+    async def push_request(
+        self, subscription: Subscription, delivery: Delivery, *, content_type: str, display_name: str
+    ) -> PushRequest:
+        """The push of a delivery to an endpoint that is no queue.
+
+        Args:
+            subscription: Whose delivery; its protocol decides.
+            delivery: One whose headers were written by `published.address` or `Confirmation.pack`.
+            content_type: Of notifications over HTTP, as the delivery policy has it.
+            display_name: The topic's, for the sender of mails; may be empty.
+        """
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):
+            confirmation = Confirmation.unpack(headers)
+            return await self._confirmation(subscription, confirmation, display_name)
+        protocol = subscription.protocol
+        if protocol in self._renderers:
+            return await self._renderers[protocol](subscription, delivery)
+        published = Published.unpack(headers)
+        if protocol in _HTTP:
+            pushed = notification.notification_headers(published)
+            text = delivery.body if published.raw else await self._notification(published, delivery.body)
+            return _parcel(subscription, text, content_type, pushed)
+        if protocol.startswith("email"):
+            return await self._mail(subscription, published, delivery.body, display_name)
+        if protocol == "lambda":
+            event = await self._event(published, delivery.body)
+            trace = {_TRACE: published.trace} if published.trace else {}
+            return _parcel(subscription, event, _JSON, {SOURCE: published.topic, **trace})
+        if protocol == "firehose":
+            role = {STREAM_ROLE: subscription.attributes.get(ROLE, "")}
+            return _parcel(subscription, self._record(published, delivery.body), _JSON, role)
+        return _parcel(subscription, delivery.body, CONTENT_TYPE)
+
+    def present(self, delivery: Delivery) -> tuple[str, dict[str, dict[str, Any]]]:
+        """The body that a receiver gets of a delivery in a queue, and the attributes in SQS's form.
+
+        A dead letter looks the same, whatever protocol it was meant for. The signature, where there is one, is made
+        on the spot, or was made when the message was pushed.
+        """
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):  # of a queue in another account, whose owner has to agree
+            confirmation = Confirmation.unpack(headers)
+            asked = notification.signed_ask(confirmation, self._links)
+            signed = self._signer.sign_now(asked, confirmation.version)
+            return notification.confirmation_text(confirmation, self._links, signed), {}
+        published = Published.unpack(headers)
+        replayed = is_replayed(headers)
+        if published.raw:
+            attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
+            return delivery.body, {name: unpacked(*packed) for name, packed in attributes.items()}
+        if published.sequence is not None:
+            shown = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
+            return shown, {}
+        signed = notification.signed_text(published, delivery.body)
+        signature = self._signer.sign_now(signed, published.version)
+        return notification.notification(published, delivery.body, self._links, signature), {}
+
+    async def _notification(self, published: Published, text: str) -> str:
+        return notification.notification(published, text, self._links, await self._signature(published, text))
+
+    async def _signature(self, published: Published, text: str) -> str | None:
+        if published.sequence is not None:
+            return None
+        return await self._signer.sign(notification.signed_text(published, text), published.version)
+
+    async def _event(self, published: Published, text: str) -> str:
+        """The event of a function: one record, its keys and their spelling as recorded."""
+        record = {
+            "Type": "Notification",
+            "MessageId": published.id,
+            "TopicArn": published.topic,
+            "Subject": published.subject,
+            "Message": text,
+            "Timestamp": notification.timestamp(published.sent_at),
+            "SignatureVersion": _LAMBDA_SIGNATURE_VERSION,
+            "Signature": await self._signature(published, text),
+            "SigningCertUrl": self._links.certificate,
+            "UnsubscribeUrl": self._links.unsubscribe(published.subscription),
+            "MessageAttributes": {
+                name: {"Type": "Binary" if declared.startswith("Binary") else "String", "Value": value}
+                for name, (declared, value) in published.attributes.items()
+            },
+        }
+        source = {"EventSource": "aws:sns", "EventVersion": "1.0"}
+        event = source | {"EventSubscriptionArn": published.subscription, "Sns": record}
+        return orjson.dumps({"Records": [event]}).decode()
+
+    def _record(self, published: Published, text: str) -> str:
+        """A stream's record: unsigned, and a line of its own in the object that it ends up in."""
+        if published.raw:
+            return text
+        document: dict[str, Any] = {
+            "Type": "Notification",
+            "MessageId": published.id,
+            "TopicArn": published.topic,
+        }
+        if published.subject is not None:
+            document["Subject"] = published.subject
+        document |= {"Message": text, "Timestamp": notification.timestamp(published.sent_at)}
+        document["UnsubscribeURL"] = self._links.unsubscribe(published.subscription)
+        if published.attributes:
+            document["MessageAttributes"] = notification.message_attributes(published.attributes)
+        return orjson.dumps(document).decode() + "\n"
+
+    # ---- mail, and confirmations ------------------------------------------------------------------------------
+
+    async def _mail(
+        self, subscription: Subscription, published: Published, text: str, display_name: str
+    ) -> PushRequest:
+        if subscription.protocol == "email-json":
+            text = await self._notification(published, text)
+        else:
+            leave = self._links.unsubscribe(published.subscription)
+            text = f"{text}\n\n--\nTo receive no more of these, visit:\n{leave}\n"
+        headers = self._mail_headers(published.id, subscription, published.subject or _SUBJECT, display_name)
+        return _parcel(subscription, text, CONTENT_TYPE, headers)
+
+    async def _confirmation(
+        self, subscription: Subscription, confirmation: Confirmation, display_name: str
+    ) -> PushRequest:
+        """A confirmation is plain text whatever the delivery policy says."""
+        if subscription.protocol == "email":
+            return self._confirmation_mail(subscription, confirmation, display_name)
+        signed = notification.signed_ask(confirmation, self._links)
+        signature = await self._signer.sign(signed, confirmation.version)
+        text = notification.confirmation_text(confirmation, self._links, signature)
+        if subscription.protocol in _HTTP:
+            headers = notification.confirmation_headers(confirmation)
+        else:
+            headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
+        return _parcel(subscription, text, CONTENT_TYPE, headers)
+
+    def _confirmation_mail(
+        self, subscription: Subscription, confirmation: Confirmation, display_name: str
+    ) -> PushRequest:
+        if confirmation.kind == notification.SUBSCRIBE:
+            asked = (
+                f"You have chosen to subscribe to the topic\n{confirmation.topic}\n\nTo confirm it, visit:\n"
+            )
+        else:
+            asked = f"The subscription\n{confirmation.subscription}\nhas ended.\n\nTo restore it, visit:\n"
+        text = f"{asked}{self._links.confirm(confirmation)}\n"
+        headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
+        return _parcel(subscription, text, CONTENT_TYPE, headers)
+
+    def _mail_headers(
+        self, message_id: str, subscription: Subscription, subject: str, display_name: str
+    ) -> dict[str, str]:
+        """The same for every attempt, so that a mail that comes twice can be told by its Message-ID."""
+        unique = f"<{message_id}.{subscription.id}@{self._links.host}>"
+        return {"Subject": subject, "From": display_name, "Message-ID": unique}
+
+
+def _parcel(
+    subscription: Subscription, text: str, content_type: str, headers: dict[str, str] | None = None
+) -> PushRequest:
+    return PushRequest(subscription.endpoint, text.encode(), content_type, headers or {}, TIMEOUT_MS)

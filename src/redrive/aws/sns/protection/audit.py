@@ -1,0 +1,105 @@
+"""Findings of data protection, written down in the JSON that SNS writes to CloudWatch Logs, and counted.
+
+The members and their order are those of "Audit destination log example". A detection's place is counted from 0 in the
+characters of the text it was found in, its end the first character behind it; AWS says neither.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from redrive.aws.sns.names import arn_of
+from redrive.aws.sns.protection.policy import Audit
+from redrive.engine.ports import LogSink
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.protection import Found, Text
+from redrive.model.topic import Topic
+
+Inspected = Sequence[tuple[Text, Found]]
+"""The texts of one message, and what was found in each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The sample of one publication that is logged.
+
+    Attributes:
+        topic: Where it was published, or was to be.
+        message_id: As publishers see it.
+        caller: The publisher's ARN.
+        at: When (ms).
+        identifiers: What was looked for.
+        inspected: Where, and what was found.
+    """
+
+    topic: Topic
+    message_id: str
+    caller: str
+    at: int
+    identifiers: Sequence[str]
+    inspected: Inspected
+
+
+class AuditLog:
+    """Writes findings to log groups."""
+
+    def __init__(
+        self,
+        sink: LogSink,
+        count: Callable[[Sequence[MetricPoint]], None],
+        chance: random.Random,
+        stream: str,
+    ) -> None:
+        """Write to this sink.
+
+        Args:
+            sink: Takes the lines.
+            count: Takes points of metrics.
+            chance: Chooses the samples.
+            stream: The stream of this node in every group.
+        """
+        self._sink = sink
+        self._count = count
+        self._chance = chance
+        self._stream = stream
+
+    def write(self, audit: Audit, sample: Sample) -> None:
+        """Write a publication down, if it is one of the chosen ones."""
+        if self._chance.random() * 100 >= audit.sample_rate:
+            return
+        shown = [_shown(name, sample.inspected) for name in sample.identifiers]
+        findings = [each for each in shown if each["count"]]
+        group = audit.findings if findings else audit.no_findings
+        if group is None:
+            return
+        self._count([_point(sample, "messages_with_findings" if findings else "messages_without_findings")])
+        if not group:
+            return
+        record = {
+            "messageId": sample.message_id,
+            "auditTimestamp": f"{datetime.fromtimestamp(sample.at // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "callerPrincipal": sample.caller,
+            "resourceArn": arn_of(sample.topic.name),
+            "dataIdentifiers": findings,
+        }
+        name = sample.topic.name._replace(name=group)
+        self._sink.write(name, self._stream, sample.at, orjson.dumps(record).decode())
+
+
+def _point(sample: Sample, name: str) -> MetricPoint:
+    topic = sample.topic.name
+    series = Series(topic.account, topic.region, ":topic", name, (("topic", topic.name),))
+    return MetricPoint(series, sample.at - sample.at % MINUTE_MS, "", Statistics.of(1.0))
+
+
+def _shown(name: str, inspected: Inspected) -> dict[str, Any]:
+    detections = [
+        {"start": text.place(start), "end": text.place(end)}
+        for text, found in inspected
+        for start, end in found.get(name, ())
+    ]
+    return {"name": name, "count": len(detections), "detections": detections}

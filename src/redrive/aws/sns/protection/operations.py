@@ -1,0 +1,48 @@
+"""Data-protection policies as topics have them: put, given back, and read when they are to be carried out."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+from redrive.aws.sns.errors import invalid
+from redrive.aws.sns.protection.policy import ProtectionPolicy
+from redrive.aws.sns.protection.reader import ProtectionPolicyInvalid, read_protection_policy
+from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
+from redrive.model.topic import Topic
+
+
+def text_of(topic: Topic) -> str:
+    """The policy as it was given; empty where there is none."""
+    return topic.attributes.get(DATA_PROTECTION_POLICY, "")
+
+
+def changed(topic: Topic, text: str) -> Topic:
+    """The topic with this policy, or without one where the text is empty.
+
+    Raises:
+        AwsError: `InvalidParameter`.
+    """
+    others = {name: value for name, value in topic.attributes.items() if name != DATA_PROTECTION_POLICY}
+    if text:
+        if topic.ordered:
+            raise invalid("DataProtectionPolicy Reason: FIFO topics cannot have one")  # chosen
+        _read(text)
+        others[DATA_PROTECTION_POLICY] = text
+    return replace(topic, attributes=others)
+
+
+def policy_of(topic: Topic) -> ProtectionPolicy:
+    """The policy of a topic that has one.
+
+    Raises:
+        AwsError: `InvalidParameter`: it is not acceptable any more, so nothing can be published there.
+    """
+    return _read(text_of(topic))
+
+
+# Asked for at each publication; compiling what finds things takes a millisecond for each of them.
+@lru_cache(maxsize=256)
+def _read(text: str) -> ProtectionPolicy:
+    try:
+        return read_protection_policy(text)
+    except ProtectionPolicyInvalid as refusal:
+        raise invalid(f"DataProtectionPolicy Reason: {refusal}") from refusal

@@ -1,0 +1,39 @@
+"""PutDataProtectionPolicy and GetDataProtectionPolicy."""
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sns.access import topic_at
+from redrive.aws.sns.protection.operations import changed, text_of
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+class DataProtectionOperations:
+    """A topic's policy, put and given back."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Change topics of this engine."""
+        self._engine = engine
+
+    async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_PutDataProtectionPolicy.html."""
+        topic = await topic_at(
+            call,
+            self._engine.resources.topics,
+            params["ResourceArn"],
+            "PutDataProtectionPolicy",
+            "ResourceArn",
+        )
+        policy: str = params["DataProtectionPolicy"]
+        await self._engine.resources.topics.update(topic.name, lambda current: changed(current, policy))
+        return {}
+
+    async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetDataProtectionPolicy.html."""
+        topic = await topic_at(
+            call,
+            self._engine.resources.topics,
+            params["ResourceArn"],
+            "GetDataProtectionPolicy",
+            "ResourceArn",
+        )
+        return {"DataProtectionPolicy": text_of(topic)}

@@ -1,0 +1,223 @@
+"""Reads data-protection policies; what is not understood, or cannot be carried out here, is refused.
+
+The texts of the refusals are chosen, but for those of DataDirection; the rules are those of "Understanding data
+protection policies", "Data protection policy operations" and "Custom data identifier constraints".
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from string import ascii_letters, digits
+from typing import Final
+
+import orjson
+
+from redrive.aws.kit.json_cursor import JsonCursor, Words
+from redrive.aws.sns.protection import identifiers
+from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom
+from redrive.aws.sns.protection.policy import (
+    EVERYBODY,
+    INBOUND,
+    OUTBOUND,
+    Audit,
+    Deidentify,
+    Deny,
+    ProtectionPolicy,
+    Statement,
+)
+from redrive.model.protection import Finder
+
+BYTES_MAX: Final = 30 * 1024
+CUSTOM_MAX: Final = 10
+STATEMENTS_MAX: Final = 100  # chosen: as many as an access policy may have
+VERSION: Final = "2021-06-01"
+MASKS: Final = frozenset("*" + ascii_letters + digits + r" !$%&()+,-./\:;<=>@[]^_`|~#")
+
+_GROUP_BEGINNING: Final = "/aws/vendedlogs/"
+_GROUP: Final = re.compile(r"[.\-_/#A-Za-z0-9]{1,512}")
+_SAMPLE_RATE: Final = re.compile("[0-9]{1,2}")
+_IDENTIFIER: Final = re.compile("arn:aws[a-z-]*:dataprotection:[a-z0-9-]*:aws:data-identifier/(.+)")
+_ACCOUNT: Final = re.compile("[0-9]{12}")
+_ROOT: Final = re.compile("arn:aws[a-z-]*:iam::([0-9]{12}):root")
+_PRINCIPAL: Final = re.compile("arn:aws[a-z-]*:(?:iam|sts)::[0-9]{12}:.+")
+
+_WORDS: Final = Words(" ", "is unknown", "must be an object", "must be a string that is not empty")
+
+
+class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a caller says it
+    """A data-protection policy that cannot be carried out, with the reason."""
+
+
+def read_protection_policy(text: str) -> ProtectionPolicy:
+    """Read one.
+
+    Raises:
+        ProtectionPolicyInvalid: It is not acceptable.
+    """
+    policy = _policy(text)
+    policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
+    policy.text("Name", empty=False)
+    if "Description" in policy.members:
+        policy.text("Description", empty=False)
+    if policy.members.get("Version") != VERSION:
+        policy.refuse("Version", f"must be {VERSION}")
+    finders = _custom_finders(policy)
+    listed = policy.members.get("Statement")
+    if not isinstance(listed, list) or not listed:
+        policy.refuse("Statement", "must be a list that is not empty")
+    if len(listed) > STATEMENTS_MAX:
+        policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
+    statements = tuple(
+        _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
+        for statement in listed
+    )
+    if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
+        raise ProtectionPolicyInvalid("only one Statement can have an Audit operation")
+    return ProtectionPolicy(statements, finders)
+
+
+def _policy(text: str) -> JsonCursor:
+    refusal = f"must be a JSON object of at most {BYTES_MAX} bytes"
+    if len(text.encode()) > BYTES_MAX:
+        raise ProtectionPolicyInvalid(refusal)
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise ProtectionPolicyInvalid(refusal) from None
+    if not isinstance(document, dict):
+        raise ProtectionPolicyInvalid(refusal)
+    return JsonCursor(document, ProtectionPolicyInvalid, _WORDS)
+
+
+# ---- identifiers -------------------------------------------------------------------------------------------------
+
+
+def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
+    if "Configuration" not in policy.members:
+        return {}
+    configuration = policy.object("Configuration")
+    configuration.only(("CustomDataIdentifier",))
+    listed = configuration.members.get("CustomDataIdentifier", [])
+    rule = f"must be a list of at most {CUSTOM_MAX} objects"
+    if not isinstance(listed, list) or len(listed) > CUSTOM_MAX:
+        configuration.refuse("CustomDataIdentifier", rule)
+    finders: dict[str, Finder] = {}
+    for element in listed:
+        identifier = configuration.at("CustomDataIdentifier", element, rule)
+        identifier.only(("Name", "Regex"))
+        name, regex = identifier.text("Name", empty=False), identifier.text("Regex", empty=False)
+        if name in finders or name in identifiers.NAMES or name in identifiers.WITHOUT_PATTERN:
+            identifier.refuse("Name", f"{name} stands for another data identifier")
+        try:
+            finders[name] = custom(name, regex)
+        except CustomRefused as refusal:
+            identifier.refuse("", str(refusal))
+    return finders
+
+
+def _identifier(name: str, finders: dict[str, Finder]) -> str:
+    """The identifier's name; its finder is among the others then."""
+    if name in finders:
+        return name
+    managed = _IDENTIFIER.fullmatch(name)
+    if managed is None or managed[1] not in identifiers.NAMES | identifiers.WITHOUT_PATTERN:
+        raise ProtectionPolicyInvalid(f"Statement DataIdentifier {name} does not exist")
+    if managed[1] in identifiers.WITHOUT_PATTERN:
+        raise ProtectionPolicyInvalid(
+            f"Statement DataIdentifier {name} is not supported by this server, which finds patterns only"
+        )
+    finders[managed[1]] = identifiers.managed(managed[1])
+    return managed[1]
+
+
+# ---- statements --------------------------------------------------------------------------------------------------
+
+
+def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> Statement:
+    direction = statement.members.get("DataDirection")
+    if direction not in (INBOUND, OUTBOUND):
+        statement.refuse("DataDirection", f"must be either {INBOUND} or {OUTBOUND}")
+    statement.only(("Sid", "DataDirection", "Principal", "DataIdentifier", "Operation"))
+    if "Sid" in statement.members:
+        statement.text("Sid", empty=False)
+    principals = frozenset(map(_principal, statement.texts("Principal")))
+    names = tuple(dict.fromkeys(_identifier(name, finders) for name in statement.texts("DataIdentifier")))
+    operation = _operation(statement)
+    if direction == OUTBOUND and isinstance(operation, Audit):
+        statement.refuse("Operation", f"Audit must be {INBOUND}")
+    return Statement(direction, principals, names, operation)
+
+
+def _principal(name: str) -> str:
+    if root := _ROOT.fullmatch(name):
+        return root[1]
+    if name == EVERYBODY or _ACCOUNT.fullmatch(name) or _PRINCIPAL.fullmatch(name):
+        return name
+    raise ProtectionPolicyInvalid(f"Statement Principal {name} is none")
+
+
+def _operation(statement: JsonCursor) -> Audit | Deidentify | Deny:
+    rule = f"must be one of {', '.join(_OPERATIONS)}"
+    operation = statement.object("Operation", rule)
+    if len(operation.members) != 1 or not operation.members.keys() <= _OPERATIONS.keys():
+        statement.refuse("Operation", rule)
+    (name,) = operation.members
+    return _OPERATIONS[name](operation.object(name))
+
+
+def _deny(settings: JsonCursor) -> Deny:
+    settings.only(())
+    return Deny()
+
+
+def _deidentify(settings: JsonCursor) -> Deidentify:
+    settings.only(("MaskConfig", "RedactConfig"))
+    if len(settings.members) != 1:
+        settings.refuse("", "must have either MaskConfig or RedactConfig")
+    (name,) = settings.members
+    config = settings.object(name)
+    if name == "RedactConfig":
+        config.only(())
+        return Deidentify("")
+    config.only(("MaskWithCharacter",))
+    character = config.text("MaskWithCharacter", empty=False)
+    if character not in MASKS:
+        config.refuse("MaskWithCharacter", "is not a supported character")
+    return Deidentify(character)
+
+
+def _audit(settings: JsonCursor) -> Audit:
+    settings.only(("SampleRate", "FindingsDestination", "NoFindingsDestination"))
+    rate = str(settings.members.get("SampleRate"))
+    if not _SAMPLE_RATE.fullmatch(rate):
+        settings.refuse("SampleRate", "must be an integer between 0 and 99")
+    findings = _destination(settings, "FindingsDestination")
+    no_findings = _destination(settings, "NoFindingsDestination")
+    if findings is None and no_findings is None:
+        settings.refuse("", "must have a FindingsDestination or a NoFindingsDestination")
+    return Audit(int(rate), findings, no_findings)
+
+
+def _destination(settings: JsonCursor, name: str) -> str | None:
+    """The log group; empty where there is a destination without one."""
+    if name not in settings.members:
+        return None
+    destination = settings.object(name)
+    for elsewhere in ("Firehose", "S3"):
+        if elsewhere in destination.members:
+            destination.refuse(elsewhere, "is not supported by this server")
+    destination.only(("CloudWatchLogs",))
+    if "CloudWatchLogs" not in destination.members:
+        return ""
+    logs = destination.object("CloudWatchLogs")
+    logs.only(("LogGroup",))
+    group = logs.text("LogGroup", empty=False)
+    if not group.startswith(_GROUP_BEGINNING) or not _GROUP.fullmatch(group):
+        logs.refuse("LogGroup", f"must be a log group's name that begins with {_GROUP_BEGINNING}")
+    return group
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[JsonCursor], Audit | Deidentify | Deny]]] = {
+    "Audit": _audit,
+    "Deidentify": _deidentify,
+    "Deny": _deny,
+}

@@ -1,0 +1,249 @@
+"""Carrying out a topic's data-protection policy on what is published to it.
+
+What comes in is looked at before it is anybody's: audited, denied, or published without what was found. Of what goes
+out each subscriber gets what the statements about whoever subscribed it leave, decided when it is published: queues
+take it in that transaction, and what waits for an endpoint waits as it will be pushed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.messages import Entry
+from redrive.aws.sns import names, subscription_state
+from redrive.aws.sns.devices import platform
+from redrive.aws.sns.errors import error
+from redrive.aws.sns.protection.audit import AuditLog, Sample
+from redrive.aws.sns.protection.identifiers.custom import CustomFinder
+from redrive.aws.sns.protection.operations import policy_of
+from redrive.aws.sns.protection.policy import (
+    INBOUND,
+    OUTBOUND,
+    Audit,
+    Deidentify,
+    Deny,
+    ProtectionPolicy,
+    Statement,
+)
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.ids import id_text
+from redrive.model.message import Publication
+from redrive.model.protection import Cut, Finder, Found, Text
+from redrive.model.topic import Subscription, Topic
+
+# Characters times identifiers: 0.4 ms as a rule. What takes longer is looked at beside the loop, which goes on; so is all
+# that a custom identifier is looked for in, since its expression may take seconds for a text of any length.
+_CHARS_AT_ONCE: Final = 64 * 1024
+# Of their own: who makes them wait makes nobody wait but publishers of topics with a policy.
+_THREADS: Final = 2
+_DEFAULT: Final = ""
+
+Make = Callable[[Entry, bytes], Publication]
+"""Makes a publication of an entry and the message's id."""
+
+
+class Screening:
+    """Looks at publications."""
+
+    def __init__(self, engine: Engine, audit_log: AuditLog) -> None:
+        """Look at what is published through this engine."""
+        self._engine = engine
+        self._audit_log = audit_log
+        self._threads = ThreadPoolExecutor(_THREADS, "redrive-screening")
+
+    async def publication(self, call: Call, topic: Topic, entry: Entry, make: Make) -> Publication:
+        """The publication of an entry to a topic that has a policy.
+
+        Raises:
+            AwsError: `AuthorizationError`: the policy denies it, or leaves nothing of it.
+        """
+        policy = policy_of(topic)
+        message_id = self._engine.runtime.message_id()
+        kept = await self._let_in(call, topic, policy, entry, message_id)
+        publication = make(kept, message_id)
+        if kept is not entry and not publication.body:
+            raise _withheld(topic)
+        outbound = policy.towards(OUTBOUND)
+        if outbound:
+            texts = await self._inspected(kept, policy.finders_of(outbound))
+            publication.screen = Screen(topic, policy, kept, texts, publication, make).seen_by
+        return publication
+
+    async def _let_in(
+        self, call: Call, topic: Topic, policy: ProtectionPolicy, entry: Entry, message_id: bytes
+    ) -> Entry:
+        statements = policy.about(INBOUND, call.principal.name)
+        if not statements:
+            return entry
+        texts = await self._inspected(entry, policy.finders_of(statements))
+        for statement in statements:
+            if isinstance(statement.operation, Audit):
+                sample = Sample(
+                    topic,
+                    id_text(message_id),
+                    call.principal.name,
+                    call.now,
+                    statement.identifiers,
+                    list(texts.each.values()),
+                )
+                self._audit_log.write(statement.operation, sample)
+        if _found_by(Deny, statements, texts.each.values()):
+            raise _withheld(topic)
+        return texts.without(entry, statements)
+
+    async def _inspected(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
+        message: str = entry["Message"]
+        structured = entry.get("MessageStructure") == "json"
+        texts = {_DEFAULT: message}
+        if structured:
+            texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
+        if _is_soon_over(message, finders):
+            return _Texts(_inspect(texts, finders), structured)
+        loop = asyncio.get_running_loop()
+        return _Texts(await loop.run_in_executor(self._threads, _inspect, texts, finders), structured)
+
+
+def _withheld(topic: Topic) -> AwsError:
+    return error(
+        "AuthorizationError",
+        "The topic's data protection policy prohibits this message from being published to"  # chosen, after outbound's
+        f" {names.arn_of(topic.name)}",
+    )
+
+
+# ---- the texts of one message ------------------------------------------------------------------------------------
+
+
+Inspection = tuple[Text, Found]
+Inspections = Mapping[str, Inspection]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The texts of a message and what was found in them: one, or with MessageStructure=json several, by name."""
+
+    each: Inspections
+    structured: bool
+
+    def of(self, subscription: Subscription) -> list[Inspection]:
+        """Those that a subscriber gets."""
+        default = self.each.get("default" if self.structured else _DEFAULT)
+        wanted = {subscription.protocol}
+        if subscription.protocol == "application":
+            wanted = set(platform.PLATFORMS)
+        own = [inspection for name, inspection in self.each.items() if name in wanted]
+        if default is not None and (not own or subscription.protocol == "application"):
+            own.append(default)
+        return own
+
+    def without(self, entry: Entry, statements: Sequence[Statement]) -> Entry:
+        """The entry without what these mask or cut out; who would get an empty text of its own gets the default."""
+        left = {name: _without(inspection, statements) for name, inspection in self.each.items()}
+        if all(left[name] is None for name in left):
+            return entry
+        if not self.structured:
+            return {**entry, "Message": left[_DEFAULT]}
+        document = orjson.loads(entry["Message"])
+        document |= {name: text for name, text in left.items() if text is not None}
+        for name, text in left.items():
+            if text == "" and name != "default":
+                del document[name]
+        return {**entry, "Message": orjson.dumps(document).decode()}
+
+
+def _is_soon_over(message: str, finders: Mapping[str, Finder]) -> bool:
+    if any(isinstance(value, CustomFinder) for value in finders.values()):
+        return False
+    return len(message) * len(finders) <= _CHARS_AT_ONCE
+
+
+def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspections:
+    looked_at = {name: Text(text) for name, text in texts.items()}
+    return {name: (text, text.search(finders)) for name, text in looked_at.items()}
+
+
+def _found_by(
+    kind: type[Deidentify] | type[Deny], statements: Iterable[Statement], inspected: Iterable[Inspection]
+) -> bool:
+    """True if there is anything that statements of this kind look for."""
+    found = {name for _, finds in inspected for name in finds}
+    return any(
+        isinstance(each.operation, kind) and not found.isdisjoint(each.identifiers) for each in statements
+    )
+
+
+def _without(inspection: Inspection, statements: Iterable[Statement]) -> str | None:
+    """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
+    text, found = inspection
+    cuts = [
+        Cut(start, end, each.operation.character)
+        for each in statements
+        if isinstance(each.operation, Deidentify)
+        for name in each.identifiers
+        for start, end in found.get(name, ())
+    ]
+    return text.without(cuts) if cuts else None
+
+
+# ---- what goes out -----------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """One publication as its subscribers may see it."""
+
+    def __init__(
+        self,
+        topic: Topic,
+        policy: ProtectionPolicy,
+        entry: Entry,
+        texts: _Texts,
+        publication: Publication,
+        make: Make,
+    ) -> None:
+        """Show this publication, made of a entry whose texts were looked at."""
+        self._topic = topic
+        self._policy = policy
+        self._wish = entry
+        self._texts = texts
+        self._publication = publication
+        self._make = make
+        self._versions: dict[tuple[Statement, ...], Publication] = {}
+
+    def seen_by(self, subscription: Subscription) -> Publication | Attempt:
+        """The publication for one subscriber, or the reason for none; see `Publication.screen`."""
+        statements = self._policy.about(OUTBOUND, _subscriber(subscription))
+        own = self._texts.of(subscription)
+        if _found_by(Deny, statements, own):
+            return self._refusal(subscription)
+        if not _found_by(Deidentify, statements, own):
+            return self._publication
+        version = self._version(statements)
+        return version if version.body_for(subscription.protocol) else self._refusal(subscription)
+
+    def _version(self, statements: tuple[Statement, ...]) -> Publication:
+        found = self._versions.get(statements)
+        if found is None:
+            kept = self._texts.without(self._wish, statements)
+            found = self._versions[statements] = self._make(kept, self._publication.id)
+        return found
+
+    def _refusal(self, subscription: Subscription) -> Attempt:
+        """The refusal, as the developer guide's delivery log shows it."""
+        text = (
+            "The topic's data protection policy prohibits this message from being delivered to"
+            f" {names.subscription_arn(subscription)}"
+        )
+        return Attempt(AttemptResult.REFUSED, Reason.WITHHELD, 403, text, 0)
+
+
+def _subscriber(subscription: Subscription) -> str:
+    """The principal that subscribed, or else the subscription's owner."""
+    owner = f"arn:aws:iam::{subscription.owner}:root"
+    return subscription.attributes.get(subscription_state.PRINCIPAL, owner)

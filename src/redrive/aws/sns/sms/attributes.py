@@ -1,0 +1,73 @@
+"""Attributes of all text messages of an account's region."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from redrive.aws.kit.attributes import PERCENTAGE, ROLE_ARN
+from redrive.aws.kit.call import Call
+from redrive.aws.sns.errors import error, invalid
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Documents
+
+SMS_ATTRIBUTES: Final[DocumentKind[Mapping[str, str]]] = DocumentKind("sns_sms_attributes", dict, dict)
+DEFAULT_TYPE: Final = "DefaultSMSType"
+DEFAULT_SENDER: Final = "DefaultSenderID"
+ROLE: Final = "DeliveryStatusIAMRole"
+SAMPLING_RATE: Final = "DeliveryStatusSuccessSamplingRate"
+MONTHLY_LIMIT: Final = "MonthlySpendLimit"
+MONTHLY_LIMIT_DEFAULT: Final = "1"
+TYPES: Final = ("Promotional", "Transactional")
+SENDER: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}")
+
+
+class SmsAttributeOperations:
+    """Operations on the attributes of all text messages."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Keep it among these documents."""
+        self._documents = documents
+
+    async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
+        stored = await self._documents.get(SMS_ATTRIBUTES, _key(call)) or {}
+        wanted: list[str] = params.get("attributes") or []
+        everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
+        shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
+        return {"attributes": shown}
+
+    async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetSMSAttributes.html."""
+        given: Mapping[str, str] = params["attributes"]
+        for name, value in given.items():
+            _check(name, value)
+        await self._documents.update_or_create(
+            SMS_ATTRIBUTES, _key(call), dict(given), lambda stored: {**stored, **given}
+        )
+        return {}
+
+
+def _key(call: Call) -> str:
+    return f"{call.account}/{call.region}"
+
+
+def _check(name: str, value: str) -> None:
+    if name == "UsageReportS3Bucket" and value:
+        raise invalid("UsageReportS3Bucket Reason: The bucket you provided does not exist")
+    rule = _RULES.get(name)
+    if rule is None:
+        raise error("InvalidParameter", f"{name} is not a valid attribute")
+    if not rule(value):
+        what = "is not an integer between 0-100" if name == SAMPLING_RATE else "is invalid"
+        raise error("InvalidParameter", f"{name} {what}")
+
+
+_RULES: Final[Mapping[str, Callable[[str], bool]]] = {
+    DEFAULT_TYPE: TYPES.__contains__,
+    DEFAULT_SENDER: lambda value: not value or SENDER.fullmatch(value) is not None,
+    ROLE: lambda value: not value or ROLE_ARN.parse(value) is not None,
+    SAMPLING_RATE: lambda value: PERCENTAGE.parse(value) is not None,
+    MONTHLY_LIMIT: lambda value: value.isascii() and value.isdigit(),
+    "UsageReportS3Bucket": lambda value: not value,  # there are no buckets here
+}

@@ -1,0 +1,114 @@
+"""The SMS sandbox, in which an account of Amazon's begins and may only write to numbers it has verified.
+
+Redrive puts no account into one and writes to any number; but numbers can be registered and verified as there, with
+a code that is sent to them as a text message.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sns import paging
+from redrive.aws.sns.direct import Direct
+from redrive.aws.sns.errors import error
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+
+NUMBERS_MAX: Final = 10
+CODE_DIGITS: Final = 6
+_PENDING: Final = "Pending"
+_VERIFIED: Final = "Verified"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxNumber(Document):
+    """A telephone number on its way to being verified, or there.
+
+    Attributes:
+        number: As given.
+        code: What its owner was sent.
+        status: `Pending` or `Verified`.
+    """
+
+    number: str
+    code: str
+    status: str = _PENDING
+
+
+SANDBOX_NUMBER: Final[DocumentKind[SandboxNumber]] = DocumentKind(
+    "sns_sandbox_number", SandboxNumber.to_document, SandboxNumber.from_document
+)
+
+
+class SandboxOperations:
+    """Operations on the SMS sandbox."""
+
+    def __init__(self, engine: Engine, direct: Direct) -> None:
+        """Keep numbers in this engine's directory, and write to them directly."""
+        self._chance = engine.runtime.chance
+        self._documents = engine.resources.documents
+        self._direct = direct
+
+    async def get_sms_sandbox_account_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSSandboxAccountStatus.html."""
+        return {"IsInSandbox": False}
+
+    async def create_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_CreateSMSSandboxPhoneNumber.html."""
+        code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
+        number: str = params["PhoneNumber"]
+        known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
+        if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
+            raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
+        await self._direct.phone(call, number)
+        await self._documents.update_or_create(
+            SANDBOX_NUMBER,
+            _key(call, number),
+            SandboxNumber(number, code),
+            lambda current: replace(current, code=code),
+        )
+        await self._direct.tell(call, number, f"Your verification code is {code}.")
+        return {}
+
+    async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_VerifySMSSandboxPhoneNumber.html."""
+        key = _key(call, params["PhoneNumber"])
+        known = await self._documents.get(SANDBOX_NUMBER, key)
+        if known is None:
+            raise _no_such_number()
+        if params["OneTimePassword"] != known.code:
+            raise error(
+                "VerificationException", "The one-time password is not the one that was sent"
+            )  # chosen
+        await self._documents.update(SANDBOX_NUMBER, key, lambda current: replace(current, status=_VERIFIED))
+        return {}
+
+    async def delete_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeleteSMSSandboxPhoneNumber.html."""
+        if not await self._documents.remove(SANDBOX_NUMBER, _key(call, params["PhoneNumber"])):
+            raise _no_such_number()
+        return {}
+
+    async def list_sms_sandbox_phone_numbers(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSMSSandboxPhoneNumbers.html."""
+        limit: int = params.get("MaxResults") or paging.PAGE
+        found = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
+        page, token = paging.paged(found, lambda telephone: _key(call, telephone.number), limit)
+        return {
+            "PhoneNumbers": [{"PhoneNumber": each.number, "Status": each.status} for each in page],
+            **token,
+        }
+
+    async def list_origination_numbers(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListOriginationNumbers.html; nobody has any here."""
+        return {"PhoneNumbers": []}
+
+
+def _key(call: Call, number: str) -> str:
+    return f"{call.account}/{call.region}/{number}"
+
+
+def _no_such_number() -> Exception:
+    return error("ResourceNotFound", "The phone number is not there")  # chosen

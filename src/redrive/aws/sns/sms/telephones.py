@@ -1,0 +1,190 @@
+"""Telephones: who may be written to, what has been spent on it, and what their owners answer.
+
+It stands before the endpoint that hands text messages in. What it turns down is told in the words of "Amazon SNS SMS
+delivery failure reasons". A price is known where the settings name one; without it a part costs nothing, so nothing
+is ever too expensive.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from http import HTTPStatus
+from string import whitespace
+from typing import Final, NamedTuple
+
+from redrive.aws.sns.message import SMS_CHARS_MAX
+from redrive.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
+from redrive.aws.sns.sms.opt_outs import OPT_OUT, key_of
+from redrive.aws.sns.sms.text_messages import price_max
+from redrive.engine.ports import DocumentKind, Endpoint, PushRequest
+from redrive.engine.resources import Documents
+from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
+from redrive.model.errors import Conflict, RedriveError
+from redrive.model.text_parts import parts_of
+
+logger = logging.getLogger(__name__)
+
+# "Opting out of receiving SMS messages".
+STOP_WORDS: Final = frozenset(
+    {
+        *("ARRET", "ARRÊT", "CANCEL", "END", "OPT-OUT", "OPTOUT", "QUIT", "REMOVE", "STOP", "TD"),
+        "UNSUBSCRIBE",
+    }
+)
+_AROUND: Final = whitespace + "\"'.!"
+
+
+class Spent(NamedTuple):
+    """The spending of an account's region in a month, as `2026-11`, in USD."""
+
+    month: str
+    usd: Decimal
+
+
+class Correspondent(NamedTuple):
+    """An account's region that has written to a telephone."""
+
+    account: str
+    region: str
+
+
+SPENT: Final[DocumentKind[Spent]] = DocumentKind(
+    "sns_sms_spent",
+    lambda spent: {"month": spent.month, "usd": str(spent.usd)},
+    lambda document: Spent(document["month"], Decimal(document["usd"])),
+)
+CORRESPONDENT: Final[DocumentKind[Correspondent]] = DocumentKind(
+    "sns_sms_correspondent",
+    lambda correspondent: correspondent._asdict(),
+    lambda document: Correspondent(**document),
+)
+
+
+class Telephones:
+    """`redrive.engine.ports.Endpoint`: hands on what may be sent."""
+
+    def __init__(
+        self, gateway: Endpoint | None, documents: Documents, now: Callable[[], int], part_price: Decimal
+    ) -> None:
+        """Hand on to this endpoint.
+
+        Args:
+            gateway: Takes requests with what `TextMessages.headers` made; None: nobody does.
+            documents: Has who opted out, and what was spent.
+            now: Milliseconds since the epoch, for the month.
+            part_price: What each part of a text costs, in USD.
+        """
+        self._gateway = gateway
+        self._documents = documents
+        self._now = now
+        self._part_price = part_price
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Hand it on, or say why not; the attempt's identifiers have its type, parts and price besides."""
+        text, headers = push_request.body.decode(), push_request.headers
+        parts = len(parts_of(text).parts)
+        price = self._part_price * parts
+        attempt = await self._refusal(push_request, text, price)
+        spent: tuple[tuple[str, str], ...] = ()
+        if attempt is None:
+            attempt = await self._hand_on(push_request)
+            if attempt.delivered and price:
+                spent = await self._spend(push_request, price)
+        told = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
+        return replace(attempt, identifiers=(*attempt.identifiers, *told, *spent))
+
+    @property
+    def set_up(self) -> bool:
+        """True if there is a message centre to hand text messages to."""
+        return self._gateway is not None
+
+    async def close(self) -> None:
+        """Let go of the endpoint."""
+        if self._gateway is not None:
+            await self._gateway.close()
+
+    async def heard(self, number: str, text: str) -> None:
+        """A telephone wrote: whoever says STOP gets nothing more of all who have written to it."""
+        if text.strip(_AROUND).upper() not in STOP_WORDS:
+            logger.debug("sms.heard number=%s: not a word that opts out", number)
+            return
+        correspondents = await self._documents.find(CORRESPONDENT, _digits(number) + "/")
+        for account, region in correspondents:
+            with contextlib.suppress(Conflict):  # said already
+                await self._documents.create(OPT_OUT, key_of(account, region, number), number)
+        logger.info("sms.opted_out number=%s accounts=%d", number, len(correspondents))
+
+    # ---- may it be sent? -------------------------------------------------------------------------------------
+
+    async def _refusal(self, push_request: PushRequest, text: str, price: Decimal) -> Attempt | None:
+        account, region = push_request.headers["Account"], push_request.headers["Region"]
+        if len(text) > SMS_CHARS_MAX:
+            return _TOO_LONG
+        if await self._documents.get(OPT_OUT, key_of(account, region, push_request.endpoint)) is not None:
+            return _OPTED_OUT
+        most = price_max(push_request.headers)
+        if most is not None and price > most:
+            return _TOO_EXPENSIVE
+        if price and await self._spent(f"{account}/{region}") + price > await self._limit(account, region):
+            return _NO_QUOTA
+        return None
+
+    async def _limit(self, account: str, region: str) -> Decimal:
+        stored = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}
+        return Decimal(stored.get(MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT))
+
+    async def _spent(self, key: str) -> Decimal:
+        spent = await self._documents.get(SPENT, key)
+        return spent.usd if spent is not None and spent.month == self._month() else Decimal(0)
+
+    def _month(self) -> str:
+        return f"{datetime.fromtimestamp(self._now() // 1000, UTC):%Y-%m}"
+
+    async def _hand_on(self, push_request: PushRequest) -> Attempt:
+        if self._gateway is None:
+            return NO_ENDPOINT
+        await self._remember(push_request)
+        return await self._gateway.push(push_request)
+
+    # ---- what is kept of it ----------------------------------------------------------------------------------
+
+    async def _remember(self, push_request: PushRequest) -> None:
+        """Remember the sender of a text message: its receiver may opt out of it."""
+        writer = Correspondent(push_request.headers["Account"], push_request.headers["Region"])
+        key = f"{_digits(push_request.endpoint)}/{writer.account}/{writer.region}"
+        if await self._documents.get(CORRESPONDENT, key) is None:
+            with contextlib.suppress(Conflict):
+                await self._documents.create(CORRESPONDENT, key, writer)
+
+    async def _spend(self, push_request: PushRequest, price: Decimal) -> tuple[tuple[str, str], ...]:
+        """Add it up; what cannot be written down has been sent all the same, and is not sent again for it."""
+        key, month = f"{push_request.headers['Account']}/{push_request.headers['Region']}", self._month()
+
+        def more(spent: Spent) -> Spent:
+            return Spent(month, price + (spent.usd if spent.month == month else 0))
+
+        try:
+            spent = await self._documents.update_or_create(SPENT, key, Spent(month, price), more)
+        except RedriveError as error:
+            logger.warning("sms.spent_unwritten account=%s usd=%s: %s", key, price, error)
+            return ()
+        return (("spent", str(spent.usd)),)
+
+
+def _digits(number: str) -> str:
+    return number.removeprefix("+")
+
+
+def _refused(reason: Reason, status: HTTPStatus, text: str) -> Attempt:
+    return Attempt(AttemptResult.REFUSED, reason, status, text, 0)
+
+
+_TOO_LONG: Final = _refused(Reason.TOO_LARGE, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Message body is invalid")
+_OPTED_OUT: Final = _refused(Reason.DENIED, HTTPStatus.FORBIDDEN, "Phone number is opted out")
+_TOO_EXPENSIVE: Final = _refused(
+    Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "This delivery would exceed max price"
+)
+_NO_QUOTA: Final = _refused(Reason.CLIENT_ERROR, HTTPStatus.PAYMENT_REQUIRED, "No quota left for account")

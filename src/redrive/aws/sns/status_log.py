@@ -1,0 +1,232 @@
+"""Delivery-status logging: the results of deliveries, in the JSON that SNS writes to CloudWatch Logs.
+
+A topic asks for it by three attributes a protocol (`SQSSuccessFeedbackRoleArn`, `SQSFailureFeedbackRoleArn`,
+`SQSSuccessFeedbackSampleRate`): with a role for failures every failed attempt is written down, with one for successes
+that many percent of the deliveries (`delivery_log`).
+
+The members and their order are those of the entries in the AWS blog's article on dead-letter queues and of recorded
+ones; a dead letter has an entry of its own, which counts its time from when it was handed over.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import md5
+from http.client import responses
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_group, log_timestamp
+from redrive.aws.sns.devices.push import PUSHED_TO
+from redrive.aws.sns.names import arn_of
+from redrive.aws.sns.published import Published, is_confirmation
+from redrive.aws.sns.subscription_attributes import REDRIVE_POLICY
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
+from redrive.engine.ports import LogSink
+from redrive.model.attempt import Attempt, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.names import ResourceName
+from redrive.model.topic import Subscription, Topic
+
+#: A topic's attributes, by protocol; the other protocols are not logged.
+_FEEDBACK: Final[Mapping[str, Feedback]] = {
+    "application": feedback("Application"),
+    "firehose": feedback("Firehose"),
+    "http": feedback("HTTP"),
+    "https": feedback("HTTP"),
+    "lambda": feedback("Lambda"),
+    "sqs": feedback("SQS"),
+}
+_OF_QUEUES: Final = _FEEDBACK["sqs"]
+
+# A delivery's id is made of what it is known by here: its retries share it, its dead letter has another.
+_DELIVERY: Final = UUID("6adf232e-fb12-5062-a564-27ff3741051f")
+_DEAD_LETTER: Final = UUID("a877c79f-a3ee-5105-9bbd-92596eae0232")
+
+#: The codes of services behind managed endpoints, where the attempt brought no text of theirs.
+_CODES: Final[Mapping[Reason, str]] = {
+    Reason.DENIED: "AccessDenied",
+    Reason.MISSING: "ResourceNotFoundException",
+    Reason.THROTTLED: "Throttling",
+    Reason.TIMED_OUT: "RequestTimeout",
+    Reason.TOO_LARGE: "InvalidParameterValue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry, but for what it says of the message.
+
+    Attributes:
+        id: Of the delivery.
+        began_at: When it was due to begin (ms).
+        destination: Where to.
+        protocol: How.
+        attempt: What came of it.
+        attempts: How many there were.
+        dwell_ms: From its publication to just before it was handed over ("Amazon SNS message delivery status"); of a
+            dead letter until the queue had it.
+        redrive_policy: The subscription's, where there is one and this is not the dead letter itself.
+    """
+
+    id: UUID
+    began_at: int
+    destination: str
+    protocol: str
+    attempt: Attempt
+    attempts: int
+    dwell_ms: int
+    redrive_policy: str | None = None
+
+
+class StatusLog(Listener):
+    """Writes the deliveries of topics that ask for it to their log groups.
+
+    Their ends are not among them (`Listener.expired`): no schedule of SNS's has one but its last attempt.
+    """
+
+    def __init__(
+        self, sink: LogSink, chance: random.Random, stream: str, own: Mapping[str, Listener] | None = None
+    ) -> None:
+        """Write to this sink; see `DeliveryLog`.
+
+        Args:
+            sink: Takes the lines.
+            chance: Chooses the samples.
+            stream: The stream of this node in every group.
+            own: By protocol, who else is told of its attempts, and of what is published to one destination alone.
+        """
+        self._log = DeliveryLog(sink, chance, stream)
+        self._own = own or {}
+
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        """Not logged; see `own`."""
+        if topic.name.private:
+            for log in self._own.values():
+                log.published(topic, messages, matched, body_bytes, now)
+
+    @override
+    def attempted(self, fact: Attempted) -> None:
+        own = self._own.get(fact.subscription.protocol)
+        if own is not None:
+            own.attempted(fact)
+        if not self._wants(fact.topic, fact.subscription, fact.attempt):
+            return
+        entry = _Entry(
+            id=uuid5(_DELIVERY, fact.delivery.message_id.hex()),
+            began_at=fact.delivery.sent_at,
+            destination=fact.subscription.endpoint_shown,
+            protocol=fact.subscription.protocol,
+            attempt=fact.attempt,
+            attempts=fact.delivery.attempts,
+            dwell_ms=dwell_ms(fact),
+            redrive_policy=_redrive_policy(fact.subscription),
+        )
+        self._write(fact.topic, fact.delivery, entry, fact.at)
+
+    @override
+    def accepted(self, fact: Accepted) -> None:
+        if fact.topic.attributes.get(_OF_QUEUES.success_role):
+            for attempted in fact.attempts():
+                self.attempted(attempted)
+
+    @override
+    def dead_lettered(self, fact: DeadLettered) -> None:
+        name = fact.subscription.dead_letter
+        if name is None or not self._wants(fact.topic, fact.subscription, fact.attempt):
+            return
+        entry = _Entry(
+            id=uuid5(_DEAD_LETTER, fact.delivery.message_id.hex()),
+            began_at=fact.at - fact.attempt.duration_ms,
+            destination=_queue_arn(name),
+            protocol="sqs",
+            attempt=fact.attempt,
+            attempts=1,
+            dwell_ms=fact.attempt.duration_ms,
+        )
+        self._write(fact.topic, fact.delivery, entry, fact.at)
+
+    # ---- inside ------------------------------------------------------------------------------------------
+
+    def _wants(self, topic: Topic, subscription: Subscription, attempt: Attempt) -> bool:
+        names = _FEEDBACK.get(subscription.protocol)
+        return names is not None and self._log.wants(names, topic.attributes, attempt)
+
+    def _write(self, topic: Topic, delivery: Delivery, entry: _Entry, at: int) -> None:
+        headers = delivery.headers or b"{}"
+        if is_confirmation(headers):
+            return
+        notification = {
+            "messageMD5Sum": md5(delivery.body.encode(), usedforsecurity=False).hexdigest(),
+            "messageId": Published.unpack(headers).id,
+            "topicArn": arn_of(topic.name),
+            "timestamp": log_timestamp(entry.began_at),
+        }
+        self._log.write(log_group(topic.name), entry.attempt, at, notification, _shown(entry))
+
+
+def _shown(entry: _Entry) -> dict[str, Any]:
+    delivery: dict[str, Any] = {"deliveryId": str(entry.id)}
+    if entry.redrive_policy is not None:
+        delivery["redrivePolicy"] = entry.redrive_policy
+    delivery["destination"] = entry.destination
+    if entry.protocol == "application":
+        delivery["token"] = dict(entry.attempt.identifiers).get(PUSHED_TO, "")
+    delivery["providerResponse"] = _provider_response(entry)
+    delivery["dwellTimeMs"] = entry.dwell_ms
+    if entry.protocol != "lambda":  # recorded: a function's entry does not count attempts
+        delivery["attempts"] = entry.attempts
+    delivery["statusCode"] = entry.attempt.status
+    return delivery
+
+
+def _redrive_policy(subscription: Subscription) -> str | None:
+    """The policy as it was given."""
+    return subscription.attributes.get(REDRIVE_POLICY) if subscription.dead_letter is not None else None
+
+
+def _queue_arn(queue: ResourceName) -> str:
+    return f"arn:aws:sqs:{queue.region}:{queue.account}:{queue.name}"
+
+
+# ---- what the endpoint said --------------------------------------------------------------------------------------
+
+
+def _provider_response(entry: _Entry) -> str:
+    """The endpoint's answer: its text, or for AWS's own services the names they gave, in JSON."""
+    if entry.attempt.reason is Reason.WITHHELD:  # nobody else was asked
+        return entry.attempt.response
+    if entry.protocol in ("sqs", "lambda", "firehose"):
+        return _of_service(entry)
+    return entry.attempt.response or responses.get(entry.attempt.status, "")
+
+
+def _of_service(entry: _Entry) -> str:
+    request_name = f"{entry.protocol}RequestId"
+    if not entry.attempt.delivered:
+        return _failure(entry, request_name)
+    given = dict(entry.attempt.identifiers)
+    request_id = given.get("request_id") or str(uuid5(entry.id, str(entry.attempts)))
+    names = {request_name: request_id}
+    if entry.protocol == "sqs":
+        names["sqsMessageId"] = given.get("message_id", "")
+    return orjson.dumps(names).decode()
+
+
+def _failure(entry: _Entry, request_name: str) -> str:
+    """A service's refusal, with the one blank that the real text has."""
+    code, message = _error(entry.attempt)
+    first, second = orjson.dumps(code).decode(), orjson.dumps(message).decode()
+    return f'{{"ErrorCode":{first}, "ErrorMessage":{second},"{request_name}":"Unrecoverable"}}'
+
+
+def _error(attempt: Attempt) -> tuple[str, str]:
+    try:
+        said = orjson.loads(attempt.response)
+        return str(said["ErrorCode"]), str(said["ErrorMessage"])
+    except (ValueError, TypeError, KeyError):  # not a service's own words
+        return _CODES.get(attempt.reason, "ServiceUnavailable"), attempt.response

@@ -1,0 +1,84 @@
+"""The state of a subscription: confirmed, waiting for its endpoint to agree, on its way out, or as good as gone.
+
+What the engine must know of it is `Subscription.confirmed`. The rest is kept beside SNS's own attributes, under
+names in lower case.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from redrive.access.principals import account_root
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.model.queue import DAY_MS
+from redrive.model.topic import Subscription
+
+# An endpoint that has not agreed by then is not asked any more (developer guide).
+PENDING_MS: Final = 3 * DAY_MS
+
+PRINCIPAL: Final = "principal"  # who subscribed, as policies name them
+_USER: Final = "user"  # and as Amazon shows them: the user that an access key belongs to
+_AUTHENTICATED: Final = "authenticated"  # the confirmation was signed
+_LOCKED: Final = "locked"  # only a signed call may unsubscribe
+_LEAVING: Final = "leaving"  # since when (ms) it is unsubscribed, unless its endpoint objects
+_YES: Final = "true"
+
+
+def is_there(subscription: Subscription, now: int) -> bool:
+    """Returns whether callers see the subscription."""
+    if subscription.confirmed:
+        return True
+    return _LEAVING not in subscription.attributes and now < subscription.created_at + PENDING_MS
+
+
+def is_leaving(subscription: Subscription, now: int) -> bool:
+    """Returns whether somebody followed its link out, and its endpoint may still object."""
+    return _LEAVING in subscription.attributes and not is_over(subscription, now)
+
+
+def is_over(subscription: Subscription, now: int) -> bool:
+    """Returns whether nobody can bring the subscription back, so that it may be forgotten."""
+    since = int(subscription.attributes.get(_LEAVING, subscription.created_at))
+    return not subscription.confirmed and now >= since + PENDING_MS
+
+
+def was_authenticated(subscription: Subscription) -> bool:
+    """Returns whether the confirmation was signed."""
+    return _AUTHENTICATED in subscription.attributes
+
+
+def is_locked(subscription: Subscription) -> bool:
+    """Returns whether only a signed call may unsubscribe."""
+    return _LOCKED in subscription.attributes
+
+
+def confirmed(subscription: Subscription, *, signed: bool, locked: bool) -> Subscription:
+    """The subscription with its endpoint's agreement; one that has it already stays as it is."""
+    if subscription.confirmed:
+        return subscription
+    kept = {name: value for name, value in subscription.attributes.items() if name != _LEAVING}
+    if signed:
+        kept[_AUTHENTICATED] = _YES
+    if signed and locked:
+        kept[_LOCKED] = _YES
+    return replace(subscription, confirmed=True, attributes=kept)
+
+
+def leaving(subscription: Subscription, now: int) -> Subscription:
+    """The subscription while its endpoint may still object to its end; it gets no more notifications."""
+    return replace(subscription, confirmed=False, attributes={**subscription.attributes, _LEAVING: str(now)})
+
+
+def subscribed_by(call: Call) -> dict[str, str]:
+    """The record of the subscribing principal; for an account's own key a user is shown that is named after the key."""
+    kept = {PRINCIPAL: call.principal.name}
+    scope = credential_scope(call.request)
+    if scope is not None and call.principal == account_root(call.account):
+        kept[_USER] = f"arn:aws:iam::{call.account}:user/{scope.access_key_id}"
+    return kept
+
+
+def principal_shown(subscription: Subscription) -> str:
+    """The ARN of who subscribed, as callers see it."""
+    attributes = subscription.attributes
+    return attributes.get(_USER) or attributes.get(PRINCIPAL, "")

@@ -1,0 +1,296 @@
+"""Subscriptions and their attributes: subscribe, find, change, unsubscribe."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sns import (
+    destinations,
+    limits,
+    names,
+    paging,
+    replays,
+    subscription_attributes,
+    subscription_state,
+    topic_attributes,
+)
+from redrive.aws.sns.access import check_owner, is_unsigned, topic_at
+from redrive.aws.sns.confirmations import Confirmations
+from redrive.aws.sns.errors import (
+    AttributeRefused,
+    denied,
+    invalid,
+    missing,
+    no_such,
+    refused_alone,
+    refused_at_creation,
+)
+from redrive.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
+from redrive.aws.sns.unsubscribing import LINKED, UnsubscribeTokens
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
+from redrive.model.ids import id_text
+from redrive.model.topic import Subscription, Topic
+
+_ELSEWHERE: Final = "elsewhere:"
+_SUBSCRIBER_CHARS: Final = 32
+
+
+class SubscriptionOperations:
+    """Makes, finds, changes and removes subscriptions."""
+
+    def __init__(
+        self, engine: Engine, confirmations: Confirmations, tokens: UnsubscribeTokens, filters_max: int
+    ) -> None:
+        """Do it through this engine.
+
+        Args:
+            engine: The engine.
+            confirmations: Ask endpoints.
+            tokens: Those of links that unsubscribe.
+            filters_max: How many filters a topic may have.
+        """
+        self._engine = engine
+        self._confirmations = confirmations
+        self._tokens = tokens
+        self._filters_max = filters_max
+
+    # ---- subscribe -----------------------------------------------------------------------------------------
+
+    async def subscribe(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
+        keys = {"sns:protocol": params["Protocol"], "sns:endpoint": params.get("Endpoint") or ""}
+        topics = self._engine.resources.topics
+        topic = await topic_at(call, topics, params["TopicArn"], "Subscribe", keys=keys)
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        wanted = _wanted(call, topic, params, given, id_text(self._engine.runtime.message_id()))
+        subscription = await self._engine.resources.write(
+            lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
+        )
+        if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
+            return {"SubscriptionArn": "pending confirmation"}
+        return {"SubscriptionArn": names.subscription_arn(subscription)}
+
+    async def _subscribe_in(
+        self, draft: Draft, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
+    ) -> Subscription:
+        """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
+        subscriptions = self._engine.resources.subscriptions
+        subscription = await subscriptions.of_subscriber_in(draft, wanted.topic, wanted.subscriber or "")
+        if subscription is None:
+            subscription = await subscriptions.get_in(draft, wanted.topic, _derived_id(topic, wanted))
+        if subscription is not None and not subscription_state.is_there(subscription, call.now):
+            await subscriptions.delete_in(draft, subscription)
+            subscription = None
+        if subscription is None:
+            await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
+            subscription = await subscriptions.create_in(draft, wanted)
+        elif subscription_attributes.differ(subscription, wanted, given):
+            raise invalid("Attributes Reason: Subscription already exists with different attributes")
+        if not subscription.confirmed:
+            await self._confirmations.ask_in(draft, topic, subscription, SUBSCRIBE, call.now)
+        operations = self._engine.operations
+        if (
+            replays.POLICY in subscription.attributes
+            and await operations.replay_of_in(draft, subscription) is None
+        ):
+            await replays.follow_in(operations, draft, subscription)
+        return subscription
+
+    # ---- unsubscribe -----------------------------------------------------------------------------------------
+
+    async def unsubscribe(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_Unsubscribe.html."""
+        arn: str | None = params.get("SubscriptionArn")
+        if arn is None:
+            raise missing("SubscriptionArn")
+        name = names.subscription_in(arn)
+        # Whoever has no token is told the same of any ARN, whether there is such a subscription or not.
+        if is_unsigned(call) and not self._tokens.proves(arn, params.get("Token") or ""):
+            raise denied(call.principal.name, "Unsubscribe", arn)
+        subscription = await self._engine.resources.subscriptions.get_stored(name.topic, name.id)
+        if subscription is None or not subscription_state.is_there(subscription, call.now):
+            if not is_unsigned(call) and name.topic.account != call.account:
+                raise denied(call.principal.name, "Unsubscribe", arn)
+            return {}
+        if not is_unsigned(call):
+            check_owner(call, subscription, "Unsubscribe")
+        if not subscription.confirmed:
+            raise invalid(
+                "SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"
+            )
+        await self._engine.resources.write(lambda draft: self._unsubscribe_in(draft, call, subscription))
+        return {}
+
+    async def _unsubscribe_in(self, draft: Draft, call: Call, subscription: Subscription) -> None:
+        """End a subscription; somebody who followed a link is told of it, and may object."""
+        topics, subscriptions = self._engine.resources.topics, self._engine.resources.subscriptions
+        may_leave = subscription.protocol in LINKED and not subscription_state.is_locked(subscription)
+        if is_unsigned(call) and not may_leave:
+            raise denied(call.principal.name, "Unsubscribe", names.subscription_arn(subscription))
+        topic = await topics.get_in(draft, subscription.topic)
+        if topic is None:
+            return  # it went with all its subscriptions
+        if is_unsigned(call):
+            leaving = await subscriptions.update_in(
+                draft, subscription, lambda current: subscription_state.leaving(current, call.now)
+            )
+            await self._confirmations.ask_in(draft, topic, leaving, UNSUBSCRIBE, call.now)
+        else:
+            await subscriptions.delete_in(draft, subscription)
+        await topics.update_in(draft, topic.name, _one_more_deleted)
+
+    # ---- look and change ---------------------------------------------------------------------------------------
+
+    async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; those to topics of others last."""
+        subscriptions, after, more = (
+            self._engine.resources.subscriptions,
+            paging.after(params),
+            paging.PAGE + 1,
+        )
+        found: list[Subscription] = []
+        if not after.startswith(_ELSEWHERE):
+            found = await subscriptions.of_account(call.account, call.region, after, more)
+            after = _ELSEWHERE
+        if len(found) < more:
+            last = after.removeprefix(_ELSEWHERE)
+            found += await subscriptions.elsewhere(call.account, call.region, last, more - len(found))
+        return _listed(call, found, lambda subscription: _place_of(call, subscription), owner=call.account)
+
+    async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
+        topic = await topic_at(
+            call, self._engine.resources.topics, params["TopicArn"], "ListSubscriptionsByTopic"
+        )
+        after = paging.after(params)
+        found = await self._engine.resources.subscriptions.of(topic.name, after, paging.PAGE + 1)
+        return _listed(call, found, lambda subscription: subscription.key)
+
+    async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
+        topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
+        status = await replays.status(self._engine.operations, subscription)
+        return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
+
+    async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetSubscriptionAttributes.html."""
+        topic, subscription = await self._found(call, params, "SetSubscriptionAttributes")
+        name, value = params["AttributeName"], params.get("AttributeValue") or ""
+
+        def changed(current: Subscription) -> Subscription:
+            return subscription_attributes.changed(current, topic, name, value)
+
+        if name == subscription_attributes.FILTER_POLICY and value and subscription.filter_text is None:
+            await limits.check_filters(self._engine.resources.subscriptions, topic, self._filters_max)
+
+        async def write(draft: Draft) -> None:
+            subscriptions = self._engine.resources.subscriptions
+            current = await subscriptions.update_in(draft, subscription, changed)
+            if name == replays.POLICY:
+                await replays.follow_in(self._engine.operations, draft, current)
+
+        try:
+            await self._engine.resources.write(write)
+        except AttributeRefused as refusal:
+            raise refused_alone(refusal) from None
+        except NotFound:
+            raise no_such("Subscription") from None
+        return {}
+
+    async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
+        name = names.subscription_in(params["SubscriptionArn"])
+        if name.topic.region != call.region:
+            raise invalid("SubscriptionArn")
+        topic = await self._engine.resources.topics.get(name.topic)
+        subscription = await self._engine.resources.subscriptions.get(name.topic, name.id)
+        if topic is None or subscription is None or not subscription_state.is_there(subscription, call.now):
+            raise no_such("Subscription")
+        check_owner(call, subscription, action)
+        return topic, subscription
+
+
+def _wanted(
+    call: Call, topic: Topic, params: Structure, given: Mapping[str, str], subscription_id: str
+) -> Subscription:
+    """The subscription that Subscribe asks for, not stored yet."""
+    protocol: str = params["Protocol"]
+    endpoint: str = params.get("Endpoint") or ""
+    destinations.check_endpoint(topic, protocol, endpoint)
+    wanted = Subscription(
+        id=subscription_id,
+        topic=topic.name,
+        queue_id=0,
+        owner=call.account,
+        protocol=protocol,
+        endpoint=endpoint,
+        attributes=subscription_state.subscribed_by(call),
+        subscriber=_subscriber(protocol, endpoint),
+    )
+    if destinations.agrees(protocol, endpoint, call.account):
+        wanted = subscription_state.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
+    else:
+        wanted = replace(wanted, confirmed=False)
+    try:
+        return subscription_attributes.with_all(wanted, topic, given)
+    except AttributeRefused as refusal:
+        raise refused_at_creation(refusal) from None
+
+
+def _subscriber(protocol: str, endpoint: str) -> str:
+    """The identity of a topic's subscriber: two calls that subscribe it at once make one subscription."""
+    return hashlib.sha256(f"{protocol}\n{endpoint}".encode()).hexdigest()[:_SUBSCRIBER_CHARS]
+
+
+def _derived_id(topic: Topic, wanted: Subscription) -> str:
+    """The id that a subscriber had where ids were still worked out of what they are for."""
+    told_apart = f"{topic.id}\n{wanted.protocol}\n{wanted.endpoint}"
+    return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
+
+
+def _place_of(call: Call, subscription: Subscription) -> str:
+    """The place of a subscription in the list of an account's: those to its own topics come first."""
+    return (
+        subscription.key if subscription.topic.account == call.account else f"{_ELSEWHERE}{subscription.key}"
+    )
+
+
+def _listed(
+    call: Call,
+    found: Sequence[Subscription],
+    place_of: Callable[[Subscription], str],
+    owner: str | None = None,
+) -> Structure:
+    page, token = paging.paged(found, place_of)
+    listed = [
+        {
+            "SubscriptionArn": _arn_listed(subscription, call.now),
+            "Owner": subscription.owner,
+            "Protocol": subscription.protocol,
+            "Endpoint": subscription.endpoint_shown,
+            "TopicArn": names.arn_of(subscription.topic),
+        }
+        for subscription in page
+        if (
+            subscription_state.is_there(subscription, call.now)
+            or subscription_state.is_leaving(subscription, call.now)
+        )
+        and owner in (None, subscription.owner)
+    ]
+    return {"Subscriptions": listed, **token}
+
+
+def _arn_listed(subscription: Subscription, now: int) -> str:
+    """The ARN, or what lists have in its place; clients such as Ansible's look for both words."""
+    if subscription.confirmed:
+        return names.subscription_arn(subscription)
+    return "Deleted" if subscription_state.is_leaving(subscription, now) else "PendingConfirmation"
+
+
+def _one_more_deleted(topic: Topic) -> Topic:
+    before = int(topic.attributes.get(topic_attributes.DELETED, "0"))
+    return replace(topic, attributes={**topic.attributes, topic_attributes.DELETED: str(before + 1)})

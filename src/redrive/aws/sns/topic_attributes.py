@@ -1,0 +1,212 @@
+"""Topic attributes: SNS's strings on one side, a topic's fields on the other.
+
+What the engine acts on are fields of `Topic`; what only this facade acts on (policies, feedback roles) stays in
+`Topic.attributes` as SNS spells it. `SetTopicAttributes` takes the value away where it is set to the empty string.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Final
+
+from redrive.aws.kit.attributes import (
+    BOOLEAN,
+    PERCENTAGE,
+    ROLE_ARN,
+    Attribute,
+    AttributeTable,
+    Reader,
+    choice,
+    keep,
+    whole_number,
+)
+from redrive.aws.sns import json_text, names, topic_policy, values
+from redrive.aws.sns.delivery_policy import TopicDeliveryPolicy
+from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
+from redrive.aws.sns.errors import AttributeRefused
+from redrive.model.memo import remembered
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
+from redrive.model.topic import Topic
+
+DIALECT: Final = "sns"
+DISPLAY_NAME_CHARS_MAX: Final = 100
+ARCHIVE_DAYS_MAX: Final = 365
+
+DELIVERY_POLICY: Final = "DeliveryPolicy"
+DATA_PROTECTION_POLICY: Final = "DataProtectionPolicy"  # has operations of its own and is not shown
+DELETED: Final = "SubscriptionsDeleted"  # counted here, and shown
+_ARCHIVED_SINCE: Final = "BeginningArchiveTime"  # kept as milliseconds
+_FIFO: Final = "FifoTopic"
+_ARCHIVE_POLICY: Final = "ArchivePolicy"
+
+_THROUGHPUT_SCOPE: Final = "FifoThroughputScope"
+_SCOPES: Final = {"Topic": False, "MessageGroup": True}
+
+
+def new_topic(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, str], now: int) -> Topic:
+    """The topic that CreateTopic asks for, not stored yet.
+
+    Raises:
+        AwsError: No topic may have the name.
+        AttributeRefused: An attribute is not acceptable.
+    """
+    fifo = values.read(BOOLEAN, _FIFO, given.get(_FIFO, "false"))
+    names.check_topic_name(name.name, fifo=fifo)
+    topic = Topic(0, name, DIALECT, ordered=fifo, tags=dict(tags))
+    for key, value in given.items():
+        if key != _FIFO:
+            topic = _with(topic, key, value, now)
+    return topic
+
+
+def _with(topic: Topic, name: str, value: str, now: int) -> Topic:
+    try:
+        return changed(topic, name, value, now)
+    except values.AttributeUnknown:  # recorded in a region that had no FIFO topics yet, of `FifoTopic`
+        raise AttributeRefused(f"Unknown attribute {name}") from None
+
+
+def changed(topic: Topic, name: str, value: str, now: int) -> Topic:
+    """The topic with one attribute changed.
+
+    Raises:
+        AttributeRefused: The attribute is unknown, of the other kind of topic, or not acceptable.
+    """
+    if name == _ARCHIVE_POLICY:
+        return _change_archive(topic, value, now)
+    return _TABLE.changed(topic, name, value)
+
+
+# ---- attributes that are more than a value -------------------------------------------------------------------
+
+
+def _policy(value: str) -> str:
+    topic_policy.check(value)
+    return value
+
+
+def _delivery_policy(value: str) -> str:
+    json_text.read(DELIVERY_POLICY, value)
+    try:
+        return read_topic_policy(value).to_json()
+    except DeliveryPolicyInvalid as refusal:
+        raise AttributeRefused(str(refusal)) from refusal
+
+
+def _change_throughput_scope(topic: Topic, value: str) -> Topic:
+    scope = values.read(choice(*_SCOPES), _THROUGHPUT_SCOPE, value)
+    return replace(keep(topic, _THROUGHPUT_SCOPE, scope), deduplicates_per_group=_SCOPES[scope])
+
+
+def _change_archive(topic: Topic, value: str, now: int) -> Topic:
+    """Archive from now on, for another time, or no more; `{}` is how a policy is taken away."""
+    if not topic.ordered:
+        raise values.AttributeUnknown
+    days = _archive_days(value) if value else None
+    if days is None:
+        return replace(keep(keep(topic, _ARCHIVE_POLICY, None), _ARCHIVED_SINCE, None), archive_ms=0)
+    since = topic.attributes.get(_ARCHIVED_SINCE, str(now))
+    archiving = keep(keep(topic, _ARCHIVE_POLICY, value), _ARCHIVED_SINCE, since)
+    return replace(archiving, archive_ms=days * DAY_MS)
+
+
+def _archive_days(value: str) -> int | None:
+    document = json_text.read_object(_ARCHIVE_POLICY, value)
+    if not document:
+        return None
+    days = whole_number(1, ARCHIVE_DAYS_MAX).parse(str(document.get("MessageRetentionPeriod")))
+    if days is None or set(document) != {"MessageRetentionPeriod"}:
+        raise AttributeRefused(f"{_ARCHIVE_POLICY}: MessageRetentionPeriod value is invalid")
+    return days
+
+
+# ---- the table -------------------------------------------------------------------------------------------------
+
+
+def _is_fifo(topic: Topic) -> bool:
+    return topic.ordered
+
+
+def _feedback(protocol: str) -> Iterator[Attribute[Topic]]:
+    """The attributes by which deliveries over a protocol are logged; HTTP stands for HTTPS too."""
+    for result in ("Success", "Failure"):
+        yield Attribute(f"{protocol}{result}FeedbackRoleArn", ROLE_ARN)
+    yield Attribute(f"{protocol}SuccessFeedbackSampleRate", PERCENTAGE, removable=False)
+
+
+_TABLE: Final[AttributeTable[Topic]] = AttributeTable(
+    (
+        Attribute(topic_policy.POLICY, Reader(_policy), show=topic_policy.text_of),
+        Attribute(
+            "DisplayName",
+            Reader(
+                lambda value: value if len(value) <= DISPLAY_NAME_CHARS_MAX else None,
+                f"must be at most {DISPLAY_NAME_CHARS_MAX} characters",  # chosen
+            ),
+            default="",
+        ),
+        Attribute(DELIVERY_POLICY, Reader(_delivery_policy)),
+        Attribute("KmsMasterKeyId"),
+        Attribute("SignatureVersion", choice("1", "2"), removable=False),
+        Attribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
+        Attribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
+        Attribute(_ARCHIVE_POLICY),
+        *chain.from_iterable(map(_feedback, ("HTTP", "Firehose", "Lambda", "Application", "SQS"))),
+        Attribute(
+            "ContentBasedDeduplication",
+            BOOLEAN,
+            "deduplicates_content",
+            write=lambda value: str(value).lower(),
+            applies=_is_fifo,
+        ),
+    ),
+    unknown=values.unknown,
+    refused=values.refused,
+)
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:
+    """The topic's delivery policy, without members where it has none."""
+    text = topic.attributes.get(DELIVERY_POLICY)
+    return TopicDeliveryPolicy() if text is None else _read(text)
+
+
+# Asked for at each attempt of an HTTP/S subscription.
+_read = remembered(entries_max=1024, chars_max=4096)(read_topic_policy)
+
+
+def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str]:
+    """The attributes that GetTopicAttributes answers.
+
+    Args:
+        topic: The topic.
+        confirmed: How many of its subscriptions are.
+        pending: How many wait for confirmation.
+        now: ms.
+    """
+    shown = _TABLE.shown(topic) | {
+        "Owner": topic.name.account,
+        "TopicArn": names.arn_of(topic.name),
+        "EffectiveDeliveryPolicy": delivery_policy(topic).effective_json(),
+        "SubscriptionsConfirmed": str(confirmed),
+        "SubscriptionsPending": str(pending),
+        DELETED: topic.attributes.get(DELETED, "0"),
+    }
+    if topic.ordered:
+        shown[_FIFO] = "true"
+    if since := topic.attributes.get(_ARCHIVED_SINCE):
+        shown[_ARCHIVED_SINCE] = _iso(max(int(since), now - topic.archive_ms))
+    return shown
+
+
+def _iso(moment_ms: int) -> str:
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def differ(existing: Topic, wanted: Topic, given: Iterable[str]) -> bool:
+    """Returns whether an attribute given at a repeated creation is not the topic's; `FifoTopic=false` always is."""
+    return _TABLE.difference(existing, wanted, given) is not None

@@ -1,0 +1,137 @@
+"""Topics and their attributes and policies: create, find, change, delete."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sns import limits, names, paging, subscription_state, tags, topic_attributes, topic_policy
+from redrive.aws.sns.access import check, topic_at
+from redrive.aws.sns.errors import AttributeRefused, error, invalid, refused_alone, refused_at_creation
+from redrive.aws.sns.protection import operations as data_protection
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists
+from redrive.model.names import ResourceName
+from redrive.model.topic import Topic
+
+
+class TopicOperations:
+    """Creates, finds, changes and deletes topics."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Do it through this engine."""
+        self._engine = engine
+
+    async def create_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html."""
+        name = ResourceName(call.account, call.region, params["Name"])
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        labels = tags.read(params.get("Tags") or ())
+        try:
+            wanted = topic_attributes.new_topic(name, given, labels, call.now)
+        except AttributeRefused as refusal:
+            raise refused_at_creation(refusal) from None
+        wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
+        existing = await self._engine.resources.topics.get_stored(name)
+        if existing is None:
+            await limits.check_topics(self._engine.resources.topics, wanted)
+            try:
+                existing = await self._engine.resources.topics.create(wanted)
+            except AlreadyExists:
+                existing = await self._engine.resources.topics.get(name)
+        if existing is not None:
+            _check_same(existing, wanted, given)
+        return {"TopicArn": names.arn_of(name)}
+
+    async def delete_topic(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_DeleteTopic.html."""
+        topic = await self._engine.resources.topics.get_stored(names.topic_in(call, params["TopicArn"]))
+        if topic is None:
+            return {}
+        check(call, topic, "DeleteTopic")
+        if topic.archive_ms:
+            raise error("InvalidState", "Cannot delete a topic with an active archive policy")  # chosen
+        await self._engine.resources.topics.delete(topic)
+        return {}
+
+    async def list_topics(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_ListTopics.html."""
+        everything = ResourceName(call.account, call.region, "")
+        found = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(found, lambda topic: topic.name.key)
+        return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
+
+    async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_GetTopicAttributes.html."""
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")
+        subscriptions = self._engine.resources.subscriptions
+        confirmed = (await subscriptions.count(topic.name)).confirmed
+        asked = await subscriptions.unconfirmed(topic.name)
+        pending = sum(subscription_state.is_there(subscription, call.now) for subscription in asked)
+        return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
+
+    async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")
+        name, value = params["AttributeName"], params.get("AttributeValue") or ""
+
+        def changed(current: Topic) -> Topic:
+            nonlocal topic
+            topic = current  # another node may have given it an archive
+            return topic_attributes.changed(current, name, value, call.now)
+
+        try:
+            after = await self._engine.resources.topics.update(topic.name, changed)
+        except AttributeRefused as refusal:
+            raise refused_alone(refusal) from None
+        if topic.archive_ms and not after.archive_ms:
+            await self._engine.operations.drop_archive(topic)
+        return {}
+
+    # ---- policies ----------------------------------------------------------------------------------------------
+
+    async def add_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_AddPermission.html."""
+        label, accounts, actions = params["Label"], params["AWSAccountId"], params["ActionName"]
+        await self._change_policy(
+            call,
+            params,
+            "AddPermission",
+            lambda topic: topic_policy.with_permission(topic, label, accounts, actions),
+        )
+        return {}
+
+    async def remove_permission(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/sns/latest/api/API_RemovePermission.html."""
+        label = params["Label"]
+        await self._change_policy(
+            call,
+            params,
+            "RemovePermission",
+            lambda topic: topic_policy.without_permission(topic, label),
+        )
+        return {}
+
+    async def _change_policy(
+        self, call: Call, params: Structure, action: str, policy: Callable[[Topic], str | None]
+    ) -> None:
+        topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], action)
+
+        def changed(current: Topic) -> Topic:
+            others = {
+                name: value for name, value in current.attributes.items() if name != topic_policy.POLICY
+            }
+            text = policy(current)
+            return replace(current, attributes=others | ({topic_policy.POLICY: text} if text else {}))
+
+        await self._engine.resources.topics.update(topic.name, changed)
+
+
+def _check_same(existing: Topic, wanted: Topic, given: Mapping[str, str]) -> None:
+    if topic_attributes.differ(existing, wanted, given):
+        raise invalid("Attributes Reason: Topic already exists with different attributes")
+    if not wanted.tags.items() <= existing.tags.items():  # fewer than it has will do: recorded
+        raise invalid("Tags Reason: Topic already exists with different tags")
+    protection = data_protection.text_of(wanted)
+    if protection and protection != data_protection.text_of(existing):
+        raise invalid("DataProtectionPolicy Reason: Topic already exists with a different one")  # chosen

@@ -1,0 +1,29 @@
+"""Links out of a subscription: who follows one proves by its token that this server sent it.
+
+A subscription's ARN proves nothing: it stands in lists, in logs and in every message, and once could be worked out.
+"""
+
+from typing import Final
+
+from redrive.access.secret import InstallationSecret
+from redrive.aws.sns.destinations import HTTP
+
+_PURPOSE: Final = "unsubscribe links"
+#: Protocols whose messages people see, and may follow a link in. A queue's, a function's or a telephone's never are.
+LINKED: Final = HTTP | {"email", "email-json"}
+
+
+class UnsubscribeTokens:
+    """The tokens of links; nothing of them is kept."""
+
+    def __init__(self, secret: InstallationSecret) -> None:
+        """Make and prove them with this secret."""
+        self._secret = secret
+
+    def token(self, subscription: str) -> str:
+        """The token for a subscription's ARN."""
+        return self._secret.tag(_PURPOSE, subscription)
+
+    def proves(self, subscription: str, token: str) -> bool:
+        """True if a token is that ARN's."""
+        return self._secret.is_tag(_PURPOSE, subscription, token)

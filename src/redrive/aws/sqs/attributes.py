@@ -1,0 +1,329 @@
+"""Queue attributes: SQS's strings on one side, a queue's fields on the other.
+
+Ranges and defaults are those of the CreateQueue page of the SQS API reference. What the engine acts on are fields
+of `Queue`; what only this facade acts on (policies, keys, quotas) stays in `Queue.attributes` as SQS spells it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from redrive.access.errors import PolicyInvalid
+from redrive.aws.encryption.encryption import SQS_SSE
+from redrive.aws.encryption.sealer import KEY, KEY_REUSE
+from redrive.aws.kit.attributes import (
+    BOOLEAN,
+    Attribute,
+    AttributeTable,
+    Reader,
+    choice,
+    keep,
+    mapped,
+    whole_number,
+)
+from redrive.aws.sqs import names, policies
+from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.ports import Counts
+from redrive.model.names import ResourceName
+from redrive.model.queue import DeadLetterTarget, Queue
+
+V = TypeVar("V")
+
+ATTEMPTS_MAX: Final = 1000
+SOURCES_MAX: Final = 10
+COUNTED: Final = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+_FIFO: Final = "FifoQueue"
+_KEY_REUSE_DEFAULT: Final = "300"
+_REDRIVE: Final = "RedrivePolicy"
+_REDRIVE_ALLOW: Final = "RedriveAllowPolicy"
+_PERMISSIONS: Final = ("allowAll", "denyAll", "byQueue")
+
+
+def new_queue(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
+    """The queue that CreateQueue asks for, not stored yet.
+
+    Raises:
+        AwsError: A name or an attribute is not acceptable.
+    """
+    fifo = False
+    if _FIFO in given:
+        fifo = _read(_FIFO, BOOLEAN, given[_FIFO])
+        if not fifo:
+            raise _unknown(_FIFO)
+    names.check_name(name.name, fifo=fifo)
+    others = {key: value for key, value in given.items() if key != _FIFO}
+    return changed(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
+
+
+def changed(queue: Queue, given: Mapping[str, str]) -> Queue:
+    """The queue with these attributes changed.
+
+    Raises:
+        AwsError: An attribute is unknown, of the other kind of queue, or out of its range; nothing changes.
+    """
+    _check_encryption(given)
+    for name, value in given.items():
+        queue = TABLE.changed(queue, name, value)
+    return queue
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------
+
+
+def _unknown(name: str) -> AwsError:
+    return error("InvalidAttributeName", f"Unknown Attribute {name}.")
+
+
+def _refused(name: str, *_: str) -> AwsError:
+    return error("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
+
+
+def _only_fifo(name: str) -> AwsError:
+    return error("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
+
+
+def _read(name: str, reader: Reader[V], value: str) -> V:
+    read = reader.parse(value)
+    if read is None:
+        raise _refused(name)
+    return read
+
+
+# ---- attributes that are more than a value -------------------------------------------------------------------
+
+
+def _change_fifo(queue: Queue, value: str) -> Queue:
+    if _read(_FIFO, BOOLEAN, value):
+        return queue
+    raise error(
+        "InvalidAttributeValue",
+        "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+    )
+
+
+def _policy(value: str) -> str | None:
+    try:
+        policies.read(value)
+    except PolicyInvalid:
+        return None
+    return value
+
+
+def _document(name: str, value: str) -> dict[str, Any]:
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        document = None
+    if not isinstance(document, dict):
+        raise invalid(name, value, f"{name} is not valid JSON.")
+    return document
+
+
+def _change_redrive(queue: Queue, value: str) -> Queue:
+    if not value:
+        return replace(queue, dead_letter=None)
+    refused = partial(invalid, _REDRIVE, value)
+    document = _document(_REDRIVE, value)
+    for name in ("deadLetterTargetArn", "maxReceiveCount"):
+        if document.get(name) is None:
+            raise refused(f"Redrive policy does not contain mandatory attribute: {name}.")
+    arn = document["deadLetterTargetArn"]
+    target = names.name_in_arn(arn) if isinstance(arn, str) else None
+    if target is None:
+        raise refused("Invalid value for deadLetterTargetArn.")
+    if (target.account, target.region) != (queue.name.account, queue.name.region):
+        raise refused("Dead-letter target owner should be same as the source, and in its region.")
+    return replace(queue, dead_letter=DeadLetterTarget(target, _attempts(value, document["maxReceiveCount"])))
+
+
+def _attempts(policy: str, count: object) -> int:
+    text = count if isinstance(count, str) else orjson.dumps(count).decode()
+    attempts = whole_number(1, ATTEMPTS_MAX).parse(text)
+    if attempts is None:
+        raise invalid(
+            _REDRIVE,
+            policy,
+            f"Invalid value for maxReceiveCount: {text}, valid values are from 1 to {ATTEMPTS_MAX} both inclusive.",
+        )
+    return attempts
+
+
+def _show_redrive(queue: Queue) -> str | None:
+    if queue.dead_letter is None:
+        return None
+    target = queue.dead_letter
+    document = {
+        "deadLetterTargetArn": names.arn_of(target.queue),
+        "maxReceiveCount": target.attempts_max,
+    }
+    return orjson.dumps(document).decode()
+
+
+def _redrive_allow(value: str) -> str:
+    refused = partial(invalid, _REDRIVE_ALLOW, value)
+    document = _document(_REDRIVE_ALLOW, value)
+    sources = document.get("sourceQueueArns")
+    if document.get("redrivePermission") not in _PERMISSIONS:
+        raise refused("Invalid value for redrivePermission.")
+    if (document["redrivePermission"] == "byQueue") != isinstance(sources, list):
+        raise refused("sourceQueueArns goes with redrivePermission byQueue alone.")
+    if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
+        raise refused(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")
+    return value
+
+
+def _is_queue(arn: object) -> bool:
+    return isinstance(arn, str) and names.name_in_arn(arn) is not None
+
+
+def allows_redrive_from(target: Queue, source_arn: str) -> bool:
+    """Returns whether a queue agrees to be the dead-letter queue of another, by its RedriveAllowPolicy."""
+    text = target.attributes.get(_REDRIVE_ALLOW)
+    if text is None:
+        return True
+    document = orjson.loads(text)
+    if document["redrivePermission"] == "byQueue":
+        return source_arn in document["sourceQueueArns"]
+    return bool(document["redrivePermission"] == "allowAll")
+
+
+# ---- encryption ------------------------------------------------------------------------------------------------
+
+
+def _check_encryption(given: Mapping[str, str]) -> None:
+    if given.get(KEY) and given.get(SQS_SSE, "").lower() == "true":
+        raise error(
+            "InvalidAttributeName",
+            "You can use one type of server-side encryption (SSE) at one time."
+            " You can either enable KMS SSE or SQS SSE.",
+        )
+
+
+def _change_key(queue: Queue, value: str) -> Queue:
+    return keep(keep(queue, SQS_SSE, "false"), KEY, value or None)
+
+
+def _change_key_reuse(queue: Queue, value: str) -> Queue:
+    _read(KEY_REUSE, whole_number(60, 86_400), value)
+    return keep(queue, KEY_REUSE, None if value == _KEY_REUSE_DEFAULT else value)
+
+
+def _show_key_reuse(queue: Queue) -> str | None:
+    default = _KEY_REUSE_DEFAULT if KEY in queue.attributes else None
+    return queue.attributes.get(KEY_REUSE, default)
+
+
+def _change_sqs_sse(queue: Queue, value: str) -> Queue:
+    enabled = _read(SQS_SSE, BOOLEAN, value)
+    if enabled:
+        queue = keep(queue, KEY, None)
+    return keep(queue, SQS_SSE, "true" if enabled else "false")  # to say so is more than to say nothing
+
+
+# ---- the table -------------------------------------------------------------------------------------------------
+
+
+def _is_fifo(queue: Queue) -> bool:
+    return queue.ordered
+
+
+def _seconds(name: str, field: str, least: int, most: int) -> Attribute[Queue]:
+    """An attribute in seconds whose field has milliseconds."""
+    return Attribute(name, whole_number(least, most, unit=1000), field, write=lambda ms: str(ms // 1000))
+
+
+TABLE: Final[AttributeTable[Queue]] = AttributeTable(
+    (
+        _seconds("DelaySeconds", "delay_ms", 0, 900),
+        Attribute("MaximumMessageSize", whole_number(1024, 1_048_576), "body_bytes_max"),
+        _seconds("MessageRetentionPeriod", "retention_ms", 60, 1_209_600),
+        _seconds("ReceiveMessageWaitTimeSeconds", "wait_ms", 0, 20),
+        _seconds("VisibilityTimeout", "lease_ms", 0, 43_200),
+        Attribute(_FIFO, applies=_is_fifo, change=_change_fifo, show=lambda _: "true"),
+        Attribute(
+            "ContentBasedDeduplication",
+            BOOLEAN,
+            "deduplicates_content",
+            write=lambda value: str(value).lower(),
+            applies=_is_fifo,
+        ),
+        Attribute(
+            "DeduplicationScope",
+            mapped({"queue": False, "messageGroup": True}),
+            "deduplicates_per_group",
+            write=lambda per_group: "messageGroup" if per_group else "queue",
+            applies=_is_fifo,
+            inapplicable=_only_fifo,
+        ),
+        Attribute(
+            "FifoThroughputLimit",
+            choice("perQueue", "perMessageGroupId"),
+            default="perQueue",
+            removable=False,
+            applies=_is_fifo,
+            inapplicable=_only_fifo,
+        ),
+        Attribute("Policy", Reader(_policy)),
+        Attribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
+        Attribute(_REDRIVE_ALLOW, Reader(_redrive_allow)),
+        Attribute(SQS_SSE, default="true", change=_change_sqs_sse),
+        Attribute(KEY, change=_change_key),
+        Attribute(KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
+    ),
+    unknown=_unknown,
+    refused=_refused,
+)
+
+# ---- what callers see ------------------------------------------------------------------------------------------
+
+
+def shown(queue: Queue, wanted: Iterable[str], counts: Counts | None) -> dict[str, str]:
+    """The attributes that GetQueueAttributes answers.
+
+    Args:
+        queue: The queue.
+        wanted: Attribute names; `All` stands for every one.
+        counts: How many messages there are, where `wanted` needs them.
+
+    Raises:
+        AwsError: An attribute is unknown.
+    """
+    everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.shown(queue)
+    chosen: dict[str, str] = {}
+    for name in wanted:
+        if name == "All":
+            return everything
+        if name in everything:
+            chosen[name] = everything[name]
+        elif name not in TABLE.names:
+            raise _unknown(name)
+    return chosen
+
+
+def needs_counts(wanted: Iterable[str]) -> bool:
+    """Returns whether `shown` needs to know how many messages there are."""
+    return any(name == "All" or name in COUNTED for name in wanted)
+
+
+def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
+    numbers = (counts.available, counts.claimed, counts.delayed)
+    return {
+        "QueueArn": names.arn_of(queue.name),
+        **{name: str(number) for name, number in zip(COUNTED, numbers, strict=True)},
+        "CreatedTimestamp": str(queue.created_at // 1000),
+        "LastModifiedTimestamp": str(queue.modified_at // 1000),
+    }
+
+
+def difference(existing: Queue, wanted: Queue, given: Iterable[str]) -> str | None:
+    """The first attribute given at a repeated creation that differs from the queue's."""
+    return TABLE.difference(existing, wanted, given)

@@ -1,0 +1,91 @@
+"""SQS's errors: their texts, and the translation of the engine's refusals."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from redrive.access.policy import Decision
+from redrive.aws.encryption import refusals
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.service import Service
+from redrive.model.errors import (
+    InFlightLimit,
+    KeyUnusable,
+    NotFound,
+    RedriveError,
+    StoreUnavailable,
+    TaskActive,
+)
+
+
+def error(code: str, message: str, query_message: str | None = None) -> AwsError:
+    """One of SQS's errors; see `Service.error`."""
+    return Service.load("sqs").error(code, message, query_message)
+
+
+def no_such_queue() -> AwsError:
+    """The error for a queue that does not exist."""
+    return error(
+        "QueueDoesNotExist",
+        "The specified queue does not exist.",
+        "The specified queue does not exist for this wsdl version.",
+    )
+
+
+def invalid(parameter: str, value: object, reason: str) -> AwsError:
+    """A parameter's value is not acceptable, in the form SQS uses for nearly all of them."""
+    return error(
+        "InvalidParameterValueException",
+        f"Value {value} for parameter {parameter} is invalid. Reason: {reason}",
+    )
+
+
+def missing(parameter: str) -> AwsError:
+    """The error for a parameter that is missing."""
+    return error("MissingRequiredParameterException", f"The request must contain the parameter {parameter}.")
+
+
+def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsError:
+    """The error for an action that the caller has no permission for."""
+    action = action.lower()
+    return error(
+        "AccessDeniedException",
+        f"User: {principal} is not authorized to perform: {action} on resource: {arn} {decision.reason(action)}",
+    )
+
+
+def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
+    """The error for a message whose key cannot be used, or not by the caller."""
+    return error(refusals.words(refused).sqs, refusals.text(refused, request_id))
+
+
+@contextmanager
+def key_refusals(call: Call) -> Iterator[None]:
+    """Within it, what KMS refuses is worded as SQS words it for a call.
+
+    Raises:
+        AwsError: One of `Kms…`.
+    """
+    try:
+        yield
+    except KeyUnusable as refused:
+        raise key_refused(refused, call.id) from refused
+
+
+def translated(refusal: RedriveError) -> AwsError:
+    """Translates a refusal of the engine into the error that SQS has for it."""
+    if isinstance(refusal, NotFound):
+        return no_such_queue()
+    if isinstance(refusal, InFlightLimit):
+        return error("OverLimit", "Too many messages in flight.")
+    if isinstance(refusal, TaskActive):
+        return error(
+            "InvalidParameterValueException",
+            "There is already a task running. Only one active task is allowed for a source queue arn at a given"
+            " time.",
+        )
+    if isinstance(refusal, KeyUnusable):
+        return key_refused(refusal)
+    if isinstance(refusal, StoreUnavailable):
+        return error("ServiceUnavailableException", "Service is unavailable. Please try again.")
+    raise refusal

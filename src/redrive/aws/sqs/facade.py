@@ -1,0 +1,65 @@
+"""Amazon SQS: its 23 operations."""
+
+from collections.abc import Mapping
+
+from redrive.access.secret import InstallationSecret
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.kit.call import Presenters, Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.errors import translated
+from redrive.aws.sqs.handles import Handles
+from redrive.aws.sqs.permissions import Permissions
+from redrive.aws.sqs.queues import QueueOperations
+from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.receiving import Receiving
+from redrive.aws.sqs.sending import Sending
+from redrive.aws.sqs.settling import Settling
+from redrive.aws.sqs.tasks import Tasks
+from redrive.aws.sqs.urls import QueueUrls
+from redrive.aws.wire.errors import AwsError
+from redrive.engine.engine import Engine
+from redrive.model.errors import RedriveError
+
+
+class Sqs:
+    """SQS on an engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        secret: InstallationSecret,
+        presenters: Presenters | None = None,
+        encryption: Encryption | None = None,
+        *,
+        fifo_quotas: bool = False,
+        queue_urls: str = "plain",
+        waits: bool = True,
+    ) -> None:
+        """Speak for this engine.
+
+        Args:
+            engine: Whose queues.
+            secret: Seals receipt handles.
+            presenters: How messages look that came from other services.
+            encryption: Knows the keys of queues; None: no queue has one.
+            fifo_quotas: Enforce the documented throughput of FIFO queues.
+            queue_urls: How queue URLs name the region; see `QueueUrls`.
+            waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
+        """
+        handles = Handles(secret)
+        quotas = Quotas(enforced=fifo_quotas)
+        access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
+        self.operations: Mapping[str, Verb] = operations_of(
+            "sqs",
+            QueueOperations(engine, access, waits=waits),
+            Permissions(engine, access),
+            Tasks(engine),
+            Sending(engine, access, quotas, encryption),
+            Receiving(engine, access, quotas, handles, {} if presenters is None else presenters, encryption),
+            Settling(engine, access, quotas, handles),
+        )
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return translated(refusal)

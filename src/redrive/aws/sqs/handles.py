@@ -1,0 +1,73 @@
+"""Receipt handles: a claim, as a string the receiver gives back.
+
+They are sealed: the numbers in them would tell every tenant how much all others send.
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+from redrive.access.secret import InstallationSecret, Sealer
+from redrive.aws.sqs.errors import error
+from redrive.aws.wire.errors import AwsError
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+
+_LAYOUT: Final = struct.Struct(">QQQQ")
+#: Handles remembered until they come back, a quarter of a kilobyte each.
+_GIVEN_MAX: Final = 4096
+
+
+class Handle(NamedTuple):
+    """The claim that a receipt handle stands for.
+
+    Attributes:
+        seq: Number of the delivery in its queue.
+        token: Of the claim.
+        claimed_at: When the claim began (ms): it may be extended to twelve hours from here.
+    """
+
+    seq: int
+    token: int
+    claimed_at: int
+
+
+class Handles:
+    """Writes and reads receipt handles.
+
+    Nearly every handle comes back once, soon, and to the node that gave it: among all that a request does, to open a seal
+    takes 3 us and to find its content 0.2.
+    """
+
+    def __init__(self, secret: InstallationSecret) -> None:
+        """Seal them with this secret."""
+        self._sealer = Sealer(secret, "receipt handles")
+        self._given: dict[str, bytes] = {}
+
+    def write(self, delivery: Delivery, claimed_at: int) -> str:
+        """The handle of a delivery just claimed."""
+        packed = _LAYOUT.pack(delivery.queue_id, delivery.seq, delivery.token or 0, claimed_at)
+        text = self._sealer.seal(packed)
+        if len(self._given) >= _GIVEN_MAX:
+            self._given.clear()
+        self._given[text] = packed
+        return text
+
+    def read(self, text: str, queue: Queue) -> Handle:
+        """Reads a receipt handle.
+
+        Raises:
+            AwsError: The text is not a receipt handle of this queue.
+        """
+        packed = self._given.pop(text, None) or self._sealer.unseal(text)
+        if packed is None:
+            raise _invalid(text)
+        queue_id, seq, token, claimed_at = _LAYOUT.unpack(packed)
+        if queue_id != queue.id:
+            raise _invalid(text)
+        return Handle(seq, token, claimed_at)
+
+
+def _invalid(text: str) -> AwsError:
+    return error(
+        "ReceiptHandleIsInvalid", f'The input receipt handle "{text}" is not a valid receipt handle.'
+    )

@@ -1,0 +1,208 @@
+"""`/_aws/sqs/messages`: look into a queue without touching it, with the parameters and answers of LocalStack's.
+
+It shows what could be received now; `ShowInvisible=true` adds messages in flight and those their groups hold up,
+`ShowDelayed=true` those that wait. No receive count and no visibility changes. The queue stands in `QueueUrl`, in
+the path (`/_aws/sqs/messages/<region>/<account>/<name>`), or in a ReceiveMessage call of an SDK whose endpoint
+this is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.gateway.authentication import Authentication
+from redrive.aws.kit.call import Call, Presenters
+from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.errors import no_such_queue
+from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
+from redrive.aws.sqs.urls import QueueUrls
+from redrive.aws.wire.codec import Codec
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.json.rpc import JsonCodec
+from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.query.form import read_form
+from redrive.aws.wire.query.query import QUERY, QueryCodec
+from redrive.aws.wire.recognise import recognise
+from redrive.aws.wire.service import Service
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.ports import is_sealed
+from redrive.http import Request, Response
+from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
+from redrive.model.queue import Queue
+
+PATH = "/_aws/sqs/messages"
+PAGE = 1000  # deliveries read at a time
+SHOWN_MAX = 10_000  # what one answer may hold
+_NO_HANDLE = "SQS/BACKDOOR/ACCESS"  # what LocalStack shows in a handle's place
+_OPERATION = "ReceiveMessage"
+
+
+class Peek:
+    """Shows what is in a queue."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        authentication: Authentication,
+        presenters: Presenters,
+        encryption: Encryption | None = None,
+    ) -> None:
+        """Look through this engine, for callers who may receive."""
+        self._encryption = encryption
+        self._engine = engine
+        self._access = QueueAccess(engine.resources.queues, QueueUrls())
+        self._authentication = authentication
+        self._showing = Showing(engine, presenters)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request; the caller needs the permission to receive."""
+        request_id = id_text(self._engine.runtime.message_id())
+        service = Service.load("sqs")
+        codec = _codec(request)
+        try:
+            messages = await self._messages(request, codec, request_id)
+        except AwsError as error:
+            return codec.render_error(service, error, request_id)
+        return codec.render(service.operation(_OPERATION), {"Messages": messages}, request_id)
+
+    async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
+        now = self._engine.clock.now()
+        caller = await self._authentication.caller(request, "sqs")
+        asked = read_form(request, PROFILES["sqs"].fields_max)
+        region, url = _queue_asked_for(request, codec)
+        call = Call(
+            request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
+        )
+        queue = await self._access.at(call, url, _OPERATION)
+        view = _View(queue, now, asked)
+        shown: list[Structure] = []
+        after = 0
+        while len(shown) < SHOWN_MAX:
+            page = await self._engine.messages.peek(queue, PAGE, after)
+            shown += [
+                await self._shown(queue, await self._opened(call, delivery), view)
+                for delivery in page
+                if view.includes(delivery)
+            ]
+            if len(page) < PAGE:
+                break
+            after = page[-1].seq
+        return shown
+
+    async def _opened(self, call: Call, delivery: Delivery) -> Delivery:
+        """A delivery as the caller may see it: without the right to its key, its body is not shown."""
+        if self._encryption is None or not is_sealed(delivery):
+            return delivery
+        return await self._encryption.shown_to(call.principal, call.region, delivery)
+
+    async def _shown(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
+        sources = await self._showing.sources([delivery])
+        message = self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
+        message["Attributes"] = {
+            "ApproximateFirstReceiveTimestamp": "0",  # unless there was one
+            **message["Attributes"],
+            "IsVisible": str(not view.in_flight(delivery)).lower(),
+            "IsDelayed": str(view.delayed(delivery)).lower(),
+        }
+        return message
+
+
+class _View:
+    """The part of a queue that is visible at one moment; deliveries are asked about in order of arrival."""
+
+    def __init__(self, queue: Queue, now: int, asked: Mapping[str, str]) -> None:
+        self._queue = queue
+        self._now = now
+        self._invisible = _is_true(asked.get("ShowInvisible"))
+        self._delayed = _is_true(asked.get("ShowDelayed"))
+        self._held_up: set[str | None] = set()
+
+    def in_flight(self, delivery: Delivery) -> bool:
+        return delivery.available_at > self._now and delivery.token is not None
+
+    def delayed(self, delivery: Delivery) -> bool:
+        return delivery.available_at > self._now and delivery.token is None
+
+    def includes(self, delivery: Delivery) -> bool:
+        if delivery.enqueued_at + self._queue.retention_ms <= self._now:
+            return False
+        if self.delayed(delivery):
+            return self._delayed
+        if self.in_flight(delivery):
+            if self._queue.ordered:
+                self._held_up.add(delivery.group_id)
+            return self._invisible
+        return self._invisible or delivery.group_id not in self._held_up
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").lower() in ("true", "1")
+
+
+def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
+    """The region, where the path names one, and the queue's URL.
+
+    Raises:
+        AwsError: The call is not one for this endpoint, or says no queue.
+    """
+    called = recognise(request)
+    if called is not None and called.operation != _OPERATION:
+        raise AwsError("InvalidRequest", f"This endpoint only accepts {_OPERATION} calls")
+    params = codec.parse(Service.load("sqs").operation(_OPERATION), _without_path(request))
+    if url := params.get("QueueUrl"):
+        return "", url
+    region, _, rest = request.path.removeprefix(PATH).strip("/").partition("/")
+    if not rest:
+        raise no_such_queue()
+    return region, f"/{rest}"
+
+
+def _without_path(request: Request) -> Request:
+    """The request as if it had come to the root: a path would be taken for a queue's URL."""
+    return Request(request.method, "/", request.query, request.headers, request.body)
+
+
+def _codec(request: Request) -> Codec:
+    called = recognise(request)
+    if called is not None and isinstance(called.codec, JsonCodec):
+        return called.codec
+    return _DocumentCodec() if "json" in request.headers.get("accept", "") else QUERY
+
+
+class _DocumentCodec(QueryCodec):
+    """The XML answers element by element in JSON: one of a kind as it is, several in a list."""
+
+    __slots__ = ()
+
+    @override
+    def render(self, *called: Any) -> Response:
+        return _as_document(super().render(*called))
+
+    @override
+    def render_error(self, *called: Any) -> Response:
+        return _as_document(super().render_error(*called))
+
+
+def _as_document(answer: Response) -> Response:
+    root = ET.fromstring(answer.body)  # noqa: S314 - written by this server
+    document = {_tag(root): _contents(root)}
+    return Response(answer.status, orjson.dumps(document), "application/json", answer.headers)
+
+
+def _contents(element: ET.Element) -> object:
+    if not len(element):
+        return element.text
+    parts: dict[str, list[object]] = {}
+    for child in element:
+        parts.setdefault(_tag(child), []).append(_contents(child))
+    return {tag: several if len(several) > 1 else several[0] for tag, several in parts.items()}
+
+
+def _tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]

@@ -1,0 +1,231 @@
+"""Queues and their attributes and tags: create, find, change, empty, delete."""
+
+import asyncio
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sqs import attributes, names
+from redrive.aws.sqs.access import QueueAccess, check_not_at_queue
+from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.model.errors import AlreadyExists, Refused
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+
+RECREATE_AFTER_MS = 60_000
+PURGE_AGAIN_AFTER_MS = 60_000
+PAGE_MAX = 1000
+TAGS_MAX = 50
+_TARGET = "x-amz-target"
+
+
+class QueueOperations:
+    """Creates, finds, changes, empties and deletes queues."""
+
+    def __init__(self, engine: Engine, access: QueueAccess, *, waits: bool = True) -> None:
+        """Do it through this engine; without waits, what Amazon lets happen once in 60 seconds happens at once."""
+        self._engine = engine
+        self._access = access
+        self._recreate_after_ms = RECREATE_AFTER_MS if waits else 0
+        self._purge_again_after_ms = PURGE_AGAIN_AFTER_MS if waits else 0
+
+    async def create_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html."""
+        check_not_at_queue(call, "CreateQueue")
+        name = ResourceName(call.account, call.region, params["QueueName"])
+        given: Mapping[str, str] = params.get("Attributes") or {}
+        _check_no_null(call, "tags")
+        tags: Mapping[str, str] = params.get("tags") or {}
+        wanted = attributes.new_queue(name, given, tags)
+        _check_tags(wanted.tags)
+        await self._check_dead_letter_target(wanted, given)
+        existing = await self._engine.resources.queues.get_stored(name)
+        if existing is None:
+            await self._check_not_just_deleted(name, call.now)
+            try:
+                existing = await self._engine.resources.queues.create(wanted)
+            except AlreadyExists:
+                existing = await self._engine.resources.queues.get(name)
+        if existing is not None and (different := attributes.difference(existing, wanted, given)):
+            raise error(
+                "QueueNameExists",
+                f"A queue already exists with the same name and a different value for attribute {different}",
+            )
+        return {"QueueUrl": self._access.urls.write(call, name)}
+
+    async def _check_not_just_deleted(self, name: ResourceName, now: int) -> None:
+        deleted_at = await self._engine.resources.queues.deleted_at(name)
+        if deleted_at is not None and now < deleted_at + self._recreate_after_ms:
+            raise error(
+                "QueueDeletedRecently",
+                "You must wait 60 seconds after deleting a queue before you can create another with the same"
+                " name.",
+            )
+
+    async def _check_dead_letter_target(self, wanted: Queue, given: Mapping[str, str]) -> None:
+        if "RedrivePolicy" not in given or wanted.dead_letter is None:
+            return
+        policy = given["RedrivePolicy"]
+        target = await self._engine.resources.queues.get_stored(wanted.dead_letter.queue)
+        if target is None:
+            raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
+        if target.ordered != wanted.ordered:
+            raise invalid(
+                "RedrivePolicy", policy, "Dead-letter queue must be same type of queue as the source."
+            )
+        if not attributes.allows_redrive_from(target, names.arn_of(wanted.name)):
+            raise invalid(
+                "RedrivePolicy",
+                policy,
+                "The dead-letter queue's RedriveAllowPolicy does not allow this source.",
+            )
+
+    async def delete_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
+        if not await self._engine.resources.queues.delete(queue):
+            # Another node has deleted it, or made it again: this one knows by now.
+            queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
+            await self._engine.resources.queues.delete(queue)
+        return {}
+
+    async def get_queue_url(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueUrl.html."""
+        owner = params.get("QueueOwnerAWSAccountId") or call.account
+        name = ResourceName(owner, call.region, params["QueueName"])
+        queue = await self._access.named(call, name, "GetQueueUrl")
+        return {"QueueUrl": self._access.urls.write(call, queue.name)}
+
+    async def list_queues(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html."""
+        check_not_at_queue(call, "ListQueues")
+        beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
+        limit, after = _page(params)
+        queues = await self._engine.resources.queues.find(beginning, after, limit + 1)
+        return self._paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
+
+    async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "ListDeadLetterSourceQueues")
+        limit, after = _page(params)
+        sources = [
+            source
+            for source in await self._engine.resources.queues.sources_of(queue.name)
+            if source.name.key > after
+        ]
+        answer = self._paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
+        return {"queueUrls": []} | answer
+
+    def _paged(
+        self, member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool
+    ) -> Structure:
+        answer: Structure = {}
+        shown = queues[:limit]
+        if shown:
+            answer[member] = [self._access.urls.write(call, queue.name) for queue in shown]
+        if paging and len(queues) > limit:
+            answer["NextToken"] = urlsafe_b64encode(shown[-1].name.key.encode()).decode()
+        return answer
+
+    async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "GetQueueAttributes")
+        wanted: Sequence[str] = params.get("AttributeNames") or ()
+        counts = None
+        if attributes.needs_counts(wanted):
+            counts = await self._engine.messages.count(queue)
+        shown = attributes.shown(queue, wanted, counts)
+        return {"Attributes": shown} if shown else {}
+
+    async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
+        given: Mapping[str, str] = params["Attributes"]
+        await self._check_dead_letter_target(attributes.changed(queue, given), given)
+        await self._engine.resources.queues.update(
+            queue.name, lambda current: attributes.changed(current, given)
+        )
+        return {}
+
+    async def purge_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "PurgeQueue")
+        try:
+            # The client may go away; a purge once begun goes on to its end.
+            await asyncio.shield(
+                asyncio.ensure_future(self._engine.messages.purge(queue, self._purge_again_after_ms))
+            )
+        except Refused:
+            raise error(
+                "PurgeQueueInProgress",
+                f"Only one PurgeQueue operation on {queue.name.name} is allowed every 60 seconds.",
+            ) from None
+        return {}
+
+    # ---- tags ------------------------------------------------------------------------------------------------
+
+    async def tag_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_TagQueue.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "TagQueue")
+        _check_no_null(call, "Tags")
+        given: Mapping[str, str] = params["Tags"]
+        if not given:
+            raise error("MissingRequiredParameterException", "The request must contain the parameter Tags.")
+        _check_tags({**queue.tags, **given})
+        await self._engine.resources.queues.label(queue.name, lambda tags: {**tags, **given})
+        return {}
+
+    async def untag_queue(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "UntagQueue")
+        gone = frozenset(params["TagKeys"])
+        await self._engine.resources.queues.label(
+            queue.name, lambda tags: {key: value for key, value in tags.items() if key not in gone}
+        )
+        return {}
+
+    async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "ListQueueTags")
+        return {"Tags": dict(queue.tags)} if queue.tags else {}
+
+
+def _check_no_null(call: Call, member: str) -> None:
+    """Refuse null as a tag's value, which readers of JSON pass over in any other map."""
+    if _TARGET not in call.request.headers or "content-encoding" in call.request.headers:
+        return  # Query has no null; no SDK compresses a call of SQS
+    tags = orjson.loads(call.request.body).get(member)
+    if isinstance(tags, dict) and None in tags.values():
+        raise invalid("Value", "null", "Tag values must not be null.")
+
+
+def _check_tags(tags: Mapping[str, str]) -> None:
+    if len(tags) > TAGS_MAX:
+        raise error(
+            "InvalidParameterValueException", f"Too many tags added for queue. Maximum is {TAGS_MAX}."
+        )
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:"):  # noqa: PLR2004 - tag restrictions
+            raise invalid("Key", key, "Tag keys are 1 to 128 characters and do not begin with aws:.")
+        if len(value) > 256:  # noqa: PLR2004 - tag restrictions
+            raise invalid("Value", value, "Tag values have at most 256 characters.")
+
+
+# ---- paging ----------------------------------------------------------------------------------------------------
+
+
+def _page(params: Structure) -> tuple[int, str]:
+    """The size of a page, and the key that it begins after."""
+    limit: int | None = params.get("MaxResults")
+    if limit is not None and not 1 <= limit <= PAGE_MAX:
+        raise invalid("MaxResults", limit, f"MaxResults must be an integer between 1 and {PAGE_MAX}.")
+    token: str = params.get("NextToken") or ""
+    try:
+        after = b64decode(token, b"-_", validate=True).decode()
+    except ValueError:
+        raise invalid("NextToken", token, "The token is not one of ListQueues.") from None
+    return limit or PAGE_MAX, after

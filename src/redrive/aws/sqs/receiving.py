@@ -1,0 +1,265 @@
+"""ReceiveMessage: claims as messages, with the attributes the receiver asked for."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.encryption.sealer import KEY
+from redrive.aws.kit.call import Call, Presenters
+from redrive.aws.kit.messages import is_id, sequence_number
+from redrive.aws.sqs import message, names
+from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.sqs.handles import Handles
+from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.readers import Readers
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.messages import Cancellation
+from redrive.engine.ports import SEAL_MARK
+from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
+from redrive.model.queue import Queue
+
+MESSAGES_MAX = 10
+WAIT_SECONDS_MAX = 20
+VISIBILITY_SECONDS_MAX = 43_200
+ATTRIBUTES = frozenset(
+    {
+        "SenderId",
+        "SentTimestamp",
+        "ApproximateReceiveCount",
+        "ApproximateFirstReceiveTimestamp",
+        "SequenceNumber",
+        "MessageDeduplicationId",
+        "MessageGroupId",
+        "AWSTraceHeader",
+        "DeadLetterQueueSourceArn",
+    }
+)
+# Names of queue attributes are accepted in the deprecated AttributeNames and choose nothing.
+_QUEUE_ATTRIBUTES = frozenset(
+    {
+        "Policy",
+        "VisibilityTimeout",
+        "MaximumMessageSize",
+        "MessageRetentionPeriod",
+        "ApproximateNumberOfMessages",
+        "ApproximateNumberOfMessagesNotVisible",
+        "CreatedTimestamp",
+        "LastModifiedTimestamp",
+        "QueueArn",
+        "ApproximateNumberOfMessagesDelayed",
+        "DelaySeconds",
+        "ReceiveMessageWaitTimeSeconds",
+        "RedrivePolicy",
+        "FifoQueue",
+        "ContentBasedDeduplication",
+        "KmsMasterKeyId",
+        "KmsDataKeyReusePeriodSeconds",
+        "DeduplicationScope",
+        "FifoThroughputLimit",
+        "RedriveAllowPolicy",
+        "SqsManagedSseEnabled",
+    }
+)
+
+Sources = Mapping[int, str]  # ARNs of queues by their numbers
+_NO_SOURCES: Final[Sources] = {}
+
+
+class Receiving:
+    """Receives messages from queues."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        access: QueueAccess,
+        quotas: Quotas,
+        handles: Handles,
+        presenters: Presenters,
+        encryption: Encryption | None = None,
+    ) -> None:
+        """Receive through this engine."""
+        self._readers = None if encryption is None else Readers(engine, encryption)
+        self._engine = engine
+        self._handles = handles
+        self._access = access
+        self._quotas = quotas
+        self._showing = Showing(engine, presenters)
+
+    async def receive_message(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
+        self._quotas.take(queue, "ReceiveMessage", call.now)
+        wanted = _wanted(
+            _named(params, "AttributeNames") if "AttributeNames" in params else (),
+            _named(params, "MessageSystemAttributeNames") if "MessageSystemAttributeNames" in params else (),
+        )
+        visibility = params.get("VisibilityTimeout")
+        wait = params.get("WaitTimeSeconds")
+        readers = self._readers
+        if readers is not None and KEY in queue.attributes:
+            await readers.check_first(call, queue)
+        gone = Cancellation()
+        call.request.on_gone = gone.happen
+        deliveries = await self._engine.messages.receive(
+            queue,
+            _limit(params.get("MaxNumberOfMessages")),
+            lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
+            wait_ms=None if wait is None else _checked_wait(wait) * 1000,
+            attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
+            gone=gone,
+        )
+        if not deliveries:
+            return {}
+        if readers is not None:
+            for delivery in deliveries:
+                if type(delivery) is not Delivery or delivery.body[:1] == SEAL_MARK:
+                    deliveries = await readers.readable(call, queue, deliveries)
+                    break
+        lease_ms = queue.lease_ms if visibility is None else visibility * 1000
+        chosen = params.get("MessageAttributeNames") or ()
+        write = self._handles.write
+        showing = self._showing
+        sources = await showing.sources(deliveries) if "DeadLetterQueueSourceArn" in wanted else _NO_SOURCES
+        return {
+            "Messages": [
+                showing.shown(
+                    queue,
+                    delivery,
+                    wanted,
+                    chosen,
+                    write(delivery, delivery.available_at - lease_ms),
+                    sources,
+                )
+                for delivery in deliveries
+            ]
+        }
+
+
+class Showing:
+    """Words a delivery as a message."""
+
+    def __init__(self, engine: Engine, presenters: Presenters) -> None:
+        """Ask this engine for the names behind numbers, and other services for how their messages look."""
+        self._queues = engine.resources.queues
+        self._presenters = presenters
+
+    async def sources(self, deliveries: Sequence[Delivery]) -> Sources:
+        """The ARNs of the queues that the deliveries were dead-lettered from, by the queues' numbers."""
+        origins = {delivery.origin for delivery in deliveries if delivery.origin is not None}
+        found = {origin: await self._queues.name_of(origin) for origin in origins}
+        return {origin: names.arn_of(name) for origin, name in found.items() if name is not None}
+
+    def shown(
+        self,
+        queue: Queue,
+        delivery: Delivery,
+        wanted: Collection[str],
+        chosen: Collection[str],
+        handle: str,
+        sources: Sources,
+    ) -> Structure:
+        """A delivery in SQS's words; no coroutine, for a receive makes as many calls as it has messages.
+
+        Args:
+            queue: Where it stands.
+            delivery: The delivery.
+            wanted: The system attributes to show.
+            chosen: The names of the message attributes to show.
+            handle: Its receipt handle.
+            sources: What `sources` says of it, where its dead-letter source is wanted.
+        """
+        headers = message.unpack(delivery.headers)
+        body, all_attributes = delivery.body, headers.get("attributes", {})
+        if present := self._presenters.get(headers.get("envelope", "")):
+            body, all_attributes = present(delivery)
+        shown: Structure = {
+            "MessageId": id_text(delivery.message_id),
+            "ReceiptHandle": handle,
+            "MD5OfBody": message.digest_of_body(body),
+            "Body": body,
+        }
+        if wanted:
+            shown["Attributes"] = _system_attributes(queue, delivery, headers, wanted, sources)
+        attributes = message.chosen(all_attributes, chosen)
+        if attributes:
+            shown["MessageAttributes"] = attributes
+            shown["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
+        return shown
+
+
+def _system_attributes(
+    queue: Queue, delivery: Delivery, headers: Mapping[str, Any], wanted: Collection[str], sources: Sources
+) -> dict[str, str]:
+    first = delivery.first_claimed_at
+    everything = {
+        "SenderId": headers.get("sender", queue.name.account),
+        "SentTimestamp": str(delivery.sent_at),
+        "ApproximateReceiveCount": str(delivery.attempts),
+        "ApproximateFirstReceiveTimestamp": None if first is None else str(first),
+        "SequenceNumber": sequence_number(delivery.seq) if queue.ordered else None,
+        "MessageDeduplicationId": delivery.deduplication_id if queue.ordered else None,
+        "MessageGroupId": delivery.group_id,
+        "AWSTraceHeader": headers.get("trace"),
+        "DeadLetterQueueSourceArn": None if delivery.origin is None else sources.get(delivery.origin),
+    }
+    return {name: value for name, value in everything.items() if value is not None and name in wanted}
+
+
+def _named(params: Structure, member: str) -> tuple[str, ...]:
+    """A list of names; without repeats where it is long, since it is remembered."""
+    listed = params[member]
+    return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
+
+
+@lru_cache(maxsize=256)
+def _wanted(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[str]:
+    """The system attributes asked for by either list of names.
+
+    Raises:
+        AwsError: A name is unknown.
+    """
+    asked = {*deprecated, *current}
+    for name in sorted(asked):
+        if name != "All" and name not in ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:
+            raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
+    return ATTRIBUTES if "All" in asked else frozenset(asked) & ATTRIBUTES
+
+
+def _limit(number: int | None) -> int:
+    if number is None:
+        return 1
+    if not 1 <= number <= MESSAGES_MAX:
+        raise invalid("MaxNumberOfMessages", number, f"Must be between 1 and {MESSAGES_MAX}, if provided.")
+    return number
+
+
+def _checked_wait(seconds: int) -> int:
+    if not 0 <= seconds <= WAIT_SECONDS_MAX:
+        raise invalid("WaitTimeSeconds", seconds, f"Must be >= 0 and <= {WAIT_SECONDS_MAX}, if provided.")
+    return seconds
+
+
+def _checked_visibility(seconds: int) -> int:
+    if not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
+        raise invalid(
+            "VisibilityTimeout", seconds, f"Must be between 0 and {VISIBILITY_SECONDS_MAX}, if provided."
+        )
+    return seconds
+
+
+def _attempt_id(queue: Queue, attempt_id: str | None) -> str | None:
+    if attempt_id is None:
+        return None
+    if not queue.ordered:
+        raise invalid(
+            "ReceiveRequestAttemptId",
+            attempt_id,
+            "The request includes a parameter that is not valid for this queue type.",
+        )
+    if not is_id(attempt_id):
+        raise message.malformed_id("ReceiveRequestAttemptId", attempt_id)
+    return attempt_id

@@ -1,0 +1,181 @@
+"""DeleteMessage, ChangeMessageVisibility, and both in batches."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from operator import attrgetter
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.messages import Entry, failed
+from redrive.aws.sqs import batches
+from redrive.aws.sqs.access import QueueAccess
+from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.sqs.handles import Handle, Handles
+from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Settled
+from redrive.model.queue import Queue
+
+_REASON: Final = attrgetter("reason")
+
+
+class Settling:
+    """Ends and extends the claims that receipt handles stand for.
+
+    In a standard queue the handle of a message that was received again since still deletes it and changes its
+    visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it does nothing.
+    """
+
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles) -> None:
+        """Settle through this engine."""
+        self._engine = engine
+        self._handles = handles
+        self._access = access
+        self._quotas = quotas
+
+    async def delete_message(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
+        self._quotas.take(queue, "DeleteMessage", call.now)
+        handle = self._handles.read(params["ReceiptHandle"], queue)
+        (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
+        _check_deleted(params, settled)
+        return {}
+
+    async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html."""
+        entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
+        queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
+        self._quotas.take(queue, "DeleteMessage", call.now)
+        read, failures = self._read_all(queue, entries)
+        settled = await self._delete(queue, [(handle.seq, handle.token) for _, handle in read])
+        successful = []
+        for (entry, _), result in zip(read, settled, strict=True):
+            try:
+                _check_deleted(entry, result)
+            except AwsError as refusal:
+                failures.append(failed(entry, refusal))
+            else:
+                successful.append({"Id": entry["Id"]})
+        return batches.answer(successful, failures)
+
+    async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
+        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
+        handle = self._handles.read(params["ReceiptHandle"], queue)
+        lease_ms = _lease_ms(params, handle, call.now)
+        (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
+        _check_extended(params, settled)
+        return {}
+
+    async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
+        entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
+        queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
+        read, failures = self._read_all(queue, entries)
+        wanted = []
+        for entry, handle in read:
+            try:
+                wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
+            except AwsError as refusal:
+                failures.append(failed(entry, refusal))
+        settled = await self._extend(queue, [claim for _, claim in wanted])
+        successful = []
+        for (entry, _), result in zip(wanted, settled, strict=True):
+            try:
+                _check_extended(entry, result)
+            except AwsError as refusal:
+                failures.append(failed(entry, refusal))
+            else:
+                successful.append({"Id": entry["Id"]})
+        return batches.answer(successful, failures)
+
+    def _read_all(
+        self, queue: Queue, entries: Sequence[Entry]
+    ) -> tuple[list[tuple[Entry, Handle]], list[Structure]]:
+        read: list[tuple[Entry, Handle]] = []
+        failures: list[Structure] = []
+        for entry in entries:
+            try:
+                read.append((entry, self._handles.read(entry["ReceiptHandle"], queue)))
+            except AwsError as refusal:
+                failures.append(failed(entry, refusal))
+        return read, failures
+
+    # ---- handles of messages that were received again ------------------------------------------------------
+
+    async def _delete(self, queue: Queue, claims: Sequence[tuple[int, int]]) -> list[Settled]:
+        settled = await self._engine.messages.delete(queue, claims)
+        for index in _superseded(queue, settled):
+            settled[index] = await self._repeat(
+                queue, claims[index][0], lambda claim: self._engine.messages.delete(queue, (claim,))
+            )
+        return settled
+
+    async def _extend(self, queue: Queue, claims: Sequence[tuple[int, int, int]]) -> list[Settled]:
+        settled = await self._engine.messages.extend(queue, claims)
+        for index in _superseded(queue, settled):
+            seq, _, lease_ms = claims[index]
+
+            def extend(claim: tuple[int, int], lease_ms: int = lease_ms) -> Awaitable[list[Settled]]:
+                return self._engine.messages.extend(queue, ((*claim, lease_ms),))
+
+            settled[index] = await self._repeat(queue, seq, extend)
+        return settled
+
+    async def _repeat(
+        self, queue: Queue, seq: int, settle: Callable[[tuple[int, int]], Awaitable[list[Settled]]]
+    ) -> Settled:
+        """Settle the claim that a message is under now; what others receive meanwhile is followed."""
+        while True:
+            found = await self._engine.messages.peek(queue, 1, seq - 1)
+            token = found[0].token if found and found[0].seq == seq else None
+            if token is None:
+                return Settled(done=False, reason="gone")
+            (settled,) = await settle((seq, token))
+            if settled.reason != "superseded":
+                return settled
+
+
+def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
+    """The places of claims that a later receive ended, in a standard queue: its earlier handles still count."""
+    if queue.ordered or "superseded" not in map(_REASON, settled):
+        return []
+    return [index for index, result in enumerate(settled) if result.reason == "superseded"]
+
+
+def _check_deleted(entry: Entry, settled: Settled) -> None:
+    """A message already gone, or received anew since, is no error; a FIFO claim that ran out is."""
+    if settled.reason == "lapsed":
+        raise invalid("ReceiptHandle", entry["ReceiptHandle"], "The receipt handle has expired.")
+
+
+def _check_extended(entry: Entry, settled: Settled) -> None:
+    if settled.done:
+        return
+    if settled.reason == "lapsed":
+        raise error("MessageNotInflight", "The specified message isn't in flight.")
+    raise invalid(
+        "ReceiptHandle",
+        entry["ReceiptHandle"],
+        "Message does not exist or is not available for visibility timeout change.",
+    )
+
+
+def _lease_ms(entry: Entry, handle: Handle, now: int) -> int:
+    seconds: int | None = entry.get("VisibilityTimeout")
+    if seconds is None or not 0 <= seconds <= VISIBILITY_SECONDS_MAX:
+        raise invalid(
+            "VisibilityTimeout",
+            seconds,
+            f"Must be between 0 and {VISIBILITY_SECONDS_MAX}, if provided.",
+        )
+    if now + seconds * 1000 > handle.claimed_at + VISIBILITY_SECONDS_MAX * 1000:
+        raise invalid(
+            "VisibilityTimeout",
+            seconds,
+            f"Total VisibilityTimeout for the message is beyond the limit [{VISIBILITY_SECONDS_MAX} seconds]",
+        )
+    return seconds * 1000

@@ -1,0 +1,150 @@
+"""Message move tasks: dead letters on their way back."""
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import orjson
+
+from redrive.aws.kit.call import Call
+from redrive.aws.sqs import access, names
+from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.model.errors import NotFound, Refused
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.task import MoveTask, TaskState
+
+RATE_MAX = 500
+TASKS_PER_ACCOUNT_MAX = 100
+LISTED_MAX = 10
+_FAILURES = {
+    "source": "AWS.SimpleQueueService.NonExistentQueue",
+    "destination": "AWS.SimpleQueueService.NonExistentQueue",
+}
+
+# SQS knows no task that waits to begin, or is paused: both may still move something, and be cancelled.
+_RUNNING = (TaskState.RUNNING, TaskState.WAITING, TaskState.PAUSED)
+
+
+class Tasks:
+    """Starts, cancels and lists move tasks."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Let this engine carry them out."""
+        self._engine = engine
+
+    async def start_message_move_task(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html."""
+        source = await self._queue(call, "SourceArn", params["SourceArn"], "StartMessageMoveTask")
+        if not await self._engine.resources.queues.sources_of(source.name):
+            raise error(
+                "InvalidParameterValueException", "Source queue must be configured as a Dead Letter Queue."
+            )
+        destination = None
+        if arn := params.get("DestinationArn"):
+            destination = await self._queue(call, "DestinationArn", arn, "SendMessage")
+            _check_pair(source, destination)
+        rate = params.get("MaxNumberOfMessagesPerSecond")
+        if rate is not None and not 1 <= rate <= RATE_MAX:
+            raise invalid(
+                "MaxNumberOfMessagesPerSecond", rate, f"Must be between 1 and {RATE_MAX}, if provided."
+            )
+        if await self._engine.operations.active_redrives(call.account) >= TASKS_PER_ACCOUNT_MAX:
+            raise error("OverLimit", f"{TASKS_PER_ACCOUNT_MAX} message move tasks are running.")
+        task = await self._engine.operations.start_redrive(source, destination, rate)
+        return {"TaskHandle": _handle(task)}
+
+    async def cancel_message_move_task(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CancelMessageMoveTask.html."""
+        task_id, arn = _read_handle(params["TaskHandle"])
+        source = await self._queue(call, "SourceArn", arn, "CancelMessageMoveTask")
+        try:
+            task = await self._engine.operations.cancel_redrive(source.name, task_id)
+        except NotFound:
+            raise _no_task() from None
+        except Refused:
+            raise error("UnsupportedOperation", "Task is not running.") from None
+        return {"ApproximateNumberOfMessagesMoved": task.moved_shown}
+
+    async def list_message_move_tasks(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListMessageMoveTasks.html."""
+        limit = params.get("MaxResults")
+        limit = 1 if limit is None else limit
+        if not 1 <= limit <= LISTED_MAX:
+            raise invalid("MaxResults", limit, f"Must be between 1 and {LISTED_MAX}, if provided.")
+        source = await self._queue(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
+        tasks = await self._engine.operations.redrive_tasks(source.name)
+        return {"Results": [_shown(task) for task in tasks[:limit]]}
+
+    async def _queue(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
+        name = names.name_in_arn(arn)
+        if name is None:
+            raise error(
+                "InvalidParameterValueException",
+                f"You must use this format to specify the {parameter}:"
+                " arn:<partition>:<service>:<region>:<account-id>:<resource-id>",
+            )
+        return await self._existing(call, parameter, name, action)
+
+    async def _existing(self, call: Call, parameter: str, name: ResourceName, action: str) -> Queue:
+        queue = await self._engine.resources.queues.get(name) if name.region == call.region else None
+        if queue is None:
+            raise error(
+                "ResourceNotFoundException",
+                f"The resource that you specified for the {parameter} parameter doesn't exist.",
+            )
+        access.check(call, queue, action)
+        return queue
+
+
+def _check_pair(source: Queue, destination: Queue) -> None:
+    if source.name == destination.name:
+        raise error("InvalidParameterValueException", "Source queue and destination queue must be different.")
+    if source.ordered != destination.ordered:
+        raise error(
+            "InvalidParameterValueException",
+            "The source queue and destination queue must be of the same queue type.",
+        )
+
+
+def _no_task() -> AwsError:
+    return error("ResourceNotFoundException", "Task does not exist.")
+
+
+# ---- handles ---------------------------------------------------------------------------------------------------
+
+
+def _handle(task: MoveTask) -> str:
+    return b64encode(orjson.dumps({"taskId": task.id, "sourceArn": names.arn_of(task.source)})).decode()
+
+
+def _read_handle(text: str) -> tuple[str, str]:
+    try:
+        document = orjson.loads(b64decode(text, validate=True))
+        task_id, arn = document["taskId"], document["sourceArn"]
+    except (ValueError, TypeError, KeyError):
+        raise error("InvalidParameterValueException", "Value for parameter TaskHandle is invalid.") from None
+    if not (isinstance(task_id, str) and isinstance(arn, str)):
+        raise error("InvalidParameterValueException", "Value for parameter TaskHandle is invalid.")
+    return task_id, arn
+
+
+def _shown(task: MoveTask) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "Status": (TaskState.RUNNING if task.state in _RUNNING else task.state).upper(),
+        "SourceArn": names.arn_of(task.source),
+        "ApproximateNumberOfMessagesMoved": task.moved_shown,
+        "ApproximateNumberOfMessagesToMove": task.to_move,
+        "StartedTimestamp": task.started_at,
+    }
+    if task.state in _RUNNING:
+        shown["TaskHandle"] = _handle(task)
+    if task.destination is not None:
+        shown["DestinationArn"] = names.arn_of(task.destination)
+    if task.rate_max is not None:
+        shown["MaxNumberOfMessagesPerSecond"] = task.rate_max
+    if task.failure is not None:
+        shown["FailureReason"] = _FAILURES.get(task.failure, task.failure)
+    return shown

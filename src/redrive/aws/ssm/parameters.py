@@ -1,0 +1,251 @@
+"""Operations on parameters."""
+
+import re
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+import re2
+
+from redrive.aws.kit.call import Call
+from redrive.aws.ssm.errors import error, invalid, not_found
+from redrive.aws.ssm.records import PARAMETER, VERSIONS_KEPT, Parameter, parameter_key
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+
+PARAMETERS_MAX: Final = 10_000  # of an account's region
+VALUE_BYTES_MAX: Final = 8192  # of the advanced tier, which is not told from the standard one
+_PAGE: Final = 10
+_PAGE_MAX: Final = 50
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.\-/]{1,1011}")
+_RESERVED: Final = re.compile(r"/?(?:aws|ssm)", re.IGNORECASE)
+_TYPES: Final = ("String", "StringList", "SecureString")
+
+
+class ParameterOperations:
+    """Keeps parameters, and shows them."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in this engine."""
+        self._engine = engine
+        self._documents = engine.resources.documents
+
+    async def put_parameter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html."""
+        name = _checked_name(params["Name"])
+        key = parameter_key(call.account, call.region, name)
+        found = await self._documents.find(PARAMETER, f"{call.account}/{call.region}/", limit=PARAMETERS_MAX)
+
+        async def decide(draft: Draft) -> Parameter:
+            before = await draft.get(PARAMETER, key)
+            if before is not None and not params.get("Overwrite"):
+                raise error(
+                    "ParameterAlreadyExists",
+                    "The parameter already exists. To overwrite this value, set the overwrite option in the"
+                    " request to true.",
+                )
+            if before is None and len(found) >= PARAMETERS_MAX:
+                raise error("ParameterLimitExceeded", f"An account has at most {PARAMETERS_MAX} parameters.")
+            after = _written(call, params, name, before)
+            draft.put(PARAMETER, key, after)
+            return after
+
+        after = await self._engine.resources.write(decide)
+        return {"Version": after.version, "Tier": "Standard"}
+
+    async def get_parameter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html."""
+        shown = await self._selected(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
+        if shown is None:
+            raise not_found()
+        return {"Parameter": shown}
+
+    async def get_parameters(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameters.html."""
+        shown, lost = [], []
+        for name in dict.fromkeys(params["Names"]):
+            found = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
+            if found is None:
+                lost.append(name)
+            else:
+                shown.append(found)
+        return {"Parameters": shown, "InvalidParameters": lost}
+
+    async def get_parameters_by_path(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParametersByPath.html."""
+        path: str = params["Path"]
+        if not path.startswith("/"):
+            raise invalid(f"The parameter path {path} must begin with a slash.")
+        path = path if path.endswith("/") else f"{path}/"
+        found = await self._all(call)
+        under = [each for each in found if each.name.startswith(path) or (path == "/" and each.name)]
+        if not params.get("Recursive"):
+            under = [each for each in under if "/" not in each.name.removeprefix(path)]
+        page, token = _page(under, params)
+        decrypts = bool(params.get("WithDecryption"))
+        return {"Parameters": [_shown(each, each.version, decrypts=decrypts) for each in page], **token}
+
+    async def delete_parameter(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DeleteParameter.html."""
+        if not await self._documents.remove(PARAMETER, self._key(call, params["Name"])):
+            raise not_found()
+        return {}
+
+    async def delete_parameters(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DeleteParameters.html."""
+        gone: list[str] = []
+        lost: list[str] = []
+        for name in dict.fromkeys(params["Names"]):
+            removed = await self._documents.remove(PARAMETER, self._key(call, name))
+            (gone if removed else lost).append(name)
+        return {"DeletedParameters": gone, "InvalidParameters": lost}
+
+    async def describe_parameters(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DescribeParameters.html."""
+        found = await self._all(call)
+        for wanted in params.get("ParameterFilters") or ():
+            found = [each for each in found if _passes(each, wanted)]
+        page, token = _page(found, params)
+        return {"Parameters": [_described(each) for each in page], **token}
+
+    def _key(self, call: Call, name: str) -> str:
+        return parameter_key(call.account, call.region, plain_name(name))
+
+    async def _all(self, call: Call) -> list[Parameter]:
+        return await self._documents.find(PARAMETER, f"{call.account}/{call.region}/")
+
+    async def _selected(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
+        plain = plain_name(name)
+        found = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
+        selector = "" if found is not None else plain.rpartition(":")[2]
+        if found is None and selector:
+            plain = plain.rpartition(":")[0]
+            found = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
+        if found is None:
+            return None
+        version = found.version if not selector else int(selector) if selector.isdecimal() else 0
+        if found.value_of(version) is None:
+            raise error(
+                "ParameterVersionNotFound", f"Systems Manager could not find version {selector} of {plain}."
+            )
+        return _shown(found, version, decrypts=decrypts)
+
+
+def plain_name(name: str) -> str:
+    """The name in an ARN, or the name itself."""
+    if not name.startswith("arn:"):
+        return name
+    resource = name.split(":", 5)[-1].removeprefix("parameter")
+    return resource if resource.count("/") > 1 else resource.removeprefix("/")
+
+
+def _checked_name(name: str) -> str:
+    name = plain_name(name)
+    if not _NAME.fullmatch(name) or _RESERVED.match(name):
+        raise invalid(
+            'Parameter name: can\'t be prefixed with "aws" or "ssm" (case-insensitive). If formed as a path, it can'
+            " consist of sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers"
+            " and the following 3 symbols .-_"
+        )
+    return name
+
+
+def _written(call: Call, params: Structure, name: str, before: Parameter | None) -> Parameter:
+    kind = params.get("Type") or (before.type if before else "")
+    if kind not in _TYPES:
+        raise invalid("A parameter type is required when you create a parameter.")
+    value: str = params["Value"]
+    if not value or len(value.encode()) > VALUE_BYTES_MAX:
+        raise invalid(f"A value has 1 to {VALUE_BYTES_MAX} bytes.")
+    pattern = params.get("AllowedPattern") or ""
+    _check_pattern(pattern, value)
+    tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags") or ()}
+    values = (*(before.values if before else ()), value)[-VERSIONS_KEPT:]
+    return Parameter(
+        account=call.account,
+        region=call.region,
+        name=name,
+        type=kind,
+        values=values,
+        version=before.version + 1 if before else 1,
+        modified_at=call.now,
+        description=params.get("Description") or (before.description if before else ""),
+        pattern=pattern,
+        data_type=params.get("DataType") or "text",
+        tags={**(before.tags if before else {}), **tags},
+    )
+
+
+def _check_pattern(pattern: str, value: str) -> None:
+    try:
+        fits = not pattern or re2.fullmatch(pattern, value) is not None
+    except re2.error:
+        raise error("InvalidAllowedPatternException", "The pattern is no regular expression.") from None
+    if not fits:
+        raise error(
+            "ParameterPatternMismatchException",
+            f"Parameter value, cannot be validated against allowedPattern: {pattern}",
+        )
+
+
+def _arn(parameter: Parameter) -> str:
+    name = parameter.name if parameter.name.startswith("/") else f"/{parameter.name}"
+    return f"arn:aws:ssm:{parameter.region}:{parameter.account}:parameter{name}"
+
+
+def _shown(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
+    value = parameter.value_of(version) or ""
+    if parameter.type == "SecureString" and not decrypts:
+        value = b64encode(sha256(f"{parameter.name}\n{version}".encode()).digest()).decode()
+    return {
+        "Name": parameter.name,
+        "Type": parameter.type,
+        "Value": value,
+        "Version": version,
+        "LastModifiedDate": parameter.modified_at,
+        "ARN": _arn(parameter),
+        "DataType": parameter.data_type,
+    }
+
+
+def _described(parameter: Parameter) -> Structure:
+    shown: dict[str, Any] = {
+        "Name": parameter.name,
+        "ARN": _arn(parameter),
+        "Type": parameter.type,
+        "LastModifiedDate": parameter.modified_at,
+        "Version": parameter.version,
+        "Tier": "Standard",
+        "Policies": [],
+        "DataType": parameter.data_type,
+    }
+    if parameter.description:
+        shown["Description"] = parameter.description
+    if parameter.pattern:
+        shown["AllowedPattern"] = parameter.pattern
+    return shown
+
+
+def _passes(parameter: Parameter, wanted: Mapping[str, Any]) -> bool:
+    option, values = wanted.get("Option") or "Equals", wanted.get("Values") or []
+    given = {"Name": parameter.name, "Type": parameter.type, "DataType": parameter.data_type}.get(
+        wanted["Key"]
+    )
+    if given is None:
+        raise error("InvalidFilterKey", f"The filter key {wanted['Key']} is not offered by this server.")
+    if option == "BeginsWith":
+        return any(given.startswith(value) for value in values)
+    return any(value in given for value in values) if option == "Contains" else given in values
+
+
+def _page(found: Sequence[Parameter], params: Structure) -> tuple[Sequence[Parameter], Structure]:
+    size = min(params.get("MaxResults") or _PAGE, _PAGE_MAX)
+    try:
+        begin = int(urlsafe_b64decode(params.get("NextToken") or "") or b"0")
+    except ValueError:
+        raise error("InvalidNextToken", "The specified token isn't valid.") from None
+    end = max(begin, 0) + size
+    more = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
+    return found[max(begin, 0) : end], more

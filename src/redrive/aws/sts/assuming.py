@@ -1,0 +1,176 @@
+"""AssumeRole: whoever a role trusts acts as the role for a while."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from redrive.access.errors import PolicyInvalid
+from redrive.access.identities import MAX_SESSION_SECONDS, Role
+from redrive.access.patterns import Values
+from redrive.access.policy_document import Form, new_policy
+from redrive.access.session_tokens import TOKEN_CHARS_MAX, Credentials, Session
+from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.kit.call import Call
+from redrive.aws.sts.errors import denied, error, invalid
+from redrive.aws.wire.errors import common
+from redrive.aws.wire.shapes import Structure
+
+_POLICY_CHARS_MAX: Final = 2048
+_CHAINED_SECONDS_MAX: Final = 3600
+_NO_ID: Final = "AROA" + "A" * 16  # of a role that is not there, where nobody asks for it
+_ROLE_ARN: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/(?:[!-~]*/)?[\w+=,.@-]{1,64}", re.ASCII)
+
+
+class Assuming:
+    """Begins sessions of roles."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Begin them here."""
+        self._sessions = sessions
+
+    async def assume_role(self, call: Call, params: Structure) -> Structure:
+        """https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html."""
+        arn: str = params["RoleArn"]
+        if not _ROLE_ARN.fullmatch(arn):
+            raise invalid(f"{arn} is invalid")
+        before = self._sessions.of(call.request)
+        tags = _tags(params, before)
+        role = await self._sessions.identities.role(arn)
+        if self._sessions.identities.restricts:
+            _check_trust(call, arn, role, params, tags)
+        session = Session(
+            account=arn.split(":")[4],
+            role=arn,
+            unique_id=_NO_ID if role is None else role.id,
+            name=params["RoleSessionName"],
+            source_identity=_source_identity(params, before),
+            tags=tags,
+            transitive=_transitive(params, before),
+            policies=_policies(params),
+            policy_arns=await self._managed(params),
+        )
+        credentials = self._sessions.begin(session, _seconds(params, role, before))
+        if len(credentials.token) > TOKEN_CHARS_MAX:
+            raise error(
+                "PackedPolicyTooLargeException",
+                "Packed policy and tags consume more than 100% of the allotted space.",
+            )
+        answer: Structure = {
+            "Credentials": shown(credentials),
+            "AssumedRoleUser": {
+                "AssumedRoleId": f"{session.unique_id}:{session.name}",
+                "Arn": f"arn:aws:sts::{session.account}:assumed-role/{arn.rpartition('/')[2]}/{session.name}",
+            },
+        }
+        if session.policies or session.policy_arns or tags:
+            answer["PackedPolicySize"] = max(1, len(credentials.token) * 100 // TOKEN_CHARS_MAX)
+        if session.source_identity:
+            answer["SourceIdentity"] = session.source_identity
+        return answer
+
+    async def _managed(self, params: Structure) -> tuple[str, ...]:
+        arns = tuple(each["arn"] for each in params.get("PolicyArns") or ())
+        for arn in arns:
+            if await self._sessions.identities.managed(arn) is None:
+                raise error("MalformedPolicyDocumentException", f"Policy {arn} does not exist.")  # chosen
+        return arns
+
+
+def shown(credentials: Credentials) -> Structure:
+    """Credentials, as answers have them."""
+    return {
+        "AccessKeyId": credentials.access_key_id,
+        "SecretAccessKey": credentials.secret,
+        "SessionToken": credentials.token,
+        "Expiration": credentials.expires_at,
+    }
+
+
+def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tags: Mapping[str, str]) -> None:
+    """Refuse whom the role does not trust, or whose own policies do not let assume it."""
+    keys: dict[str, Values] = {"sts:rolesessionname": params["RoleSessionName"]}
+    for name, key in (("ExternalId", "sts:externalid"), ("SourceIdentity", "sts:sourceidentity")):
+        if params.get(name):
+            keys[key] = params[name]
+    for action in _actions(params, tags):
+        allowed = (
+            role is not None
+            and call.decide(
+                action, arn, role.account, role.trust, keys, form=Form.TRUST, policy_decides=True
+            ).allowed
+        )
+        if not allowed:
+            raise denied(call.principal.name, action, arn)
+
+
+def _actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
+    yield "sts:AssumeRole"
+    if params.get("SourceIdentity"):
+        yield "sts:SetSourceIdentity"
+    if tags:
+        yield "sts:TagSession"
+
+
+def _source_identity(params: Structure, before: Session | None) -> str:
+    """The identity that the session goes back to: once it was said, it stays."""
+    asked: str = params.get("SourceIdentity") or ""
+    kept = "" if before is None else before.source_identity
+    if asked and kept and asked != kept:
+        raise common("AccessDeniedException", "The source identity of a session cannot be changed.")  # chosen
+    return asked or kept
+
+
+def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
+    given: list[Any] = params.get("Tags") or []
+    if len({tag["Key"].lower() for tag in given}) < len(given):
+        raise common(
+            "InvalidParameterValue",
+            "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
+        )
+    kept = {} if before is None else {name: before.tags[name] for name in before.transitive}
+    tags = {tag["Key"]: tag["Value"] for tag in given}
+    again = {name.lower() for name in kept} & {name.lower() for name in tags}
+    if again:
+        raise common(
+            "InvalidParameterValue",
+            f"One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key"
+            f" from the calling session: {', '.join(sorted(again))}.",
+        )
+    return kept | tags
+
+
+def _transitive(params: Structure, before: Session | None) -> tuple[str, ...]:
+    asked = params.get("TransitiveTagKeys") or ()
+    given = {tag["Key"] for tag in params.get("Tags") or ()}
+    if not set(asked) <= given:
+        raise common(
+            "InvalidParameterValue",
+            "The specified transitive tag key must be included in the requested tags.",
+        )
+    return (*(() if before is None else before.transitive), *asked)
+
+
+def _policies(params: Structure) -> tuple[str, ...]:
+    text = params.get("Policy")
+    if text is None:
+        return ()
+    if len(text) > _POLICY_CHARS_MAX:
+        raise error("PackedPolicyTooLargeException", "Packed size of session policy is too large.")
+    try:
+        new_policy(text, Form.IDENTITY)
+    except PolicyInvalid as problem:
+        raise error(
+            "MalformedPolicyDocumentException", f"The policy is not in the valid JSON format: {problem}."
+        ) from None
+    return (text,)
+
+
+def _seconds(params: Structure, role: Role | None, before: Session | None) -> int:
+    seconds: int = params.get("DurationSeconds") or MAX_SESSION_SECONDS
+    if before is not None and before.role and seconds > _CHAINED_SECONDS_MAX:
+        raise invalid(
+            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining"
+        )
+    if role is not None and seconds > role.max_session_seconds:
+        raise invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+    return seconds

@@ -1,0 +1,1 @@
+"""Smithy RPC v2 CBOR."""

@@ -1,0 +1,83 @@
+"""CBOR (RFC 8949) by cbor2, as far as Smithy RPC v2 needs it: tags stay tags, and nesting has an end."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from io import BytesIO
+from typing import Any, Final
+
+from cbor2 import CBORDecodeEOF, CBORDecoder, CBORError, CBORTag, dumps
+
+from redrive.aws.wire.shapes import Value
+
+EPOCH_SECONDS: Final = 1  # the tag of a point in time
+
+# The deepest input of CloudWatch's model has eight levels; members it does not know may have more.
+_DEPTH_MAX: Final = 64
+
+# Tags that cbor2 makes something of: numbers of any size, regular expressions, mails, references to other items. Smithy
+# uses none of it, and with some of it a few bytes cost much.
+_TAGS_READ: Final = (
+    *(0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004, 43_000, 55_799),
+)
+
+
+class MalformedCbor(ValueError):  # noqa: N818 - an answer, like the errors of the model
+    """The bytes are not one item, or not one that Smithy has a use for."""
+
+
+def decode(content: bytes) -> Value:
+    """Read one item that takes all the bytes; a tagged item is a `cbor2.CBORTag`.
+
+    Raises:
+        MalformedCbor: The content is not such an item, or is nested too deeply.
+    """
+    decoder = CBORDecoder(
+        BytesIO(content),
+        max_depth=_DEPTH_MAX,
+        object_hook=_with_text_keys,
+        semantic_decoders=_AS_TAGS,
+    )
+    try:
+        item = decoder.decode()
+    except CBORError as error:
+        raise MalformedCbor(str(error)) from error
+    try:
+        decoder.read(1)
+    except CBORDecodeEOF:
+        return item
+    raise MalformedCbor("bytes follow the item")
+
+
+def encode(value: Value) -> bytes:
+    """Write a value; half a surrogate pair, which UTF-8 has no way to write, becomes a question mark."""
+    try:
+        return dumps(value)
+    except UnicodeEncodeError:
+        return dumps(_encodable(value))
+
+
+def _encodable(value: Value) -> Value:
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case list():
+            return [_encodable(item) for item in value]
+        case dict():
+            return {_encodable(key): _encodable(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _with_text_keys(items: Mapping[Any, Any], _immutable: bool) -> Mapping[Any, Any]:  # noqa: FBT001 - cbor2's signature
+    if not set(map(type, items)) <= {str}:
+        raise MalformedCbor("the key of a map is not a string")
+    return items
+
+
+def _as_tag(tag: int, item: Value, _immutable: bool) -> CBORTag:  # noqa: FBT001 - cbor2's signature
+    return CBORTag(tag, item)
+
+
+_AS_TAGS: Final[Mapping[int, Callable[[Any, bool], CBORTag]]] = {
+    tag: partial(_as_tag, tag) for tag in _TAGS_READ
+}

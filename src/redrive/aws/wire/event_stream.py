@@ -1,0 +1,70 @@
+"""Event streams: answers that are a row of events, each a message of its own.
+
+A message is its length, the length of its headers and the CRC of both, then headers and payload, then the CRC of all
+(https://smithy.io/2.0/aws/amazon-eventstream.html).
+"""
+
+import struct
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Final
+
+import orjson
+
+from redrive.aws.wire.json.output import as_base64, writer
+from redrive.aws.wire.shapes import Shape, Structure
+
+CONTENT_TYPE: Final = "application/vnd.amazon.eventstream"
+Events = AsyncGenerator[tuple[str, Structure]]
+_BESIDES: Final = 16  # three lengths and sums before, and one behind
+_STRING: Final = 7  # the type of a header's value
+
+
+async def encoded(shape: Shape, events: Events, first: bytes = b"") -> AsyncIterator[bytes]:
+    """Events as messages.
+
+    Args:
+        shape: The union of all events, by their names.
+        events: Each with its name and its members; closed at the end, or when nobody reads on.
+        first: A message that comes before them.
+    """
+    async with aclosing(events):
+        if first:
+            yield first
+        async for name, event in events:
+            yield message(shape.members[name].shape, name, event)
+
+
+def initial_response(members: bytes) -> bytes:
+    """The message that begins an answer of the RPC protocols: what the operation answers besides its events, as JSON."""
+    return framed(
+        {":event-type": "initial-response", ":content-type": "application/json", ":message-type": "event"},
+        members,
+    )
+
+
+def message(shape: Shape, name: str, event: Structure) -> bytes:
+    """One event as a message: its payload is its one binary member, or its members as JSON."""
+    raw = next((member.name for member in shape.members.values() if member.is_event_payload), None)
+    if raw is not None:
+        content_type, payload = "application/octet-stream", event.get(raw, b"")
+    else:
+        write = writer(shape)
+        content_type = "application/json"
+        payload = orjson.dumps(event if write is None else write(event), default=as_base64)
+    kind = "exception" if shape.is_exception else "event"
+    return framed({f":{kind}-type": name, ":content-type": content_type, ":message-type": kind}, payload)
+
+
+def framed(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """A message of these headers and this payload."""
+    head = b"".join(_header(name, value) for name, value in headers.items())
+    lengths = struct.pack("!II", _BESIDES + len(head) + len(payload), len(head))
+    unsummed = b"".join((lengths, struct.pack("!I", zlib.crc32(lengths)), head, payload))
+    return unsummed + struct.pack("!I", zlib.crc32(unsummed))
+
+
+def _header(name: str, value: str) -> bytes:
+    text = value.encode()
+    return struct.pack(f"!B{len(name)}sBH", len(name), name.encode(), _STRING, len(text)) + text

@@ -1,0 +1,179 @@
+"""JSON values read by shape, with the errors AWS's own deserialiser answers for values of the wrong type.
+
+The sentences were recorded from an AWS JSON service for every pair of JSON type and shape type; there, too, a null
+is an absent member or no element at all, and a fraction is cut off where an integer is expected.
+"""
+
+import binascii
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeAlias
+
+from redrive.aws.wire import timestamps
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.shapes import Shape, Value
+
+Reader: TypeAlias = Callable[[Value], Value]
+
+_LONG_END: Final = 2**63  # integers are kept in 64-bit columns further in
+_FLOAT_WORDS: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+@cache
+def reader(shape: Shape) -> Reader:
+    """Return the function that reads a JSON value as `shape`.
+
+    It raises `AwsError`, a `SerializationException`, for a value of another type.
+    """
+    return _READERS[shape.type](shape)
+
+
+def _structure(shape: Shape) -> Reader:
+    members: dict[str, tuple[str, Reader]] | None = None
+
+    def read(value: Value) -> Value:
+        nonlocal members
+        if members is None:  # compiled at first use: a shape may contain itself
+            members = {m.json_name: (m.name, reader(m.shape)) for m in shape.members.values()}
+        if type(value) is not dict:
+            raise _mismatch(value, "Expected null")
+        parsed = {}
+        for name, item in value.items():
+            if item is not None and (member := members.get(name)) is not None:
+                parsed[member[0]] = member[1](item)
+        return parsed
+
+    return read
+
+
+def _list(shape: Shape) -> Reader:
+    element = reader(shape.element.shape)
+    most = shape.elements_max
+
+    def read(value: Value) -> Value:
+        if type(value) is not list:
+            raise _mismatch(value, "Expected list or null")
+        if len(value) > most:
+            raise _serialization(f"A list of {len(value)} elements is too long")
+        return [element(item) for item in value if item is not None]
+
+    return read
+
+
+def _map(shape: Shape) -> Reader:
+    item_reader = reader(shape.value.shape)
+    most = shape.elements_max
+
+    def read(value: Value) -> Value:
+        if type(value) is not dict:
+            raise _mismatch(value, "Expected null")
+        if len(value) > most:
+            raise _serialization(f"A map of {len(value)} entries is too long")
+        return {key: item_reader(item) for key, item in value.items() if item is not None}
+
+    return read
+
+
+def _string(_: Shape) -> Reader:
+    def read(value: Value) -> Value:
+        if type(value) is str:
+            return value
+        raise _mismatch(value, "{} can not be converted to a String")
+
+    return read
+
+
+def _integer(shape: Shape) -> Reader:
+    sentence = f"{{}} can not be converted to {'an Integer' if shape.type == 'integer' else 'a Long'}"
+
+    def read(value: Value) -> Value:
+        a_number = type(value) is int or type(value) is float
+        if a_number and -_LONG_END <= value < _LONG_END:
+            return int(value)
+        raise _mismatch(value, sentence)
+
+    return read
+
+
+def _float(_: Shape) -> Reader:
+    def read(value: Value) -> Value:
+        if type(value) is float or type(value) is int:
+            return float(value)
+        if type(value) is str and value in _FLOAT_WORDS:
+            return _FLOAT_WORDS[value]
+        raise _mismatch(value, "{} can not be converted to a Double")
+
+    return read
+
+
+def _boolean(_: Shape) -> Reader:
+    def read(value: Value) -> Value:
+        if type(value) is bool:
+            return value
+        raise _mismatch(value, "{} can not be converted to a Boolean")
+
+    return read
+
+
+def _blob(_: Shape) -> Reader:
+    def read(value: Value) -> Value:
+        if type(value) is not str:
+            raise _mismatch(value, "{} can not be converted to a Blob")
+        try:
+            return binascii.a2b_base64(value, strict_mode=True)
+        except ValueError as error:  # binascii.Error is one, and so is text beyond ASCII
+            raise _serialization("Value is not valid base64") from error
+
+    return read
+
+
+def _timestamp(shape: Shape) -> Reader:
+    in_seconds = shape.timestamp_format in {None, "unixTimestamp"}
+    expected: type = float if in_seconds else str
+    parse: Callable[[Value], int] = timestamps.from_seconds if in_seconds else timestamps.from_text
+
+    def read(value: Value) -> Value:
+        given = float(value) if type(value) is int else value
+        if type(given) is not expected:
+            raise _mismatch(value, "{} can not be converted to a Date")
+        try:
+            return parse(given)
+        except ValueError as error:
+            raise _serialization(f"{value} is not a valid date") from error
+
+    return read
+
+
+_READERS: Final[dict[str, Callable[[Shape], Reader]]] = {
+    "structure": _structure,
+    "list": _list,
+    "map": _map,
+    "string": _string,
+    "character": _string,
+    "integer": _integer,
+    "long": _integer,
+    "float": _float,
+    "double": _float,
+    "boolean": _boolean,
+    "blob": _blob,
+    "timestamp": _timestamp,
+}
+
+
+def _mismatch(value: Value, sentence: str) -> AwsError:
+    """Return the error for a value where a shape expects another type; `{}` in the sentence is its JSON type."""
+    match value:
+        case list():
+            return _serialization("Start of list found where not expected")
+        case dict():
+            return _serialization("Start of structure or map found where not expected.")
+        case bool():
+            return _serialization(sentence.format("TRUE_VALUE" if value else "FALSE_VALUE"))
+        case str():
+            return _serialization(sentence.format("STRING_VALUE"))
+        case _:
+            return _serialization(sentence.format("NUMBER_VALUE"))
+
+
+def _serialization(message: str) -> AwsError:
+    return common("SerializationException", message)

@@ -1,0 +1,74 @@
+"""The AWS JSON protocols 1.0 and 1.1: `X-Amz-Target` names the operation, the body is its input."""
+
+from typing import Final
+
+import orjson
+
+from redrive.aws.wire.codec import answer_headers
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.event_stream import CONTENT_TYPE, encoded, initial_response
+from redrive.aws.wire.json.document import load
+from redrive.aws.wire.json.input import reader
+from redrive.aws.wire.json.output import as_base64, writer
+from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.shapes import Member, Structure
+from redrive.http import Request, Response
+
+
+class JsonCodec:
+    """One version of the protocol. The versions differ in the content type alone, which answers repeat."""
+
+    __slots__ = ("_content_type",)
+
+    def __init__(self, version: str) -> None:
+        self._content_type = f"application/x-amz-json-{version}"
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters.
+
+        Raises:
+            AwsError: `SerializationException`, with no text where the body is no JSON at all, as recorded; with one
+                where it has more values than the service has use for.
+        """
+        try:
+            document = load(request.body, operation.service.profile.values_max)
+            parsed: Structure = reader(operation.input)(document)
+        except orjson.JSONDecodeError as error:
+            raise common("SerializationException") from error
+        except RecursionError as error:  # only a shape that contains itself can go as deep as the document
+            raise common("SerializationException") from error
+        return parsed
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result as JSON; an operation without output answers an empty body, some a row of events."""
+        if operation.events is not None:
+            return _streamed(operation.events, dict(result), request_id)
+        write = None if operation.output is None else writer(operation.output)
+        body = b"" if write is None else orjson.dumps(write(result), default=as_base64)
+        return Response(200, body, self._content_type, answer_headers(request_id))
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error, and its query code in the header where the service once spoke query."""
+        headers = {**answer_headers(request_id)}
+        if service.query_compatible:
+            headers["x-amzn-query-error"] = f"{error.query_code};{error.fault}"
+        body = {"__type": _qualified(service, error)}
+        if error.message:
+            body["message"] = error.message
+        return Response(error.status, orjson.dumps(body), self._content_type, headers)
+
+
+JSON_1_0: Final = JsonCodec("1.0")
+JSON_1_1: Final = JsonCodec("1.1")
+
+
+def _streamed(member: Member, result: Structure, request_id: str) -> Response:
+    """The events that an answer is, behind a message of its other members, of which no operation here has any."""
+    parts = encoded(member.shape, result.pop(member.name), initial_response(orjson.dumps(result)))
+    return Response(200, b"", CONTENT_TYPE, answer_headers(request_id), parts=parts)
+
+
+def _qualified(service: Service, error: AwsError) -> str:
+    """Return the error's code with its namespace, which services of the JSON 1.1 generation leave out."""
+    own = service.profile.json_namespace
+    return f"{error.namespace or own}#{error.code}" if own else error.code

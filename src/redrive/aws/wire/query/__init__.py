@@ -1,0 +1,1 @@
+"""The query protocol: forms in, XML or JSON out."""

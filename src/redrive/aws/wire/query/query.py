@@ -1,0 +1,128 @@
+"""The AWS query protocol: a form goes in, with its operation in `Action`; XML, or JSON if asked for, comes out."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+import orjson
+from typing_extensions import override
+
+from redrive.aws.wire.codec import answer_headers
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.json.output import as_base64
+from redrive.aws.wire.query.answers import result_writer
+from redrive.aws.wire.query.form import read_form, tree
+from redrive.aws.wire.query.input import structure_reader
+from redrive.aws.wire.query.xml_output import escaped, structure_writer
+from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.shapes import Structure
+from redrive.http import Request, Response
+
+_XML: Final = "text/xml"
+_JSON: Final = "application/json"
+
+
+class QueryCodec:
+    """The protocol."""
+
+    __slots__ = ()
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters; where SQS's queue URL is not among them, it is the request's own.
+
+        Raises:
+            AwsError: In query terms `MalformedInput`.
+        """
+        profile = operation.service.profile
+        fields_max = profile.fields_max
+        try:
+            branches = tree(read_form(request, fields_max), fields_max)
+            parsed: Structure = structure_reader(operation.input)(branches)
+        except RecursionError as error:  # only a shape that contains itself can go as deep as a name
+            raise common("SerializationException") from error
+        member = profile.path_member
+        if member in operation.input.members and member not in parsed and request.path.count("/") > 1:
+            parsed[member] = f"{request.scheme}://{request.host}{request.path}"
+        return parsed
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result as XML."""
+        frame = _frame(operation)
+        out: list[str] = []
+        if operation.output is not None:
+            structure_writer(operation.output)(result, out)
+        inner = f"{frame.start}{''.join(out)}{frame.end}" if out else frame.empty
+        body = f"{frame.before}{inner}{frame.between}{escaped(request_id)}{frame.after}"
+        return Response(200, body.encode(), _XML, answer_headers(request_id))
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error as XML."""
+        body = (
+            f'{service.profile.xml_declaration}<ErrorResponse xmlns="{service.xml_namespace}"><Error>'
+            f"<Type>{error.fault}</Type><Code>{escaped(error.query_code)}</Code>"
+            f"<Message>{escaped(error.query_message)}</Message>"
+            f"{'<Detail/>' if service.profile.error_detail else ''}</Error>"
+            f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
+        )
+        return Response(error.status, body.encode(), _XML, answer_headers(request_id))
+
+
+class _Frame(NamedTuple):
+    """The XML around an operation's result and the request's id.
+
+    Attributes:
+        before: Before the result.
+        start: Opens the result's element.
+        end: Closes it.
+        empty: In the place of all three for a result with nothing in it; recorded for SQS.
+        between: Before the request's id.
+        after: Behind it.
+    """
+
+    before: str
+    start: str
+    end: str
+    empty: str
+    between: str
+    after: str
+
+
+@cache
+def _frame(operation: Operation) -> _Frame:
+    service, wrapper = operation.service, operation.result_wrapper
+    return _Frame(
+        before=f'{service.profile.xml_declaration}<{operation.name}Response xmlns="{service.xml_namespace}">',
+        start=f"<{wrapper}>",
+        end=f"</{wrapper}>",
+        empty="" if operation.output is None else f"<{wrapper}/>",
+        between="<ResponseMetadata><RequestId>",
+        after=f"</RequestId></ResponseMetadata></{operation.name}Response>",
+    )
+
+
+class QueryAsJsonCodec(QueryCodec):
+    """The protocol for a request that accepts JSON: the same parameters, the same answers in JSON."""
+
+    __slots__ = ()
+
+    @override
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return `{"<Operation>Response": {"<Operation>Result": …, "ResponseMetadata": …}}`."""
+        answer: dict[str, object] = {"ResponseMetadata": {"RequestId": request_id}}
+        if operation.output is not None:
+            answer[operation.result_wrapper] = result_writer(operation, operation.output)(result)
+        return _as_json(200, {f"{operation.name}Response": answer}, request_id)
+
+    @override
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
+        named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
+        return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)
+
+
+QUERY: Final = QueryCodec()
+QUERY_AS_JSON: Final = QueryAsJsonCodec()
+
+
+def _as_json(status: int, answer: Mapping[str, object], request_id: str) -> Response:
+    return Response(status, orjson.dumps(answer, default=as_base64), _JSON, answer_headers(request_id))

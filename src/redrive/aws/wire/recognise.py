@@ -1,0 +1,207 @@
+"""Recognition of a request's service, operation and protocol, before it is trusted or its body is read."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from redrive.aws.wire.cbor.rpc import CBOR
+from redrive.aws.wire.codec import Codec, answer_headers
+from redrive.aws.wire.content import is_folded
+from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1, JsonCodec
+from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.query.form import search
+from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
+from redrive.aws.wire.rest.rest_json import RestJsonCodec
+from redrive.aws.wire.rest.rest_xml import RestXmlCodec
+from redrive.aws.wire.rest.routes import route
+from redrive.aws.wire.rest.s3_routes import is_for_s3, s3_route
+from redrive.aws.wire.service import Service
+from redrive.aws.wire.signatures.sigv4 import credential_scope
+from redrive.http import Request, Response
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """The service, operation and codec of a request.
+
+    Attributes:
+        service: Botocore's name of it: `Service.load` takes it.
+        operation: As the request names it; the service may have none of that name. None: the name is in a compressed
+            form, which is unfolded for known callers alone; `action` finds it then.
+        codec: Its protocol for this request; None for one that is recognised but not spoken.
+    """
+
+    service: str
+    operation: str | None
+    codec: Codec | None
+
+
+def recognise(request: Request) -> Recognised | None:
+    """Return what an AWS request asks for, or None where it is none that can be told.
+
+    JSON requests say it in `X-Amz-Target`, CBOR and REST requests in their path. Query requests name only an action; the
+    service is taken from the signature's scope, then from the host, then from the API version, and last from the
+    action where one service alone has it. S3's requests have no mark but their signature's scope or their host.
+    """
+    target = request.headers.get("x-amz-target")
+    if target is not None:
+        return _by_target(request, target)
+    if request.path.startswith(_CBOR_PATH):
+        return _by_path(request.path)
+    if _may_be_for_s3(request) and is_for_s3(request):
+        return _by_bucket(request)
+    return _by_route(request) or _by_action(request)
+
+
+def service_named(request: Request) -> str | None:
+    """Return the service that a request's head names, for its body to be measured by before it is here."""
+    target = request.headers.get("x-amz-target")
+    if target is not None:
+        return _TARGETS.get(target.rpartition(".")[0])
+    if request.path.startswith(_CBOR_PATH):
+        called = _CBOR_ROUTE.fullmatch(request.path)
+        return None if called is None else _TARGETS.get(called[1])
+    if _may_be_for_s3(request) and is_for_s3(request):
+        return "s3"
+    return _rest_service(request) or _query_service(request)
+
+
+def action(request: Request) -> str:
+    """The operation that a form names; empty where it names none."""
+    return search(request, _ACTION)
+
+
+def unrecognised(request_id: str) -> Response:
+    """Return what AWS's front answers to a request no protocol claims: 404 and one element."""
+    return Response(404, b"<UnknownOperationException/>\n", "text/xml", answer_headers(request_id))
+
+
+_ACTION: Final = b"&Action="
+_VERSION: Final = b"&Version="
+_CBOR_PATH: Final = "/service/"
+_CBOR_ROUTE: Final = re.compile(r"/service/([^/]+)/operation/([^/]+)/?")
+
+_DATED_PATH: Final = re.compile(r"/(\d{4}-\d{2}-\d{2})/")
+# Those of the paths in Lambda's model; a test holds that they are all there are.
+_DATES: Final = dict.fromkeys(
+    (
+        *("2014-11-13", "2015-03-31", "2016-08-19", "2017-03-31", "2017-10-31", "2018-10-31", "2019-09-25"),
+        *("2019-09-30", "2020-04-22", "2020-06-30", "2021-07-20", "2021-10-31", "2021-11-15", "2024-08-31"),
+        *("2025-11-30", "2025-12-01", "2026-07-09"),
+    ),
+    "lambda",
+)
+
+_GATEWAY_PATHS: Final = ("/restapis", "/v2/apis")
+
+_TARGETS: Final = {p.target_prefix: p.name for p in PROFILES.values() if p.target_prefix}
+_ENDPOINTS: Final = {p.endpoint_prefix: p.name for p in PROFILES.values()} | {"queue": "sqs"}
+_QUERY_ENDPOINTS: Final = {
+    prefix: name for prefix, name in _ENDPOINTS.items() if "query" in PROFILES[name].protocols
+}
+_VERSIONS: Final = {PROFILES[name].api_version: name for name in _QUERY_ENDPOINTS.values()}
+
+_HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1b.sqs.us-east-1.…`
+
+
+# Targets of operations that exist, as SDKs send them: taking the header apart for each request takes 1 us more.
+_KNOWN_TARGETS: Final[dict[tuple[str, str], Recognised]] = {}
+_JSON_TYPES: Final = ("application/x-amz-json-1.0", "application/x-amz-json-1.1")
+
+
+def _by_target(request: Request, target: str) -> Recognised | None:
+    called = (target, request.headers.get("content-type", ""))
+    if (known := _KNOWN_TARGETS.get(called)) is not None:
+        return known
+    prefix, _, operation = target.rpartition(".")
+    service = _TARGETS.get(prefix)
+    if service is None:
+        return None
+    recognised = Recognised(service, operation, _json_codec(request, service))
+    if called[1] in _JSON_TYPES and operation in Service.load(service).operation_names:
+        _KNOWN_TARGETS[called] = recognised  # so there are no more than the models have operations
+    return recognised
+
+
+def _json_codec(request: Request, service: str) -> JsonCodec:
+    content_type = request.headers.get("content-type", "")
+    if content_type.startswith("application/x-amz-json-1.0"):
+        return JSON_1_0
+    if content_type.startswith("application/x-amz-json-1.1"):
+        return JSON_1_1
+    return JSON_1_1 if Service.load(service).json_version == "1.1" else JSON_1_0
+
+
+def _by_path(path: str) -> Recognised | None:
+    route = _CBOR_ROUTE.fullmatch(path)
+    service = None if route is None else _TARGETS.get(route[1])
+    if route is None or service is None or "smithy-rpc-v2-cbor" not in PROFILES[service].protocols:
+        return None
+    return Recognised(service, route[2], CBOR)
+
+
+def _by_route(request: Request) -> Recognised | None:
+    """Paths of REST services begin with a word, or the date of their API; those of queues begin with an account."""
+    service = _rest_service(request)
+    if service is None:
+        return None
+    found = route(service, request.method, request.path, request.query)
+    return None if found is None else Recognised(service, found[0], RestJsonCodec(found[1]))
+
+
+def _rest_service(request: Request) -> str | None:
+    """The REST service whose path this is; some of API Gateway's are so short that the signature must say so too."""
+    if request.path == "/":  # every call by Query
+        return None
+    dated = _DATED_PATH.match(request.path)
+    if dated is not None:
+        return _DATES.get(dated[1])
+    if not request.path.startswith(_GATEWAY_PATHS):
+        scope = credential_scope(request)
+        if scope is None or scope.service != "apigateway":
+            return None
+    return "apigatewayv2" if request.path.startswith("/v2/") else "apigateway"
+
+
+def _may_be_for_s3(request: Request) -> bool:
+    """False for nearly every call of an SDK to other services, which would be looked at for nothing."""
+    return request.path != "/" or request.method != "POST" or bool(request.query)
+
+
+def _by_bucket(request: Request) -> Recognised | None:
+    found = s3_route(request)
+    return None if found is None else Recognised("s3", found[0], RestXmlCodec(found[1]))
+
+
+def _by_action(request: Request) -> Recognised | None:
+    codec = QUERY_AS_JSON if "application/json" in request.headers.get("accept", "") else QUERY
+    service = _query_service(request)
+    if is_folded(request):
+        return None if service is None else Recognised(service, None, codec)
+    operation = action(request)
+    if not operation:
+        return None
+    service = service or _VERSIONS.get(search(request, _VERSION)) or _actions_of_one().get(operation)
+    return None if service is None else Recognised(service, operation, codec)
+
+
+def _query_service(request: Request) -> str | None:
+    """The query service that a signature is scoped to, or that the host names."""
+    scope = credential_scope(request)
+    if scope is not None and scope.service in _QUERY_ENDPOINTS:
+        return _QUERY_ENDPOINTS[scope.service]
+    for label in request.host.lower().split(".", _HOST_LABELS)[:_HOST_LABELS]:
+        if label in _QUERY_ENDPOINTS:
+            return _QUERY_ENDPOINTS[label]
+    return None
+
+
+@cache
+def _actions_of_one() -> dict[str, str]:
+    """Return the services of the actions that one query service alone has."""
+    owners: dict[str, list[str]] = {}
+    for service in set(_QUERY_ENDPOINTS.values()):
+        for action in Service.load(service).operation_names:
+            owners.setdefault(action, []).append(service)
+    return {action: services[0] for action, services in owners.items() if len(services) == 1}

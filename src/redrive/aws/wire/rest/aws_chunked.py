@@ -1,0 +1,115 @@
+"""Bodies in S3's own chunks, `aws-chunked`: each with its length, some signed, and trailers behind the last."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.aws.wire.errors import AwsError
+from redrive.http import Request
+
+_BEGINNING: Final = "STREAMING-"
+_LINE: Final = re.compile(rb"([0-9a-fA-F]{1,8})(?:;chunk-signature=([0-9a-f]{64}))?\r\n")
+_LINE_BYTES_MAX: Final = 128
+_TRAILER: Final = re.compile(rb"([A-Za-z0-9-]{1,64}):[ \t]*([!-~]{0,128})[ \t]*\r?\n")
+_TRAILERS_MAX: Final = 8
+#: AWS wants 8 KiB of each chunk but the last; smaller ones would be a hash each.
+_CHUNKS_MAX: Final = 4096
+_TRAILER_SIGNATURE: Final = "x-amz-trailer-signature"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk, and its signature; empty where it has none."""
+
+    content: bytes
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunked:
+    """A body that came in chunks.
+
+    Attributes:
+        chunks: With the empty one at the end.
+        trailers: By their names in lower case.
+        trailer_signature: Theirs, if they are signed.
+    """
+
+    chunks: tuple[Chunk, ...]
+    trailers: Mapping[str, str]
+    trailer_signature: str | None
+
+    @property
+    def content(self) -> bytes:
+        """The content of all chunks."""
+        return b"".join(chunk.content for chunk in self.chunks)
+
+
+def is_chunked(request: Request) -> bool:
+    """True if a request's body is in chunks of S3's."""
+    return request.headers.get("x-amz-content-sha256", "").startswith(_BEGINNING)
+
+
+def read_chunked(request: Request) -> Chunked:
+    """Take a body apart; nothing is verified but its form and its length.
+
+    Raises:
+        AwsError: `IncompleteBody` or `MalformedTrailerError`.
+    """
+    chunks, rest = _chunks(request.body)
+    trailers = dict(_trailers(rest))
+    signature = trailers.pop(_TRAILER_SIGNATURE, None)
+    declared_trailers = request.headers.get("x-amz-trailer", "").lower().replace(" ", "")
+    if trailers.keys() != set(filter(None, declared_trailers.split(","))):
+        raise _malformed_trailer()
+    chunked = Chunked(chunks, trailers, signature)
+    declared = request.headers.get("x-amz-decoded-content-length", "")
+    if declared != str(sum(len(chunk.content) for chunk in chunks)):
+        raise _incomplete()
+    return chunked
+
+
+def _chunks(body: bytes) -> tuple[tuple[Chunk, ...], bytes]:
+    chunks: list[Chunk] = []
+    at = 0
+    while not chunks or chunks[-1].content:
+        line = _LINE.match(body, at, at + _LINE_BYTES_MAX)
+        if line is None or len(chunks) >= _CHUNKS_MAX:
+            raise _incomplete()
+        end = line.end() + int(line[1], 16)
+        content = body[line.end() : end]
+        if content and body[end : end + 2] != b"\r\n":
+            raise _incomplete()
+        chunks.append(Chunk(content, (line[2] or b"").decode()))
+        if not content and end != line.end():  # the body ends before the chunk does
+            raise _incomplete()
+        at = end + 2 if content else end
+    return tuple(chunks), body[at:]
+
+
+def _trailers(rest: bytes) -> Iterator[tuple[str, str]]:
+    """The trailers, each on a line of its own, before an empty line or the end."""
+    at = 0
+    for _ in range(_TRAILERS_MAX):
+        line = _TRAILER.match(rest, at)
+        if line is None:
+            break
+        yield line[1].decode().lower(), line[2].decode()
+        at = line.end()
+        if rest[at : at + 2] == b"\r\n" and rest[at + 2 :].startswith(_TRAILER_SIGNATURE.encode()):
+            at += 2  # Java's SDK has an empty line before the signature
+    if rest[at:] not in (b"", b"\r\n", b"\r\n\r\n"):
+        raise _malformed_trailer()
+
+
+def _malformed_trailer() -> AwsError:
+    text = "The request contained trailing data that was not well-formed or did not conform to our published schema."
+    return AwsError("MalformedTrailerError", text)
+
+
+def _incomplete() -> AwsError:
+    return AwsError(
+        "IncompleteBody",
+        "The request body terminated unexpectedly: it is not in the chunks that its head declares",
+    )

@@ -1,0 +1,136 @@
+"""The REST JSON protocol: method and path name the operation; parameters stand in path, query, headers and body."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from redrive.aws.wire.codec import answer_headers
+from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.event_stream import CONTENT_TYPE, encoded
+from redrive.aws.wire.json.document import load
+from redrive.aws.wire.json.input import reader
+from redrive.aws.wire.json.output import as_base64, writer
+from redrive.aws.wire.rest.values import query_of, value_of
+from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.shapes import Member, Shape, Structure, Value
+from redrive.http import Request, Response
+
+
+class RestJsonCodec:
+    """The protocol, for one request whose path was matched."""
+
+    __slots__ = ("_parameters",)
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        """Take these parameters out of the path, by the names in the model's path."""
+        self._parameters = parameters
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters.
+
+        Raises:
+            AwsError: `SerializationException`.
+        """
+        shape = operation.input
+        parsed = self._from_body(shape, request.body, operation.service.profile.values_max)
+        query = query_of(request.query)
+        for name, member in shape.members.items():
+            if member.location == "querystring" and member.shape.type == "map":
+                if left := _left_of(query, operation):
+                    parsed[name] = left
+                continue
+            value = self._located(member, query, request.headers)
+            if value is not None:
+                parsed[name] = value
+        return parsed
+
+    def _located(
+        self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
+    ) -> Value | None:
+        match member.location:
+            case "uri":
+                return value_of(member.shape, [self._parameters[member.json_name]])
+            case "querystring":
+                given = query.get(member.json_name)
+                return None if given is None else value_of(member.shape, given)
+            case "header":
+                text = headers.get(member.json_name.lower())
+                return None if text is None else value_of(member.shape, [text])
+            case _:
+                return None
+
+    def _from_body(self, shape: Shape, body: bytes, values_max: int) -> Structure:
+        if shape.payload:
+            member = shape.members[shape.payload]
+            if member.shape.type == "blob":
+                return {shape.payload: body}
+            return {shape.payload: _json_of(member.shape, body, values_max)} if body else {}
+        if not body:
+            return {}
+        parsed: Structure = _json_of(shape, body, values_max)
+        return {name: value for name, value in parsed.items() if not shape.members[name].location}
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result: members in headers and status where the model has them there."""
+        headers, status = dict(answer_headers(request_id)), operation.status
+        shape = operation.output
+        if shape is None:
+            return Response(status, b"", "application/json", headers)
+        body: Structure = {}
+        for name, value in result.items():
+            member = shape.members[name]
+            if value is None:
+                continue
+            if member.location == "statusCode":
+                status = value
+            elif member.location == "header":
+                headers[member.json_name] = str(value)
+            else:
+                body[name] = value
+        if shape.payload in body and (events := shape.members[shape.payload].shape).is_event_stream:
+            parts = encoded(events, body[shape.payload])
+            return Response(status, b"", CONTENT_TYPE, headers, parts=parts)
+        return Response(status, _body_of(shape, body), "application/json", headers)
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
+        """Return the error: its code in a header, its text under the name that the model gives it."""
+        members = service.error_members(error.code)
+        headers = {**answer_headers(request_id), "x-amzn-ErrorType": error.code}
+        body: dict[str, Any] = {}
+        if not members or "Type" in members:
+            body["Type"] = "User" if error.sender else "Service"
+        if error.message:
+            body["message" if "message" in members else "Message"] = error.message
+        for name, value in error.details.items():
+            if name in members:
+                body[name] = value
+            else:
+                headers[name] = value
+        return Response(error.status, orjson.dumps(body), "application/json", headers)
+
+
+def _left_of(query: Mapping[str, list[str]], operation: Operation) -> dict[str, str]:
+    """The fields of a query that no other member has, and that do not tell the operation."""
+    members = operation.input.members.values()
+    taken = {member.json_name for member in members if member.location == "querystring"}
+    taken |= query_of(operation.path.partition("?")[2]).keys()
+    return {name: texts[-1] for name, texts in query.items() if name not in taken}
+
+
+def _json_of(shape: Shape, body: bytes, values_max: int) -> Value:
+    try:
+        return reader(shape)(load(body, values_max))
+    except orjson.JSONDecodeError as error:
+        raise common("SerializationException") from error
+    except RecursionError as error:  # only a shape that contains itself can go as deep as the document
+        raise common("SerializationException") from error
+
+
+def _body_of(shape: Shape, members: Structure) -> bytes:
+    if shape.payload and shape.members[shape.payload].shape.type == "blob":
+        payload: bytes = members.get(shape.payload, b"")
+        return payload
+    value = members.get(shape.payload, {}) if shape.payload else members
+    write = writer(shape.members[shape.payload].shape if shape.payload else shape)
+    return orjson.dumps(value if write is None else write(value), default=as_base64)

@@ -1,0 +1,172 @@
+"""The REST XML protocol as S3 speaks it: parameters in path, query, headers and body; documents in XML."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from redrive.aws.wire import timestamps
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.query.xml_output import escaped, structure_writer
+from redrive.aws.wire.rest import s3_words
+from redrive.aws.wire.rest.aws_chunked import is_chunked, read_chunked
+from redrive.aws.wire.rest.values import query_of, value_of
+from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
+from redrive.aws.wire.service import Operation, Service
+from redrive.aws.wire.shapes import Member, Shape, Structure, Value
+from redrive.http import Request, Response
+
+_JSON: Final = "application/json"
+_XML: Final = "application/xml"
+_DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_PARTIAL: Final = 206
+_NOT_MODIFIED: Final = 304
+_AMAZONS: Final = "x-amz-"
+
+
+class RestXmlCodec:
+    """The protocol, for one request whose bucket and key were found."""
+
+    __slots__ = ("_parameters",)
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        """Take these parameters out of the path or the host, still encoded."""
+        self._parameters = parameters
+
+    def parse(self, operation: Operation, request: Request) -> Structure:
+        """Return the operation's parameters; of a body in chunks its content, and its trailers as headers.
+
+        Raises:
+            AwsError: `InvalidURI`, `InvalidArgument`, `MalformedXML` or one of `aws_chunked`.
+        """
+        headers, body = request.headers, request.body
+        if is_chunked(request):
+            chunked = read_chunked(request)
+            headers, body = {**chunked.trailers, **headers}, chunked.content
+        query = query_of(request.query)
+        shape = operation.input
+        parsed: Structure = {}
+        for name, member in shape.members.items():
+            value = self._located(member, query, headers)
+            if value is not None:
+                parsed[name] = value
+        if shape.payload:
+            _read_payload(shape.members[shape.payload], body, parsed)
+        return parsed
+
+    def _located(
+        self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
+    ) -> Value | None:
+        name = member.json_name
+        match member.location:
+            case "uri":
+                return _decoded(self._parameters[name])
+            case "querystring":
+                given = query.get(name)
+                return None if given is None else value_of(member.shape, given)
+            case "header":
+                text = _header(name.lower(), query, headers)
+                return None if text is None else value_of(member.shape, [text])
+            case "headers":
+                beginning = name.lower()
+                named = {**{each: values[-1] for each, values in query.items()}, **headers}
+                return {
+                    each.lower()[len(beginning) :]: text
+                    for each, text in named.items()
+                    if each.lower().startswith(beginning)
+                }
+            case _:
+                return None
+
+    def render(self, operation: Operation, result: Structure, request_id: str) -> Response:
+        """Return the result: members in headers where the model has them there."""
+        headers, body, length = _headers(request_id), dict[str, Value](), None
+        shape = operation.output
+        members = {} if shape is None else shape.members
+        for name, value in result.items():
+            member = members[name]
+            if value is None:
+                continue
+            if name == "ContentLength":
+                length = int(value)
+            elif member.location == "header":
+                headers[member.json_name] = _header_text(member, value)
+            elif member.location == "headers":
+                headers |= {f"{member.json_name}{key}": text for key, text in value.items()}
+            else:
+                body[name] = value
+        status = _PARTIAL if "ContentRange" in result else operation.status
+        if shape is None or not any(not member.location for member in members.values()):
+            return Response(status, b"", "", headers, length)
+        if shape.payload and shape.members[shape.payload].shape.type == "blob":
+            return Response(status, body.get(shape.payload, b""), "", headers, length)
+        if shape.payload and shape.members[shape.payload].shape.type == "string":
+            return Response(status, str(body.get(shape.payload, "")).encode(), _JSON, headers)
+        return Response(status, _document(operation, shape, body), _XML, headers)
+
+    def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - as Codec
+        """Return the error: a document with its code, its text and its details."""
+        said = s3_words.in_words_of_s3(error)
+        headers = _headers(request_id)
+        if said.status == _NOT_MODIFIED:
+            return Response(said.status, b"", "", {**headers, **said.details})
+        details = "".join(f"<{name}>{escaped(text)}</{name}>" for name, text in said.details.items())
+        body = (
+            f"{_DECLARATION}<Error><Code>{said.code}</Code><Message>{escaped(said.message)}</Message>{details}"
+            f"<RequestId>{request_id}</RequestId><HostId>{request_id}</HostId></Error>"
+        )
+        return Response(said.status, body.encode(), _XML, headers)
+
+
+def _headers(request_id: str) -> dict[str, str]:
+    return {"x-amz-request-id": request_id, "x-amz-id-2": request_id}
+
+
+def _header(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str]) -> str | None:
+    """A header, or the parameter that a presigned URL has in its place."""
+    text = headers.get(name)
+    if text is None and name.startswith(_AMAZONS) and name in query:
+        return query[name][-1]
+    return text
+
+
+def _header_text(member: Member, value: Value) -> str:
+    if member.shape.type == "timestamp":
+        return timestamps.to_rfc822(value)
+    if member.shape.type == "boolean":
+        return "true" if value else "false"
+    return str(value)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_to_bytes(text).decode()
+    except UnicodeDecodeError:
+        raise AwsError("InvalidURI", "Couldn't parse the specified URI.") from None
+
+
+def _read_payload(member: Member, body: bytes, parsed: Structure) -> None:
+    if member.shape.type == "blob":
+        parsed[member.name] = body
+    elif member.shape.type == "string":  # a policy, which is JSON
+        try:
+            parsed[member.name] = body.decode()
+        except UnicodeDecodeError:
+            raise malformed() from None
+    elif body:
+        parsed[member.name] = structure_of(member.shape, read_xml(body))
+
+
+def _document(operation: Operation, shape: Shape, members: Structure) -> bytes:
+    """The document of a result; a result of one value is that value's element."""
+    namespace = f' xmlns="{operation.service.xml_namespace}"'
+    if operation.name in s3_words.UNWRAPPED:
+        (name,) = shape.members
+        text = members.get(name)
+        inner = "" if text is None else escaped(text)
+        return f"{_DECLARATION}<{name}{namespace}>{inner}</{name}>".encode()
+    if shape.payload:
+        members, shape = members.get(shape.payload) or {}, shape.members[shape.payload].shape
+    root = s3_words.ROOTS.get(operation.name, shape.name)
+    out: list[str] = []
+    structure_writer(shape)(members, out)
+    return f"{_DECLARATION}<{root}{namespace}>{''.join(out)}</{root}>".encode()

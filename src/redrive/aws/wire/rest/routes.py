@@ -1,0 +1,73 @@
+"""Routes of REST services: the operation that a method and a path mean, by the paths of the published model."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+from urllib.parse import parse_qs, unquote
+
+from redrive.aws.wire.service import Service
+
+#: Of a path, and parameters of a query: more than any operation's. Nobody has been authenticated yet.
+_PATH_CHARS_MAX: Final = 1024
+_QUERY_FIELDS_MAX: Final = 100
+_NAME: Final = re.compile(r"\{([\w-]+)(\+?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One operation's path.
+
+    Attributes:
+        operation: Its name.
+        path: Matches paths, with a group for each parameter.
+        names: The model's names of the parameters, in order.
+        query: What the query must hold to mean this operation.
+    """
+
+    operation: str
+    path: re.Pattern[str]
+    names: tuple[str, ...]
+    query: Mapping[str, list[str]]
+
+
+def route(service: str, method: str, path: str, query: str) -> tuple[str, Mapping[str, str]] | None:
+    """Return the operation of a request and its path's parameters, or None where the service has no such path."""
+    if len(path) > _PATH_CHARS_MAX or query.count("&") >= _QUERY_FIELDS_MAX:
+        return None
+    for candidate in _routes(service).get(method, ()):
+        found = candidate.path.fullmatch(path)
+        if found is not None and _fits(candidate, query):
+            values = (unquote(value) for value in found.groups())
+            return candidate.operation, dict(zip(candidate.names, values, strict=True))
+    return None
+
+
+def _fits(candidate: Route, query: str) -> bool:
+    if not candidate.query:
+        return True
+    given = parse_qs(query, keep_blank_values=True)
+    return all(given.get(name) == values for name, values in candidate.query.items())
+
+
+@cache
+def _routes(service: str) -> Mapping[str, list[Route]]:
+    """The routes of each method: with a query first, then those with fewer parameters and more text."""
+    by_method: dict[str, list[Route]] = {}
+    for operation, (method, uri) in Service.load(service).routes.items():
+        by_method.setdefault(method, []).append(_compiled(operation, uri))
+    for routes in by_method.values():
+        routes.sort(key=lambda each: (not each.query, len(each.names), -len(each.path.pattern)))
+    return by_method
+
+
+def _compiled(operation: str, uri: str) -> Route:
+    path, _, query = uri.partition("?")
+    names, pattern, at = [], "", 0
+    for found in _NAME.finditer(path):
+        names.append(found[1])
+        pattern += re.escape(path[at : found.start()]) + ("(.+)" if found[2] else "([^/]+)")
+        at = found.end()
+    pattern += re.escape(path[at:].rstrip("/")) + "/?"
+    return Route(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))

@@ -1,0 +1,119 @@
+"""Presigned URLs of S3 in the form before Signature Version 4, which boto3 still makes in S3's older regions.
+
+Source: "Signing and Authenticating REST Requests" (Signature Version 2) of the S3 API reference, and botocore's
+`HmacV1QueryAuth`. It is accepted for no other service, and in no header.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import parse_qsl
+
+from redrive.aws.wire.signatures.sigv4 import (
+    EXPIRES_SECONDS_MAX,
+    Scope,
+    SignatureMismatch,
+    Signed,
+    UnknownKey,
+)
+from redrive.http import Request
+
+_FIELDS: Final = frozenset({"AWSAccessKeyId", "Signature", "Expires"})
+_FIELDS_MAX: Final = 100
+_NUMBER: Final = re.compile(r"[0-9]{1,12}")
+#: The parameters that are signed; the others are not part of the resource.
+_OF_RESOURCE: Final = frozenset(
+    (
+        *(
+            "accelerate",
+            "acl",
+            "cors",
+            "defaultObjectAcl",
+            "delete",
+            "lifecycle",
+            "location",
+            "logging",
+            "notification",
+        ),
+        *(
+            "partNumber",
+            "policy",
+            "replication",
+            "requestPayment",
+            "restore",
+            "tagging",
+            "torrent",
+            "uploadId",
+        ),
+        *("uploads", "versionId", "versioning", "versions", "website", "response-cache-control"),
+        *("response-content-disposition", "response-content-encoding", "response-content-language"),
+        *("response-content-type", "response-expires"),
+    )
+)
+
+
+def is_presigned_v2(request: Request) -> bool:
+    """True if a request has such a signature in its query, and names no action: queries of other services do."""
+    query = f"&{request.query}"
+    return "&AWSAccessKeyId=" in query and "&Signature=" in query and "&Action=" not in query
+
+
+def scope_v2(request: Request, region: str) -> Scope:
+    """Read the key, without verifying anything; the URL says nothing of a region."""
+    return Scope(_fields(request).get("AWSAccessKeyId", ""), "", region, "s3")
+
+
+def verify_v2(
+    request: Request, bucket: str | None, secret_of: Callable[[str], str | None], now: int, region: str
+) -> Signed:
+    """Prove who presigned a URL.
+
+    Args:
+        request: As it arrived.
+        bucket: The one that the host names.
+        secret_of: From an access key id to its secret.
+        now: Milliseconds since the epoch, UTC.
+        region: The server's own.
+
+    Raises:
+        SignatureRefused: `UnknownKey` or `SignatureMismatch`.
+    """
+    fields = _fields(request)
+    expires = fields.get("Expires", "")
+    if not _NUMBER.fullmatch(expires):
+        raise SignatureMismatch(
+            "Query-string authentication requires the Signature, Expires and AWSAccessKeyId"
+        )
+    if not now <= int(expires) * 1000 <= now + EXPIRES_SECONDS_MAX * 1000:
+        raise SignatureMismatch("Request has expired")
+    secret = secret_of(fields.get("AWSAccessKeyId", ""))
+    if secret is None:
+        raise UnknownKey
+    text = _signed_text(request, bucket, fields, expires)
+    expected = base64.b64encode(hmac.digest(secret.encode(), text.encode(), "sha1"))
+    if not hmac.compare_digest(expected, fields.get("Signature", "").encode()):
+        raise SignatureMismatch
+    return Signed(fields["AWSAccessKeyId"], "", region, "s3", presigned=True)
+
+
+def _fields(request: Request) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(request.query, keep_blank_values=True, max_num_fields=_FIELDS_MAX))
+    except ValueError:
+        raise SignatureMismatch from None
+
+
+def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], expires: str) -> str:
+    given = {name.lower(): value for name, value in fields.items() if name not in _FIELDS} | request.headers
+    amazons = [f"{name}:{given[name].strip()}\n" for name in sorted(given) if name.startswith("x-amz-")]
+    resource = request.path if bucket is None else f"/{bucket}{request.path}"
+    signed = [
+        name if not value else f"{name}={value}"
+        for name, value in sorted(fields.items())
+        if name in _OF_RESOURCE
+    ]
+    query = f"?{'&'.join(signed)}" if signed else ""
+    plain = [request.method, given.get("content-md5", ""), given.get("content-type", ""), expires]
+    return "\n".join([*plain, "".join(amazons)]) + resource + query

@@ -1,0 +1,240 @@
+"""The constraints a service model states, compiled into one closure per shape."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from redrive.aws.wire.shapes import SCALARS, Member, Shape, Structure, Value
+from redrive.aws.wire.violations import Kind, Violation, phrase
+
+#: Longer strings than this are matched against no pattern unless the model bounds their length: the published
+#: patterns were not written with a backtracking engine and a megabyte of hostile input in mind.
+_PATTERN_LENGTH_MAX: Final = 4096
+
+
+class Spelling(Protocol):
+    """A service's spelling of the path to a value."""
+
+    def member(self, member: Member) -> str:
+        """Return the step into a structure's member."""
+
+    def element(self, index: int) -> str:
+        """Return the step into a list's element, counted from 1."""
+
+    def entry(self, key: str, index: int) -> str:
+        """Return the step into a map's value; `index` counts from 1."""
+
+
+class CoralSpelling:
+    """`publishBatchRequestEntries.1.member.messageAttributes.attr1.member.dataType`."""
+
+    def member(self, member: Member) -> str:
+        """Return the name with its first letter in lower case."""
+        return member.name[:1].lower() + member.name[1:]
+
+    def element(self, index: int) -> str:
+        """Return the index and the word `member`."""
+        return f"{index}.member"
+
+    def entry(self, key: str, index: int) -> str:  # noqa: ARG002 - the other spelling needs it
+        """Return the key and the word `member`."""
+        return f"{key}.member"
+
+
+class FlattenedSpelling:
+    """`SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.DataType`: the names of a flattened request."""
+
+    def member(self, member: Member) -> str:
+        """Return the name in a query request."""
+        return member.query_key
+
+    def element(self, index: int) -> str:
+        """Return the index."""
+        return str(index)
+
+    def entry(self, key: str, index: int) -> str:  # noqa: ARG002 - the other spelling needs it
+        """Return the index and the word `Value`."""
+        return f"{index}.Value"
+
+
+Checker = Callable[[Value, str, list[Violation]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    kind: Kind
+    bound: float | str | tuple[str, ...]
+    holds: Callable[[Value], bool]
+
+
+class Checks:
+    """Compiles shapes into checkers, for the kinds of constraint a service lets its model decide."""
+
+    __slots__ = ("_kinds", "_spelling")
+
+    def __init__(self, kinds: frozenset[Kind], spelling: Spelling) -> None:
+        self._kinds = kinds
+        self._spelling = spelling
+
+    def violations(self, shape: Shape) -> Callable[[Structure], Sequence[Violation]]:
+        """Return the function that lists what is wrong with a structure of `shape`."""
+        check = self._structure(shape)
+
+        def violations(structure: Structure) -> Sequence[Violation]:
+            found: list[Violation] = []
+            check(structure, "", found)
+            return found
+
+        return violations
+
+    def _checker(self, shape: Shape) -> Checker | None:
+        match shape.type:
+            case "structure":
+                return self._structure(shape)
+            case "list":
+                return self._collection(shape, self._elements(shape))
+            case "map":
+                return self._collection(shape, self._entries(shape))
+            case _:
+                return self._collection(shape, None)
+
+    def _structure(self, shape: Shape) -> Checker:
+        spell = self._spelling.member
+        required = [
+            (name, spell(shape.members[name])) for name in shape.required if Kind.REQUIRED in self._kinds
+        ]
+        needed = {name for name, _ in required}
+        inner: dict[str, tuple[str, Checker]] | None = None
+
+        def check(value: Value, path: str, found: list[Violation]) -> None:
+            nonlocal inner
+            if inner is None:  # compiled at first use: a shape may contain itself
+                inner = self._inner(shape)
+            # Nearly every structure has all that it needs and nothing to look into, which sets tell at once.
+            if not value.keys() >= needed:
+                missing = [step for name, step in required if name not in value]
+                found.extend(Violation(_join(path, step), Kind.REQUIRED, None, None) for step in missing)
+            if inner.keys().isdisjoint(value):
+                return
+            for name, (step, inspect) in inner.items():
+                item = value.get(name)
+                if item is not None:
+                    inspect(item, _join(path, step), found)
+
+        return check
+
+    def _inner(self, shape: Shape) -> dict[str, tuple[str, Checker]]:
+        checkers = [(member, self._checker(member.shape)) for member in shape.members.values()]
+        return {
+            member.name: (self._spelling.member(member), checker)
+            for member, checker in checkers
+            if checker is not None
+        }
+
+    def _collection(self, shape: Shape, contents: Checker | None) -> Checker | None:
+        rules = self._rules(shape)
+        if not rules:
+            return contents
+
+        def check(value: Value, path: str, found: list[Violation]) -> None:
+            found.extend(Violation(path, r.kind, value, r.bound) for r in rules if not r.holds(value))
+            if contents is not None:
+                contents(value, path, found)
+
+        return check
+
+    def _elements(self, shape: Shape) -> Checker | None:
+        if shape.element.shape.type in SCALARS:
+            return self._scalars(shape.element.shape, Kind.ELEMENTS, list)
+        inspect, step = self._checker(shape.element.shape), self._spelling.element
+        if inspect is None:
+            return None
+
+        def check(value: Value, path: str, found: list[Violation]) -> None:
+            for index, element in enumerate(value, 1):
+                inspect(element, f"{path}.{step(index)}", found)
+
+        return check
+
+    def _entries(self, shape: Shape) -> Checker | None:
+        keys = self._scalars(shape.key.shape, Kind.KEYS, list)
+        if shape.value.shape.type in SCALARS:
+            return _both(keys, self._scalars(shape.value.shape, Kind.VALUES, dict.values))
+        inspect, step = self._checker(shape.value.shape), self._spelling.entry
+        if inspect is None:
+            return keys
+
+        def check(value: Value, path: str, found: list[Violation]) -> None:
+            for index, (key, item) in enumerate(value.items(), 1):
+                inspect(item, f"{path}.{step(key, index)}", found)
+
+        return _both(keys, check)
+
+    def _scalars(self, shape: Shape, kind: Kind, of: Callable[[Value], Value]) -> Checker | None:
+        rules = self._rules(shape)
+        if not rules:
+            return None
+        phrases = tuple(phrase(rule.kind, rule.bound) for rule in rules)
+
+        def check(value: Value, path: str, found: list[Violation]) -> None:
+            if not all(rule.holds(item) for item in of(value) for rule in rules):
+                found.append(Violation(path, kind, value, phrases))
+
+        return check
+
+    def _rules(self, shape: Shape) -> list[_Rule]:
+        rules = [*_enum_rules(shape), *_bound_rules(shape), *_pattern_rules(shape)]
+        return [rule for rule in rules if rule.kind in self._kinds]
+
+
+def _join(path: str, step: str) -> str:
+    return f"{path}.{step}" if path else step
+
+
+def _both(first: Checker | None, second: Checker | None) -> Checker | None:
+    if first is None or second is None:
+        return first or second
+
+    def check(value: Value, path: str, found: list[Violation]) -> None:
+        first(value, path, found)
+        second(value, path, found)
+
+    return check
+
+
+def _enum_rules(shape: Shape) -> list[_Rule]:
+    permitted = frozenset(shape.enum)
+    return [_Rule(Kind.ENUM, shape.enum, permitted.__contains__)] if permitted else []
+
+
+def _bound_rules(shape: Shape) -> list[_Rule]:
+    if shape.type in {"integer", "long", "float", "double"}:
+        return _limits(shape, Kind.VALUE_MAX, Kind.VALUE_MIN, _itself)
+    return _limits(shape, Kind.LENGTH_MAX, Kind.LENGTH_MIN, len)
+
+
+def _limits(shape: Shape, most: Kind, least: Kind, counters: Callable[[Value], float]) -> list[_Rule]:
+    rules = []
+    if (upper := shape.most) is not None:
+        rules.append(_Rule(most, upper, lambda value: counters(value) <= upper))
+    if (lower := shape.least) is not None:
+        rules.append(_Rule(least, lower, lambda value: counters(value) >= lower))
+    return rules
+
+
+def _itself(value: Value) -> float:
+    return float(value)
+
+
+def _pattern_rules(shape: Shape) -> list[_Rule]:
+    if shape.pattern is None:
+        return []
+    try:
+        match = re.compile(shape.pattern, re.ASCII).fullmatch  # Java's \w, \d and \s are ASCII unless told
+    except re.error:  # Unicode classes such as \p{L}: Python has none, so the facade must look
+        return []
+    length_max = _PATTERN_LENGTH_MAX if shape.most is None else int(shape.most)
+    return [
+        _Rule(Kind.PATTERN, shape.pattern, lambda text: len(text) > length_max or match(text) is not None)
+    ]

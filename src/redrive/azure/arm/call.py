@@ -1,0 +1,135 @@
+"""One call of the resource manager, as an operation sees it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import orjson
+
+from redrive.azure.arm.schema import check_bytes
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.bearer import Caller
+from redrive.azure.wire.errors import AzureError, forbidden, invalid
+from redrive.http import Request, Response
+
+_PARAMETERS_MAX: Final = 100  # of a query
+_LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; orjson writes 254 in all
+_DIGITS_MAX: Final = 20  # of a number; Python reads no more than 4,300
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCall:
+    """One call.
+
+    Attributes:
+        request: As it came.
+        params: What the route's pattern took of the path.
+        query: By names in lower case: `api-version`, `$top` …
+        caller: Who calls; whether the Azure subscription is theirs was looked at already.
+        now: ms.
+        base_url: What URLs in answers begin with.
+    """
+
+    request: Request
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    caller: Caller
+    now: int
+    base_url: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The body.
+
+        Raises:
+            AzureError: It is too long, no JSON object, or one that is nested too deeply to be shown again.
+        """
+        check_bytes(len(self.request.body))
+        try:
+            read = orjson.loads(self.request.body)
+            orjson.dumps(reduce(_wrapped, range(_LEVELS_ABOVE), read))
+        except (ValueError, TypeError):
+            raise _no_object() from None
+        if not isinstance(read, dict):
+            raise _no_object()
+        return read
+
+    @property
+    def account_and_group(self) -> tuple[str, str]:
+        """The Azure subscription and the resource group of the path, in lower case; no group where it has none."""
+        return self.params["subscription"].lower(), self.params.get("group", "").lower()
+
+    def resource(self, provider: str, *types: str) -> ArmId:
+        """The id of a resource of the call's group.
+
+        Args:
+            provider: `Microsoft.EventGrid`.
+            types: `("domains", "topics")`; their names are the params `domain` and `topic`.
+        """
+        parts: list[str] = []
+        for kind in types:
+            parts += [kind, self.params[kind.removesuffix("s")]]
+        return ArmId(self.params["subscription"], self.params["group"], provider, tuple(parts))
+
+
+Verb = Callable[[ArmCall], Awaitable[Response]]
+
+
+def begun(shown: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """A resource that was written, shown as being written still, as Azure shows it: clients then ask again.
+
+    Those that take the first answer for the last (azure-mgmt-eventgrid up to 10.2, which `az` brings) read it twice,
+    and lose the types of what has types within the second time: destinations, filters, mappings.
+
+    Args:
+        shown: The resource; one that waits for somebody stays as it is.
+        state: `Creating` or `Updating`.
+    """
+    properties = shown["properties"]
+    if properties["provisioningState"] != "Succeeded":
+        return dict(shown)
+    return {**shown, "properties": {**properties, "provisioningState": state}}
+
+
+def check_theirs(call: ArmCall, *resources: ArmId) -> None:
+    """Check that the resources a document refers to are the caller's as well.
+
+    Raises:
+        AzureError: It is somebody else's.
+    """
+    for resource in resources:
+        if not call.caller.manages(resource.subscription):
+            raise forbidden(
+                f"The client does not have authorization over '{resource.text}', which the request names."
+            )
+
+
+def query_of(request: Request) -> Mapping[str, str]:
+    """The query by names in lower case; of a repeated one the last counts.
+
+    Raises:
+        AzureError: It is longer than anybody's.
+    """
+    try:
+        pairs = parse_qsl(request.query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
+    except ValueError:
+        raise invalid(f"The query has more than {_PARAMETERS_MAX} parameters.") from None
+    return {name.lower(): value for name, value in pairs}
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """A whole number in digits, as queries have them; None: it is none, or outside the range."""
+    if not text.isdecimal() or len(text) > _DIGITS_MAX:
+        return None
+    number = int(text)
+    return number if least <= number <= most else None
+
+
+def _wrapped(document: Any, _: int) -> list[Any]:
+    return [document]
+
+
+def _no_object() -> AzureError:
+    return invalid("The request content was invalid and could not be deserialized.", "InvalidRequestContent")

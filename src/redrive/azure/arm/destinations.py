@@ -1,0 +1,248 @@
+"""`destination`: where an event subscription's deliveries go, checked, and turned into an endpoint of the engine's.
+
+A WebHook may be at an http URL here, and at the ARN of a queue of this server's Amazon SQS; both are Redrive's own.
+What stands behind the resource ids of the others, the settings say.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from redrive.azure.arm import delivery_attributes, schema
+from redrive.azure.arm.delivery_attributes import MAPPINGS
+from redrive.azure.arm.network_rules import TLS
+from redrive.azure.arm.schema import Document
+from redrive.azure.eventgrid.settings import APPLICATION, TENANT, WEBHOOK
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import AzureError, invalid
+from redrive.model.names import ResourceName
+from redrive.model.topic import without_secrets
+
+# What stands behind a resource id: a URL or a connection string; None: the settings do not say.
+EndpointResolver = Callable[[str], str | None]
+
+STORAGE_ACCOUNT: Final = "microsoft.storage/storageaccounts"
+BATCH_EVENTS_MAX: Final = 5000
+BATCH_KILOBYTES_MAX: Final = 1024
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:([a-z0-9-]+):(\d{12}):([A-Za-z0-9_.-]{1,85})")
+_CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
+_TENANT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,252}")
+_ACCOUNT: Final = re.compile(r"[A-Za-z0-9]{3,24}")
+_RESOURCES: Final = {
+    "AzureFunction": "microsoft.web/sites/functions",
+    "EventHub": "microsoft.eventhub/namespaces/eventhubs",
+    "HybridConnection": "microsoft.relay/namespaces/hybridconnections",
+    "NamespaceTopic": "microsoft.eventgrid/namespaces/topics",
+    "ServiceBusQueue": "microsoft.servicebus/namespaces/queues",
+    "ServiceBusTopic": "microsoft.servicebus/namespaces/topics",
+    "StorageQueue": STORAGE_ACCOUNT,
+}
+KINDS: Final = (WEBHOOK, *_RESOURCES)
+_AMQP: Final = ("EventHub", "ServiceBusQueue", "ServiceBusTopic")
+_BATCHED: Final = (WEBHOOK, "AzureFunction")
+_WITHOUT_ATTRIBUTES: Final = ("StorageQueue", "NamespaceTopic")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A destination that is accepted.
+
+    Attributes:
+        protocol: Of the engine's endpoints: `http`, `https`, `storage-queue`, `amqp`, `topic` or `queue`.
+        endpoint: A URL, a resource id or an ARN.
+        document: What is kept and shown.
+    """
+
+    protocol: str
+    endpoint: str
+    document: Mapping[str, Any]
+
+    @property
+    def is_webhook(self) -> bool:
+        """True if somebody may be there who has to agree first."""
+        return self.document["endpointType"] == WEBHOOK and self.protocol != "queue"
+
+
+def is_storage_account(name: str) -> bool:
+    """True if a storage account can be called so."""
+    return _ACCOUNT.fullmatch(name) is not None
+
+
+def check_storage_account(resource: ArmId) -> None:
+    """A storage account's name: letters and digits, which a folder's name can be made of.
+
+    Raises:
+        AzureError: Not a valid destination.
+    """
+    if not is_storage_account(resource.name):
+        raise invalid(f"The storage account's name '{resource.name}' must be 3 to 24 letters and digits.")
+
+
+def check_container(name: str) -> None:
+    """Check a blob container's name.
+
+    Raises:
+        AzureError: The name is not one that containers can have.
+    """
+    if not _CONTAINER_NAME.fullmatch(name):
+        raise invalid(f"The blobContainerName '{name}' is no name of a container.")
+
+
+def accepted_destination(given: Document, before: Document, resolve: EndpointResolver) -> Destination:
+    """Check a destination.
+
+    Args:
+        given: As sent.
+        before: The one that it replaces; empty for none.
+        resolve: What stands behind resource ids.
+
+    Raises:
+        AzureError: Not a valid destination, or this server cannot deliver there.
+    """
+    kind = schema.one_of(given, "endpointType", *KINDS)
+    if kind is None:
+        raise invalid("The destination has no endpointType.")
+    said = schema.present(schema.part(given, "properties") or {})
+    said.pop("endpointBaseUrl", None)
+    earlier = before.get("properties") or {}
+    if kind == WEBHOOK and before.get("endpointType") == WEBHOOK:
+        said = {
+            "endpointUrl": earlier["endpointUrl"],
+            **said,
+        }  # `az … update` leaves out what it was not shown
+    protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, resolve)
+    if kind in _BATCHED:
+        events = schema.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
+        kilobytes = schema.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
+        said["maxEventsPerBatch"] = events or (1 if kilobytes is None else BATCH_EVENTS_MAX)
+        said["preferredBatchSizeInKilobytes"] = kilobytes or 64
+    mappings = schema.items(said, MAPPINGS) or []
+    if mappings and kind in _WITHOUT_ATTRIBUTES:
+        raise invalid(f"A destination of the type {kind} has no delivery attributes.")
+    if kind not in _WITHOUT_ATTRIBUTES:
+        said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
+    if kind == WEBHOOK:
+        _check_audience(said, protocol)
+    return Destination(protocol, endpoint, {"endpointType": kind, "properties": said})
+
+
+def accepted_container(given: Document) -> dict[str, Any]:
+    """Check a dead-letter destination.
+
+    Raises:
+        AzureError: Not a valid destination.
+    """
+    schema.one_of(given, "endpointType", "StorageBlob")
+    said = schema.part(given, "properties") or {}
+    _checked_id(said, "StorageBlob", STORAGE_ACCOUNT)
+    check_container(schema.text(said, "blobContainerName") or "")
+    return {"endpointType": "StorageBlob", "properties": dict(said)}
+
+
+def shown_destination(kept: Document) -> dict[str, Any]:
+    """A destination without what only its owner may see: the query and the password of a URL, the secrets of headers."""
+    said = dict(kept["properties"])
+    url = said.pop("endpointUrl", None)
+    if url is not None:
+        said["endpointBaseUrl"] = without_secrets(url)
+    if MAPPINGS in said:
+        said[MAPPINGS] = delivery_attributes.masked(said[MAPPINGS])
+    return {**kept, "properties": said}
+
+
+def queue_at(endpoint: str) -> ResourceName | None:
+    """The queue of this server that an ARN names; None: it is none."""
+    match = _ARN.fullmatch(endpoint)
+    return None if match is None else ResourceName(match[2], match[1], match[3])
+
+
+def _webhook(said: Document) -> tuple[str, str]:
+    url = schema.text(said, "endpointUrl") or ""
+    TLS.read(said, TLS.name)
+    if queue_at(url) is not None:
+        return "queue", url
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise invalid(
+            f"The endpointUrl '{without_secrets(url)}' is not a URL that begins with https or http."
+        )
+    return parts.scheme, url
+
+
+def _check_audience(said: Document, protocol: str) -> None:
+    """Check the audience of tokens, if there are to be any: all its fields or none.
+
+    Raises:
+        AzureError: A part is missing, or a request would have no room for them.
+    """
+    tenant, application = schema.text(said, TENANT), schema.text(said, APPLICATION)
+    if not tenant and not application:
+        return
+    if not application or not _TENANT_NAME.fullmatch(tenant or ""):
+        raise invalid(f"{TENANT}, a GUID or the name of a domain, and {APPLICATION} go together.")
+    named = {each["name"].lower() for each in said[MAPPINGS]}
+    if protocol == "queue" or "authorization" in named or urlsplit(said["endpointUrl"]).username is not None:
+        raise invalid(
+            f"With {TENANT} requests have the header Authorization, so there can be no delivery attribute of that "
+            "name, no password in the endpointUrl, and no queue."
+        )
+
+
+def _resource(kind: str, said: Document, resolve: EndpointResolver) -> tuple[str, str]:
+    resource = _checked_id(said, kind, _RESOURCES[kind])
+    if kind == "NamespaceTopic":
+        return "topic", resource.text
+    if kind == "StorageQueue":
+        return "storage-queue", _storage_queue(resource, said, resolve)
+    address = resolve(resource.text)
+    if address is None:
+        raise _nowhere(kind, resource)
+    if kind in _AMQP:
+        return "amqp", resource.text
+    url = _url(address, resolve, resource, "/api" if kind == "AzureFunction" else "")
+    return url.partition(":")[0], url
+
+
+def _storage_queue(account: ArmId, said: Document, resolve: EndpointResolver) -> str:
+    name = schema.text(said, "queueName") or ""
+    if not _CONTAINER_NAME.fullmatch(name):
+        raise invalid(f"The queueName '{name}' is no name of a storage queue.")
+    seconds = schema.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
+    if seconds == 0:
+        raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
+    if resolve(account.text) is None:
+        raise _nowhere("StorageQueue", account)
+    return f"{account.text}/queueServices/default/queues/{name}"
+
+
+def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str) -> str:
+    """The URL of a function or a hybrid connection: its own, or beneath that of what it is in."""
+    parent = resource._replace(parts=resource.parts[:-2])
+    own = address != resolve(parent.text)
+    url = address if own else f"{address.rstrip('/')}{beneath}/{resource.name}"
+    if not url.startswith(("http://", "https://")):
+        raise invalid(f"The settings have no URL for '{resource.text}'.")
+    return url
+
+
+def _checked_id(said: Document, kind: str, resource_type: str) -> ArmId:
+    text = schema.text(said, "resourceId") or ""
+    resource = ArmId.parse(text)
+    if resource is None or resource.type != resource_type:
+        raise invalid(f"The resourceId '{text}' of a {kind} destination is not the id of a {resource_type}.")
+    if resource.type == STORAGE_ACCOUNT:
+        check_storage_account(resource)
+    return resource
+
+
+def _nowhere(kind: str, resource: ArmId) -> AzureError:
+    return invalid(
+        f"This server does not know where the {kind} destination '{resource.text}' is: "
+        "start it with --azure-endpoints NAME=VALUE, the name being the id or the outermost resource's name."
+    )

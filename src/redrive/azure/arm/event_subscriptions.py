@@ -1,0 +1,296 @@
+"""Event subscriptions: made, shown, changed and removed, in the extension form and nested in what they are made at.
+
+Both forms name the same object: `{topic}/providers/Microsoft.EventGrid/eventSubscriptions/{name}` and
+`{topic}/eventSubscriptions/{name}`; it is shown under the id that it was asked for by. Those of namespaces' topics are
+nested alone, and have documents of their own.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from redrive.azure.arm import paging, schema
+from redrive.azure.arm import subscription_documents as documents
+from redrive.azure.arm.call import ArmCall, Verb, begun, check_theirs
+from redrive.azure.arm.delivery_attributes import MAPPINGS
+from redrive.azure.arm.destinations import Destination, EndpointResolver, queue_at
+from redrive.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
+from redrive.azure.arm.resource import IN_GROUP, PROVIDER, no_such
+from redrive.azure.arm.schema import Document
+from redrive.azure.arm.subscribers import Subscribers
+from redrive.azure.arm.subscription_forms import EXTENSION, NamespaceForm, SubscriptionForm
+from redrive.azure.eventgrid import names, settings
+from redrive.azure.handshake import Handshakes, Question
+from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import invalid
+from redrive.engine.engine import Engine
+from redrive.engine.resources import Draft
+from redrive.http import Response
+from redrive.model.topic import Subscription, Topic
+
+_NAME: Final = "eventSubscription"
+
+
+class _Scope(NamedTuple):
+    """The resource that a call is about.
+
+    Attributes:
+        source: The event source.
+        form: The form of its event subscriptions' documents.
+        nested_in: The resource in the path, where the call names event subscriptions as nested in it.
+    """
+
+    source: ArmId
+    form: SubscriptionForm
+    nested_in: ArmId | None
+
+
+class _ChangedMeanwhile(Exception):  # noqa: N818 - no error: the call begins again
+    """An event subscription is no longer the one that a call is a change of."""
+
+
+class EventSubscriptionOperations:
+    """The operations on event subscriptions."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        subscribers: Subscribers,
+        sources: EventSources,
+        handshakes: Handshakes,
+        resolve: EndpointResolver,
+    ) -> None:
+        """Offer them on this engine.
+
+        Args:
+            engine: Keeps topics and queues.
+            subscribers: Writes and removes event subscriptions.
+            sources: Finds what they are made at.
+            handshakes: Asks endpoints whether they agree.
+            resolve: What stands behind the resource ids of destinations.
+        """
+        self._engine = engine
+        self._subscribers = subscribers
+        self._sources = sources
+        self._handshakes = handshakes
+        self._resolve = resolve
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`; both forms take whatever is before them, so they come after all others."""
+        routes: dict[str, Verb] = {}
+        for several in (
+            f"{IN_GROUP}/namespaces/{{namespace}}/topics/{{topic}}/eventSubscriptions",
+            f"/{{scope...}}/{EXTENSION}",
+            "/{parent...}/eventSubscriptions",
+        ):
+            one = f"{several}/{{{_NAME}}}"
+            routes |= {
+                f"PUT {one}": self.put,
+                f"GET {one}": self.get,
+                f"PATCH {one}": self.patch,
+                f"DELETE {one}": self.delete,
+                f"POST {one}/getFullUrl": self.full_url,
+                f"POST {one}/getDeliveryAttributes": self.delivery_attributes,
+                f"GET {several}": self.list,
+            }
+        return routes
+
+    # ---- make and change ---------------------------------------------------------------------------------------
+
+    async def put(self, call: ArmCall) -> Response:
+        """Make an event subscription, or replace it: its endpoint is asked whether it agrees, in either case."""
+        documents.check_name(call.params[_NAME])
+        scope = await self._scope(call)
+        topic = await self._sources.wanted(scope.source)
+        given = schema.part(call.document, "properties") or {}
+        existing = await self._standing(call, topic)
+        if existing is not None and documents.is_over(existing, call.now):
+            return await self._write(call, scope, topic, None, given, instead_of=existing)
+        return await self._write(call, scope, topic, existing, given)
+
+    async def patch(self, call: ArmCall) -> Response:
+        """Change some of an event subscription; what another call changed meanwhile, it is a change of, too."""
+        while True:
+            scope, topic, existing = await self._found(call)
+            given = scope.form.patched(documents.properties_of(existing), call.document)
+            with contextlib.suppress(_ChangedMeanwhile):
+                return await self._write(call, scope, topic, existing, given, is_change=True)
+
+    async def _write(
+        self,
+        call: ArmCall,
+        scope: _Scope,
+        topic: Topic,
+        existing: Subscription | None,
+        given: Document,
+        *,
+        instead_of: Subscription | None = None,
+        is_change: bool = False,
+    ) -> Response:
+        before = {} if existing is None else documents.properties_of(existing)
+        accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
+        check_theirs(call, *documents.named(accepted.properties))
+        await self._check_local(call, accepted.destination)
+        resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
+        question = await self._question(call, topic, existing, accepted, resource_id)
+
+        async def write(draft: Draft) -> Subscription:
+            if existing is not None and is_change:
+                await self._check_unchanged_in(draft, existing)
+            if instead_of is not None:
+                await self._subscribers.remove_in(draft, instead_of)
+            made = documents.engine_subscription(topic, resource_id, accepted)
+            if question is not None and not await self._handshakes.agreed_in(draft, question):
+                made = documents.engine_subscription(
+                    topic, resource_id, accepted, documents.AWAITING, question.ends_at
+                )
+            return await self._subscribers.write_in(draft, topic, made)
+
+        written = await self._engine.resources.write(write)
+        return self._written(call, scope, topic, written, is_new=existing is None)
+
+    async def _check_unchanged_in(self, draft: Draft, existing: Subscription) -> None:
+        subscriptions = self._engine.resources.subscriptions
+        standing = await subscriptions.get_in(draft, existing.topic, existing.id)
+        if standing is None or documents.properties_of(standing) != documents.properties_of(existing):
+            raise _ChangedMeanwhile
+
+    def _written(
+        self, call: ArmCall, scope: _Scope, topic: Topic, written: Subscription, *, is_new: bool
+    ) -> Response:
+        shown = self._shown(call, scope, topic, written)
+        if scope.form.in_steps:
+            shown = begun(shown, "Creating" if is_new else "Updating")
+        status = HTTPStatus.CREATED if is_new else scope.form.replaced
+        return json_answer(shown, status, _soon(scope, shown))
+
+    async def _question(
+        self,
+        call: ArmCall,
+        topic: Topic,
+        existing: Subscription | None,
+        accepted: documents.Accepted,
+        resource_id: str,
+    ) -> Question | None:
+        """The question that an endpoint was asked; None where none is to be asked.
+
+        An endpoint that agreed once needs no second action by hand when something else is changed.
+        """
+        if accepted.destination is None or not accepted.destination.is_webhook:
+            return None
+        asked = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
+        question = await self._handshakes.ask(asked, call.base_url, call.now)
+        agreed = existing is not None and existing.confirmed and existing.endpoint == asked.endpoint
+        return replace(question, agreed=question.agreed or agreed)
+
+    async def _check_local(self, call: ArmCall, destination: Destination | None) -> None:
+        """Refuse a destination of this server that does not exist, or is not the caller's."""
+        if destination is not None and destination.protocol == "queue":
+            name = queue_at(destination.endpoint)
+            permitted = name is not None and call.caller.account in (None, name.account)
+            if name is None or not permitted or await self._engine.resources.queues.get(name) is None:
+                raise invalid(f"The queue '{destination.endpoint}' does not exist at this server.")
+        if destination is not None and destination.protocol == "topic":
+            resource = ArmId.parse(destination.endpoint)
+            if resource is None or await self._sources.topic(resource) is None:
+                raise invalid(f"The namespace topic '{destination.endpoint}' does not exist.")
+
+    # ---- show and remove ---------------------------------------------------------------------------------------
+
+    async def get(self, call: ArmCall) -> Response:
+        """Show an event subscription."""
+        scope, topic, found = await self._found(call)
+        shown = self._shown(call, scope, topic, found)
+        return json_answer(shown, headers=_soon(scope, shown))
+
+    async def delete(self, call: ArmCall) -> Response:
+        """Remove an event subscription, and a domain topic with its last."""
+        scope = await self._scope(call)
+        topic = await self._sources.topic(scope.source)
+        if topic is not None:
+            found = await self._standing(call, topic)
+            if found is not None:
+                goes = await self._sources.goes_with_its_last(topic)
+                await self._subscribers.remove(found, topic_goes_too=goes)
+                self._handshakes.post_deletion(found, call.now)
+        return empty_answer(HTTPStatus.NO_CONTENT)
+
+    async def full_url(self, call: ArmCall) -> Response:
+        """A webhook's URL with its query, which may be a secret."""
+        return json_answer({"endpointUrl": (await self._destination(call)).get("endpointUrl")})
+
+    async def delivery_attributes(self, call: ArmCall) -> Response:
+        """The headers of deliveries, secrets included."""
+        return json_answer({"value": (await self._destination(call)).get(MAPPINGS) or []})
+
+    async def list(self, call: ArmCall) -> Response:
+        """The event subscriptions of one source."""
+        scope = await self._scope(call)
+        topic = await self._sources.wanted(scope.source)
+
+        async def fetch(after: str, limit: int) -> Sequence[Subscription]:
+            return await self._engine.resources.subscriptions.of(topic.name, after, limit)
+
+        return await paging.page(
+            call,
+            fetch,
+            lambda found: found.key,
+            lambda found: listed_name(found, call.now),
+            lambda found: self._shown(call, scope, topic, found),
+        )
+
+    # ---- find --------------------------------------------------------------------------------------------------
+
+    async def _scope(self, call: ArmCall) -> _Scope:
+        if "namespace" in call.params:
+            topic = call.resource(PROVIDER, "namespaces", "topics")
+            return _Scope(topic, NamespaceForm(), topic)
+        spelt = call.params.get("scope") or call.params["parent"]
+        scope, path = ArmId.parse(spelt), f"/{spelt.lstrip('/')}"
+        if scope is not None and scope.type == NAMESPACE_TOPIC:
+            raise invalid(f"Event subscriptions of '{path}' are made at '{path}/eventSubscriptions'.")
+        source = await self._sources.resource(scope, path)
+        return _Scope(source, SubscriptionForm(), scope if "parent" in call.params else None)
+
+    async def _standing(self, call: ArmCall, topic: Topic) -> Subscription | None:
+        """The event subscription, also one that has expired and was not swept away yet."""
+        own = names.subscription_id(call.params[_NAME])
+        return await self._engine.resources.subscriptions.get_stored(topic.name, own)
+
+    async def _found(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
+        scope = await self._scope(call)
+        topic = await self._sources.topic(scope.source)
+        if topic is None:
+            raise no_such(scope.source)
+        found = await self._standing(call, topic)
+        if found is None or documents.is_over(found, call.now):
+            raise scope.form.no_such(scope.source, call.params[_NAME])
+        return scope, topic, found
+
+    async def _destination(self, call: ArmCall) -> Mapping[str, Any]:
+        """The properties of the destination; empty in queue mode."""
+        _, _, found = await self._found(call)
+        properties: Mapping[str, Any] = (
+            documents.destination_of(documents.properties_of(found)).get("properties") or {}
+        )
+        return properties
+
+    def _shown(self, call: ArmCall, scope: _Scope, topic: Topic, found: Subscription) -> dict[str, Any]:
+        return scope.form.shown(found, topic.attributes[settings.ID], scope.nested_in, call.now)
+
+
+def listed_name(found: Subscription, now: int) -> str | None:
+    """An event subscription's name in lists; None: it has expired, or is a dead-letter store beside one."""
+    if names.is_dead_letter_store(found.id) or documents.is_over(found, now):
+        return None
+    return found.attributes[settings.ID].rpartition("/")[2]
+
+
+def _soon(scope: _Scope, shown: Mapping[str, Any]) -> Mapping[str, str]:
+    """Headers that let a client ask again in a second for what awaits an action: by itself it does so twice a minute."""
+    awaiting = shown["properties"]["provisioningState"] == documents.AWAITING
+    return {"Retry-After": "1"} if awaiting and scope.form.in_steps else {}

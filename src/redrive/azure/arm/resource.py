@@ -1,0 +1,216 @@
+"""Resources by the specifications of their types: what a document may say, and how a resource is shown.
+
+A resource is kept as a record of the engine's: a topic, or a document of a facade's own kind. Its attributes hold the
+ARM id as it was spelt, the `properties` and what stands beside them as JSON, and the access keys, if the type has any.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeVar
+
+import orjson
+
+from redrive.azure.arm import schema
+from redrive.azure.arm.schema import Document, Field, Schema
+from redrive.azure.arm.system_topic import SystemTopic
+from redrive.azure.eventgrid import settings
+from redrive.azure.namespaces.places import Namespace
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import AzureError, conflict, invalid, not_found
+from redrive.model.names import ResourceName
+from redrive.model.topic import Topic
+
+PROVIDER: Final = "Microsoft.EventGrid"
+IN_SUBSCRIPTION: Final = f"/subscriptions/{{subscription}}/providers/{PROVIDER}"
+IN_GROUP: Final = f"/subscriptions/{{subscription}}/resourceGroups/{{group}}/providers/{PROVIDER}"
+BESIDE: Final = "resource"  # the attribute with what stands beside `properties`
+READ_ONLY_BESIDE: Final = frozenset({"id", "name", "type", "systemData", "properties"})
+_NAME: Final = re.compile(r"[A-Za-z0-9-]{3,50}")
+_RESERVED: Final = ("microsoft", "eventgrid", "system")
+_LOCATION: Final = "location"
+
+R = TypeVar("R", Topic, Namespace, SystemTopic)
+
+
+class Record(Protocol):
+    """A record of a resource."""
+
+    @property
+    def name(self) -> ResourceName:
+        """The place in the engine: Azure subscription, resource group and name, in lower case."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The ARM id, the document and the keys; see the module."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A type of resource.
+
+    Attributes:
+        types: The ARM types from the outermost on: `("domains", "topics")`.
+        shown: Makes `properties` as they are shown of a record, its properties as they are kept, and the base URL.
+        properties: The schema of `properties`; None: documents are not read.
+        beside: The schema of what stands beside `properties`; None: nothing is kept of it.
+        moved: The refusal to move a resource, with `{name}`, `{stands}` and `{location}`; empty: it may be moved.
+        has_keys: Resources have two access keys.
+        replaced: The status of a PUT that replaces.
+        patched: The status of a PATCH; None: the type has none.
+        patches_properties: A PATCH changes `properties` too, not only what stands beside them.
+        in_steps: Tells of `properties` as shown whether the answer to a write shows the resource as being written still.
+    """
+
+    types: tuple[str, ...]
+    shown: Callable[[Record, Mapping[str, Any], str], Mapping[str, Any]]
+    properties: Schema | None = None
+    beside: Schema | None = None
+    moved: str = ""
+    has_keys: bool = False
+    replaced: HTTPStatus = HTTPStatus.CREATED
+    patched: HTTPStatus | None = None
+    patches_properties: bool = True
+    in_steps: Callable[[Mapping[str, Any]], bool] = lambda _: False
+
+
+def check_name(name: str) -> None:
+    """Check a resource's name: https://learn.microsoft.com/azure/event-grid/troubleshoot-errors.
+
+    Raises:
+        AzureError: The name is not one that resources can have.
+    """
+    if not _NAME.fullmatch(name) or name.lower().startswith(_RESERVED):
+        raise invalid(
+            f"The name '{name}' must be 3 to 50 letters, digits and hyphens, and begin with none of "
+            "Microsoft, EventGrid and System."
+        )
+
+
+def location(document: Document, name: str) -> str:
+    """A reader of a location, which every document must have.
+
+    Raises:
+        AzureError: The document has none.
+    """
+    found = schema.text(document, name)
+    if not found:
+        raise invalid(f"The {name} property is required for this definition.", "LocationRequired")
+    return found
+
+
+LOCATION: Final = Field(_LOCATION, location)
+
+
+def accepted(spec: ResourceSpec, record: R, document: Document) -> R:
+    """The resource that a PUT asks for.
+
+    Args:
+        spec: The resource's type.
+        record: The resource that stands, or a new one with nothing but its id and keys.
+        document: The request's.
+
+    Raises:
+        AzureError: The document is not acceptable.
+    """
+    standing = settings.PROPERTIES in record.attributes
+    beside = {} if spec.beside is None else spec.beside.accept(document)
+    before = properties_of(record) if standing else None
+    properties = _checked(spec, schema.part(document, "properties") or {}, before)
+    if standing and spec.moved:
+        _check_location(spec, record, beside[_LOCATION])
+    return _with(spec, record, beside, properties)
+
+
+def patched(spec: ResourceSpec, record: R, document: Document) -> R:
+    """The resource as a PATCH leaves it: properties are merged one by one, everything beside them is replaced.
+
+    Raises:
+        AzureError: The document is not acceptable.
+    """
+    properties, beside = properties_of(record), _beside(record)
+    if spec.patches_properties:
+        change = schema.part(document, "properties") or {}
+        properties = _checked(spec, schema.merged(properties, change), properties)
+    if spec.beside is not None:
+        standing = {name: value for name, value in beside.items() if name == _LOCATION}
+        beside = spec.beside.accept({**beside, **schema.present(document), **standing})
+    return _with(spec, record, beside, properties)
+
+
+def shown(spec: ResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
+    """A resource as the resource manager shows it.
+
+    Args:
+        spec: The resource's type.
+        record: The resource.
+        base_url: The beginning of URLs in it.
+    """
+    resource = id_of(record.attributes)
+    return {
+        "id": resource.text,
+        "name": resource.name,
+        "type": "/".join((PROVIDER, *spec.types)),
+        **_beside(record),
+        "properties": spec.shown(record, properties_of(record), base_url),
+    }
+
+
+def id_of(attributes: Mapping[str, str]) -> ArmId:
+    """The ARM id in the attributes of a record, a subscription or a queue."""
+    resource = ArmId.parse(attributes[settings.ID])
+    if resource is None:
+        raise ValueError(f"not a resource id: {attributes[settings.ID]}")
+    return resource
+
+
+def properties_of(record: Record) -> dict[str, Any]:
+    """A resource's properties as they are kept."""
+    read: dict[str, Any] = orjson.loads(record.attributes[settings.PROPERTIES])
+    return read
+
+
+def location_of(record: Record) -> str:
+    """A resource's location; empty where it has none."""
+    found: str = _beside(record).get(_LOCATION, "")
+    return found
+
+
+def is_same_location(one: str, other: str) -> bool:
+    """Tells whether two locations are the same: blanks and case do not count."""
+    return one.replace(" ", "").lower() == other.replace(" ", "").lower()
+
+
+def no_such(resource: ArmId) -> AzureError:
+    """The refusal of a resource that does not exist."""
+    return not_found(
+        f"The Resource '{resource.type_as_spelt}/{'/'.join(resource.names)}' under resource group '{resource.group}' "
+        "was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix"
+    )
+
+
+def _checked(spec: ResourceSpec, given: Document, before: Document | None) -> dict[str, Any]:
+    return {} if spec.properties is None else spec.properties.accept(given, before)
+
+
+def _check_location(spec: ResourceSpec, record: Record, wanted: str) -> None:
+    stands = location_of(record)
+    if not is_same_location(stands, wanted):
+        name = id_of(record.attributes).name
+        text = spec.moved.format(name=name, stands=stands, location=wanted)
+        raise conflict(text, "InvalidResourceLocation")
+
+
+def _beside(record: Record) -> dict[str, Any]:
+    read: dict[str, Any] = orjson.loads(record.attributes.get(BESIDE, "{}"))
+    return read
+
+
+def _with(spec: ResourceSpec, record: R, beside: Document, properties: Document) -> R:
+    written = {settings.PROPERTIES: schema.kept(properties)}
+    if spec.beside is not None:
+        written[BESIDE] = schema.kept(beside)
+    return replace(record, attributes={**record.attributes, **written})

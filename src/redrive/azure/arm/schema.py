@@ -1,0 +1,226 @@
+"""Schemas of documents: each field that is sent has the right form, or is refused by name.
+
+A reader checks one field: it returns the value in the form that is kept, None where the document has none, and raises
+`AzureError` for anything else.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from redrive.azure.wire.errors import AzureError, invalid
+
+#: Of a request, and of what is kept of it and of those before: fields that no schema knows are kept and remembered, too.
+#: The longest that can be meant is an event subscription with 25 filters, whose values are 25 texts of 512 characters.
+BYTES_MAX: Final = 256 * 1024
+
+Document = Mapping[str, Any]
+Reader = Callable[[Document, str], Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a document.
+
+    Attributes:
+        name: The field's name.
+        read: Checks the field's value.
+        default: The value where a document has none; None: the field may be absent, and is kept as it was sent.
+        fixed: The field keeps the value that its resource was made with.
+    """
+
+    name: str
+    read: Reader
+    default: Any = None
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fields of a document.
+
+    Fields that no schema knows are kept as they are sent: versions of the interface differ in them, and clients
+    compare what they sent with what they read.
+
+    Attributes:
+        fields: The known fields, in the order in which they are checked.
+        read_only: Names of fields that are dropped: only the server writes them.
+        closed: Unknown fields are dropped too.
+    """
+
+    fields: tuple[Field, ...] = ()
+    read_only: frozenset[str] = frozenset()
+    closed: bool = False
+
+    def accept(self, given: Document, before: Document | None = None) -> dict[str, Any]:
+        """The document as it is kept: checked, with the defaults of missing fields, without null values.
+
+        Args:
+            given: The document as sent.
+            before: The document that it replaces, whose fixed fields must stay; None: it is the first.
+
+        Raises:
+            AzureError: A field is not acceptable.
+        """
+        kept = {name: value for name, value in present(given).items() if name not in self.read_only}
+        for field in self.fields:
+            value = field.read(kept, field.name)
+            if field.default is not None:
+                kept[field.name] = field.default if value is None else value
+        if self.closed:
+            known = {field.name for field in self.fields}
+            kept = {name: value for name, value in kept.items() if name in known}
+        for field in self.fields:
+            if field.fixed and before is not None and _differ(kept[field.name], before[field.name]):
+                raise fixed(field.name, before[field.name])
+        return kept
+
+
+def words(*allowed: str) -> Reader:
+    """A reader of one of some words."""
+    return lambda document, name: one_of(document, name, *allowed)
+
+
+def whole(least: int, most: int | None) -> Reader:
+    """A reader of a whole number within a range."""
+    return lambda document, name: number(document, name, least, most)
+
+
+def nested(schema: Schema) -> Reader:
+    """A reader of a document within."""
+
+    def read(document: Document, name: str) -> dict[str, Any] | None:
+        found = part(document, name)
+        return None if found is None else schema.accept(found)
+
+    return read
+
+
+def each(schema: Schema) -> Reader:
+    """A reader of a document whose every field, whatever its name, is a document of the schema's."""
+
+    def read(document: Document, name: str) -> Document | None:
+        found = part(document, name) or {}
+        for inner in found:
+            schema.accept(part(found, inner) or {})
+        return found or None
+
+    return read
+
+
+def anything(document: Document, name: str) -> Any:
+    """A reader that refuses nothing."""
+    return document.get(name)
+
+
+def text(document: Document, name: str) -> str | None:
+    """A text."""
+    return _typed(document, name, str, "a text")
+
+
+def one_of(document: Document, name: str, *allowed: str) -> str | None:
+    """One of some words, spelt as they are here whatever the case it came in."""
+    value = text(document, name)
+    if value is None:
+        return None
+    for word in allowed:
+        if word.lower() == value.lower():
+            return word
+    raise invalid(f"The property '{name}' is '{value}'; it must be one of {', '.join(allowed)}.")
+
+
+def number(document: Document, name: str, least: int, most: int | None) -> int | None:
+    """A whole number within a range."""
+    value = document.get(name)
+    if value is None:
+        return None
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0
+    if not is_whole or value < least or (most is not None and value > most):
+        range_text = f"between {least} and {most}" if most is not None else f"of {least} or more"
+        raise invalid(f"The property '{name}' is '{value}'; it must be a number {range_text}.")
+    return int(value)
+
+
+def flag(document: Document, name: str) -> bool | None:
+    """True or false."""
+    return _typed(document, name, bool, "true or false")
+
+
+def part(document: Document, name: str) -> Document | None:
+    """A document within."""
+    return _typed(document, name, dict, "an object")
+
+
+def items(document: Document, name: str) -> list[Any] | None:
+    """A list."""
+    return _typed(document, name, list, "a list")
+
+
+def texts(document: Document, name: str) -> list[str] | None:
+    """A list of texts."""
+    found = items(document, name)
+    if found is not None and not all(isinstance(item, str) for item in found):
+        raise invalid(f"The property '{name}' must be a list of texts.")
+    return found
+
+
+def merged(before: Document, change: Document) -> dict[str, Any]:
+    """A document with a PATCH applied: fields that are null there go, documents within are merged likewise.
+
+    The rule is RFC 7396's.
+    """
+    made = {name: value for name, value in before.items() if name not in change or change[name] is not None}
+    for name, value in change.items():
+        if isinstance(value, dict):
+            within = made.get(name)
+            made[name] = merged(within if isinstance(within, dict) else {}, value)
+        elif value is not None:
+            made[name] = value
+    return made
+
+
+def kept(document: Document) -> str:
+    """The JSON of a document as it is kept.
+
+    Raises:
+        AzureError: It is too long.
+    """
+    written = orjson.dumps(document)
+    check_bytes(len(written))
+    return written.decode()
+
+
+def check_bytes(size: int) -> None:
+    """Check the length of a document.
+
+    Raises:
+        AzureError: It is too long.
+    """
+    if size > BYTES_MAX:
+        message = f"The resource has {size} bytes; {BYTES_MAX} are the most."
+        raise AzureError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)
+
+
+def present(document: Document) -> dict[str, Any]:
+    """The fields that have a value: clients write null for what they leave out."""
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def fixed(name: str, value: str) -> AzureError:
+    """The refusal to change a field that keeps its first value."""
+    return invalid(f"The property '{name}' is '{value}' and cannot be changed.")
+
+
+def _differ(value: str, before: str) -> bool:
+    return value.lower() != before.lower()
+
+
+def _typed(document: Document, name: str, form: type[T], called: str) -> T | None:
+    value = document.get(name)
+    if value is not None and not isinstance(value, form):
+        raise invalid(f"The property '{name}' must be {called}.")
+    return value

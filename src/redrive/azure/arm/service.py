@@ -1,0 +1,94 @@
+"""The resource manager's one door: tell who calls, find the verb, call it."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from redrive.azure.arm.call import ArmCall, Verb, query_of
+from redrive.azure.eventgrid.names import is_name
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.bearer import Authentication, Caller
+from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
+from redrive.azure.wire.routes import RouteTable
+from redrive.engine.ports import Clock
+from redrive.http import Request, Response
+
+_BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
+
+
+class Operations(Protocol):
+    """Some of the resource manager's operations."""
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """By method and pattern, as `RouteTable` takes them.
+
+        The name `subscription` in a pattern says whose the call is about; where it has none, the resource id that
+        `scope` or `parent` takes.
+        """
+        ...
+
+
+class Arm:
+    """The resource manager (`redrive.azure.gateway.Service`)."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        authentication: Authentication,
+        operations: Sequence[Operations],
+        public_url: str | None,
+    ) -> None:
+        """Offer these operations.
+
+        Args:
+            clock: Tells the time.
+            authentication: Tells who calls.
+            operations: Routes of the first win over those of the next.
+            public_url: What URLs in answers begin with; None for the host that the client used.
+        """
+        self._clock = clock
+        self._authentication = authentication
+        self._public_url = public_url
+        self.routes: RouteTable[Verb] = RouteTable()
+        for some in operations:
+            self.routes.add_all(some.routes)
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+        """See `Service.handles`."""
+        return path.lower().startswith(_BEGINNINGS)
+
+    async def answer(self, request: Request) -> Response:
+        """See `Service.answer`."""
+        caller = await self._authentication.caller(request)
+        found = self.routes.find(request.method, request.path)
+        if found is None:
+            raise not_found(f"The server knows no resource at {request.path}.", "InvalidResourceType")
+        if found.verb is None:
+            status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
+            said = f"The resource does not support {request.method}."
+            raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
+        _check_names(found.params)
+        _check_owner(caller, found.params)
+        base_url = self._public_url or f"{request.scheme}://{request.host}"
+        call = ArmCall(request, found.params, query_of(request), caller, self._clock.now(), base_url)
+        return await found.verb(call)
+
+
+def _check_names(params: Mapping[str, str]) -> None:
+    for value in params.values():
+        if not is_name(value):
+            raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
+
+
+def _check_owner(caller: Caller, params: Mapping[str, str]) -> None:
+    subscription = params.get("subscription")
+    above = params.get("scope", params.get("parent"))
+    if subscription is None and above is not None:
+        scope = ArmId.parse(above)
+        subscription = "" if scope is None else scope.subscription
+    if subscription is not None and not caller.manages(subscription):
+        raise forbidden(
+            f"The client does not have authorization to perform the action over scope "
+            f"'/subscriptions/{subscription}': its GUID would end in the account of the client's access key."
+        )

@@ -1,0 +1,221 @@
+"""The types of resources that Event Grid has: a table of what their documents may say and how they are shown."""
+
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from redrive.azure.arm import schema
+from redrive.azure.arm.destinations import STORAGE_ACCOUNT
+from redrive.azure.arm.network_rules import NETWORK
+from redrive.azure.arm.resource import LOCATION, READ_ONLY_BESIDE, Record, ResourceSpec, id_of, properties_of
+from redrive.azure.arm.schema import Document, Field, Schema, each, nested, whole, words
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA, EVENT_GRID_SCHEMA
+from redrive.azure.namespaces.places import path_of
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import invalid
+from redrive.model.queue import DAY_MS
+from redrive.model.topic import Topic
+
+INPUT_SCHEMAS: Final = (EVENT_GRID_SCHEMA, CUSTOM_EVENT_SCHEMA, CLOUD_EVENT_SCHEMA)
+RETENTION_DAYS_MAX: Final = 7
+STORAGE_ACCOUNTS: Final = "Microsoft.Storage.StorageAccounts"
+_TAGS_MAX: Final = 50
+_UNITS_MAX: Final = 40
+_MAPPED: Final = ("id", "topic", "eventTime", "eventType", "subject", "dataVersion")
+_STATE: Final = {"provisioningState": "Succeeded"}
+
+
+def _texts(*fields: str) -> Schema:
+    return Schema(tuple(Field(name, schema.text) for name in fields))
+
+
+# ---- topics and domains ------------------------------------------------------------------------------------------
+
+
+def _mapped(document: Document, name: str) -> Document | None:
+    for field in schema.part(document, name) or ():
+        if field not in _MAPPED:
+            raise invalid(f"The inputSchemaMapping has '{field}', which is none of {', '.join(_MAPPED)}.")
+    found: Document | None = each(_texts("sourceField", "defaultValue"))(document, name)
+    return found
+
+
+_MAPPING: Final = Schema((Field("inputSchemaMappingType", words("Json")), Field("properties", _mapped)))
+_EVENT_TYPE: Final = _texts("displayName", "description", "dataSchemaUrl", "documentationUrl")
+_EVENT_TYPES: Final = Schema((Field("kind", words("Inline")), Field("inlineEventTypes", each(_EVENT_TYPE))))
+
+
+def _tags(document: Document, name: str) -> Document | None:
+    tags = schema.part(document, name)
+    if tags is not None and (len(tags) > _TAGS_MAX or not all(isinstance(tag, str) for tag in tags.values())):
+        raise invalid(f"The property '{name}' must be at most {_TAGS_MAX} texts by name.")
+    return tags
+
+
+def _input_mapping(document: Document, name: str) -> Document | None:
+    if schema.part(document, name) is not None and document["inputSchema"] != CUSTOM_EVENT_SCHEMA:
+        raise invalid(f"An {name} goes with the input schema {CUSTOM_EVENT_SCHEMA} alone.")
+    mapping: Document | None = nested(_MAPPING)(document, name)
+    return mapping
+
+
+def _publisher_shown(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
+    resource = id_of(record.attributes)
+    number = record.id if isinstance(record, Topic) else 0
+    return {
+        **properties,
+        **_STATE,
+        "endpoint": f"{base_url}{names.publishing_path(resource)}",
+        "metricResourceId": _metric_id(f"{resource.key}/{number}"),
+        "privateEndpointConnections": [],
+    }
+
+
+def _publishers(kind: str) -> ResourceSpec:
+    """The type of topics, or of domains: the interface is the same."""
+    return ResourceSpec(
+        types=(kind,),
+        shown=_publisher_shown,
+        properties=Schema(
+            (
+                Field("inputSchema", words(*INPUT_SCHEMAS), default=EVENT_GRID_SCHEMA, fixed=True),
+                Field("inputSchemaMapping", _input_mapping),
+                Field("dataResidencyBoundary", words("WithinGeopair", "WithinRegion")),
+                Field("autoCreateTopicWithFirstSubscription", schema.flag),
+                Field("autoDeleteTopicWithLastSubscription", schema.flag),
+                Field("eventTypeInfo", nested(_EVENT_TYPES)),
+                *NETWORK,
+                Field("disableLocalAuth", schema.flag, default=False),
+            ),
+            read_only=frozenset({*_STATE, "endpoint", "metricResourceId", "privateEndpointConnections"}),
+        ),
+        beside=Schema((LOCATION, Field("tags", _tags), Field("identity", schema.part)), READ_ONLY_BESIDE),
+        moved="The resource '{name}' already exists in location '{stands}'. A resource with the same name cannot be "
+        "created in location '{location}'. Please select a new resource name.",
+        has_keys=True,
+        patched=HTTPStatus.CREATED,
+        in_steps=lambda shown: (
+            "inputSchemaMapping" in shown
+        ),  # clients ask again for what has types within it
+    )
+
+
+TOPICS: Final = _publishers("topics")
+DOMAINS: Final = _publishers("domains")
+DOMAIN_TOPICS: Final = ResourceSpec(("domains", "topics"), shown=lambda *_: _STATE)
+
+
+# ---- system topics -----------------------------------------------------------------------------------------------
+
+
+def _source(document: Document, name: str) -> str:
+    text = schema.text(document, name)
+    if not text:
+        raise invalid(f"The property '{name}' is missing.")
+    source = ArmId.parse(text)
+    if source is None or source.type != STORAGE_ACCOUNT:
+        raise invalid(f"The {name} '{text}' is not the id of a storage account; no other publishes events.")
+    return text
+
+
+SYSTEM_TOPICS: Final = ResourceSpec(
+    types=("systemTopics",),
+    shown=lambda record, properties, _: {
+        **_STATE,
+        **properties,
+        "metricResourceId": _metric_id(id_of(record.attributes).key),
+    },
+    properties=Schema(
+        (
+            Field("source", _source, fixed=True),
+            Field("topicType", words(STORAGE_ACCOUNTS), default=STORAGE_ACCOUNTS),
+        ),
+        closed=True,
+    ),
+    beside=Schema(
+        (LOCATION, Field("tags", schema.anything), Field("identity", schema.anything)), closed=True
+    ),
+    patched=HTTPStatus.OK,
+    patches_properties=False,
+)
+
+
+# ---- namespaces --------------------------------------------------------------------------------------------------
+
+_SKU: Final = Schema(
+    (
+        Field("name", words("Standard"), default="Standard"),
+        Field("capacity", whole(1, _UNITS_MAX), default=1),
+    ),
+    closed=True,
+)
+
+
+def _topic_spaces(document: Document, name: str) -> Document | None:
+    spaces = schema.part(document, name)
+    if schema.one_of(spaces or {}, "state", "Enabled", "Disabled") == "Enabled":
+        raise invalid("Topic spaces, which are MQTT's, are not offered.", "FeatureNotSupported")
+    return spaces
+
+
+def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
+    """The host name is what clients want behind `https://`: the server's own, with the namespace's path there."""
+    hostname = f"{base_url.partition('://')[2]}{path_of(id_of(record.attributes))}"
+    topics = {**properties.get("topicsConfiguration", {}), "hostname": hostname}
+    return {**properties, **_STATE, "topicsConfiguration": topics, "privateEndpointConnections": []}
+
+
+NAMESPACES: Final = ResourceSpec(
+    types=("namespaces",),
+    shown=_namespace_shown,
+    properties=Schema(
+        (
+            Field("topicSpacesConfiguration", _topic_spaces),
+            Field("topicsConfiguration", schema.part),
+            *NETWORK,
+            Field("isZoneRedundant", schema.flag, default=False),
+        ),
+        read_only=frozenset({*_STATE, "privateEndpointConnections"}),
+    ),
+    beside=Schema(
+        (
+            LOCATION,
+            Field("tags", schema.part),
+            Field("identity", schema.part),
+            Field("sku", nested(_SKU), default=_SKU.accept({})),
+        ),
+        READ_ONLY_BESIDE,
+    ),
+    moved="The namespace already exists in location '{stands}' and cannot be moved to '{location}'.",
+    has_keys=True,
+    replaced=HTTPStatus.OK,
+    patched=HTTPStatus.OK,
+)
+
+NAMESPACE_TOPICS: Final = ResourceSpec(
+    types=("namespaces", "topics"),
+    shown=lambda _, properties, __: {**properties, **_STATE},
+    properties=Schema(
+        (
+            Field("inputSchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),
+            Field("publisherType", words("Custom"), default="Custom"),
+            Field("eventRetentionInDays", whole(1, RETENTION_DAYS_MAX), default=RETENTION_DAYS_MAX),
+        ),
+        read_only=frozenset({*_STATE, "privateEndpointConnections"}),
+    ),
+    has_keys=True,
+    replaced=HTTPStatus.OK,
+    patched=HTTPStatus.OK,
+)
+
+
+def retention_ms(topic: Topic) -> int:
+    """The retention (ms) of a namespace's topic."""
+    days: int = properties_of(topic)["eventRetentionInDays"]
+    return days * DAY_MS
+
+
+def _metric_id(text: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, text))

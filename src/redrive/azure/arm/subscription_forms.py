@@ -1,0 +1,273 @@
+"""The two forms of event subscriptions' documents: that of namespaces' topics, and that of everything else."""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from typing_extensions import override
+
+from redrive.azure.arm import event_filters, schema
+from redrive.azure.arm.destinations import EndpointResolver, accepted_container, accepted_destination
+from redrive.azure.arm.resource import no_such
+from redrive.azure.arm.schema import Document, Field, Schema, nested, whole, words
+from redrive.azure.arm.specs import retention_ms
+from redrive.azure.arm.subscription_documents import (
+    CONFIGURATION,
+    DEAD_LETTERS,
+    DESTINATIONS,
+    IN_DEAD_LETTER,
+    Accepted,
+    expires_at,
+    part_at,
+    shown_properties,
+    state_of,
+    with_part,
+)
+from redrive.azure.eventgrid.settings import (
+    ATTEMPTS_MAX,
+    CLOUD_EVENT_SCHEMA,
+    CUSTOM_EVENT_SCHEMA,
+    CUSTOM_INPUT_SCHEMA,
+    EVENT_GRID_SCHEMA,
+    ID,
+    MINUTES_TO_LIVE_MAX,
+    topic_settings,
+)
+from redrive.azure.namespaces.durations import duration_ms
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.model.topic import Subscription, Topic
+
+EXTENSION: Final = "providers/Microsoft.EventGrid/eventSubscriptions"
+QUEUE: Final = "Queue"
+PUSH: Final = "Push"
+DELIVERIES_MAX: Final = 10
+LOCK_SECONDS_MIN: Final = 60
+LOCK_SECONDS_MAX: Final = 300
+_LABELS_MAX: Final = 100
+_TO_LIVE_MIN_MS: Final = 60_000
+_PUSHED_TO: Final = ("WebHook", "EventHub")
+_STATE: Final = "provisioningState"
+
+# A topic's input schema: what it can be delivered as; the first is the default.
+_DELIVERED_AS: Final = {
+    EVENT_GRID_SCHEMA: (EVENT_GRID_SCHEMA, CLOUD_EVENT_SCHEMA),
+    CLOUD_EVENT_SCHEMA: (CLOUD_EVENT_SCHEMA,),
+    CUSTOM_EVENT_SCHEMA: (CUSTOM_INPUT_SCHEMA, EVENT_GRID_SCHEMA, CLOUD_EVENT_SCHEMA),
+}
+_RETRY: Final = Schema(
+    (
+        Field("maxDeliveryAttempts", whole(1, ATTEMPTS_MAX), default=ATTEMPTS_MAX),
+        Field("eventTimeToLiveInMinutes", whole(1, MINUTES_TO_LIVE_MAX), default=MINUTES_TO_LIVE_MAX),
+    ),
+    closed=True,
+)
+
+
+def _filter(document: Document, name: str) -> Document:
+    return event_filters.accepted_filter(schema.part(document, name))
+
+
+def _labels(document: Document, name: str) -> list[str] | None:
+    labels = schema.texts(document, name)
+    if labels is not None and len(labels) > _LABELS_MAX:
+        raise invalid(f"There may be {_LABELS_MAX} labels.")
+    return labels
+
+
+_PROPERTIES: Final = Schema(
+    (
+        Field("filter", _filter, default={}),
+        Field("eventDeliverySchema", words(EVENT_GRID_SCHEMA, CUSTOM_INPUT_SCHEMA, CLOUD_EVENT_SCHEMA), ""),
+        Field("retryPolicy", nested(_RETRY), default=_RETRY.accept({})),
+        Field("labels", _labels, default=[]),
+    ),
+    read_only=frozenset({"topic", _STATE, CONFIGURATION}),
+)
+
+
+class SubscriptionForm:
+    """The form of event subscriptions of topics, domains, domain topics and storage accounts.
+
+    Attributes:
+        replaced: The status of a PUT or a PATCH that changes an event subscription.
+        in_steps: The answer to a write shows an event subscription as being written still.
+    """
+
+    replaced = HTTPStatus.CREATED
+    in_steps = True
+
+    def accepted(
+        self, given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
+    ) -> Accepted:
+        """Check properties.
+
+        Args:
+            given: The properties as sent.
+            before: The properties that they replace; empty for none.
+            topic: The topic whose events are wanted.
+            resolve: What stands behind resource ids.
+            now: ms.
+
+        Raises:
+            AzureError: The properties are not acceptable.
+        """
+        path, wanted = part_at(given, DESTINATIONS)
+        if not path:
+            raise invalid("The property 'destination' is missing.")
+        destination = accepted_destination(wanted, part_at(before, DESTINATIONS)[1], resolve)
+        kept = with_part(_PROPERTIES.accept(given), path, destination.document)
+        kept = _with_container(kept, DEAD_LETTERS)
+        kept["eventDeliverySchema"] = _delivery_schema(kept["eventDeliverySchema"], topic)
+        text = event_filters.filter_text(kept["filter"])
+        return Accepted(kept, destination, text, expires_at(kept, now))
+
+    def patched(self, before: Document, document: Document) -> Document:
+        """The properties that a PATCH asks for: its document has no `properties`, and replaces what it names whole."""
+        said = schema.present(document)
+        pairs = [{path[0] for path in paths} for paths in (DESTINATIONS, DEAD_LETTERS)]
+        gone = {name for pair in pairs if not pair.isdisjoint(said) for name in pair}
+        return {name: value for name, value in before.items() if name not in gone} | said
+
+    def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:  # noqa: ARG002 - for NamespaceForm
+        """The ARM id that an event subscription is kept with.
+
+        Args:
+            source: The event source as the call spells it.
+            topic: Its topic.
+            name: The name of the event subscription as the call spells it.
+            existing: The event subscription that is replaced.
+        """
+        return f"{topic.attributes[ID]}/{EXTENSION}/{name}"
+
+    def shown(
+        self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
+    ) -> dict[str, Any]:
+        """An event subscription as the resource manager shows it.
+
+        Args:
+            subscription: The event subscription.
+            topic_id: The ARM id of its source.
+            nested_in: The resource that its id is within; None: it is shown in the extension form.
+            now: ms.
+        """
+        resource_id, kind = subscription.attributes[ID], "Microsoft.EventGrid/eventSubscriptions"
+        name = resource_id.rpartition("/")[2]
+        if nested_in is not None:
+            own = nested_in.child("eventSubscriptions", name)
+            resource_id, kind = own.text, own.type_as_spelt
+        state = {"topic": topic_id, _STATE: state_of(subscription, now)}
+        properties = {**state, **shown_properties(subscription)}
+        return {"id": resource_id, "name": name, "type": kind, "properties": properties}
+
+    def no_such(self, source: ArmId, name: str) -> AzureError:
+        """The refusal of an event subscription that does not exist."""
+        return not_found(f"The event subscription '{name}' of '{source.text}' was not found.")
+
+
+def _delivery_schema(asked: str, topic: Topic) -> str:
+    incoming = topic_settings(topic).input_schema
+    possible = _DELIVERED_AS[incoming]
+    wanted = asked or possible[0]
+    if wanted not in possible:
+        raise invalid(
+            f"The event delivery schema '{wanted}' is not supported for a topic whose input schema is '{incoming}'; "
+            f"it must be one of {', '.join(possible)}."
+        )
+    return wanted
+
+
+# ---- topics of namespaces ----------------------------------------------------------------------------------------
+
+_NAMESPACE_PROPERTIES: Final = Schema(
+    (Field("eventDeliverySchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),),
+    read_only=frozenset({_STATE}),
+)
+_LIMITS: Final = Schema(
+    (
+        Field("maxDeliveryCount", whole(1, DELIVERIES_MAX), default=DELIVERIES_MAX),
+        Field("eventTimeToLive", schema.text),
+    )
+)
+_LOCK: Final = Field(
+    "receiveLockDurationInSeconds", whole(LOCK_SECONDS_MIN, LOCK_SECONDS_MAX), default=LOCK_SECONDS_MIN
+)
+_MODES: Final = {QUEUE: Schema((*_LIMITS.fields, _LOCK)), PUSH: _LIMITS}
+
+
+class NamespaceForm(SubscriptionForm):
+    """The form of event subscriptions of namespaces' topics."""
+
+    replaced = HTTPStatus.OK
+    in_steps = False
+
+    @override
+    def accepted(
+        self, given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
+    ) -> Accepted:
+        kept = _NAMESPACE_PROPERTIES.accept(given)
+        said = schema.part(kept, CONFIGURATION) or {}
+        earlier = before.get(CONFIGURATION) or {}
+        mode = schema.one_of(said, "deliveryMode", QUEUE, PUSH) or QUEUE
+        if earlier.get("deliveryMode", mode) != mode:
+            raise invalid("The property 'deliveryMode' cannot be changed.")
+        limits = _MODES[mode].accept(schema.part(said, mode.lower()) or {})
+        _check_to_live(limits.get("eventTimeToLive"), topic)
+        limits, destination = _with_container(limits, (IN_DEAD_LETTER,)), None
+        if mode == PUSH:
+            path, wanted = part_at(limits, DESTINATIONS)
+            if schema.one_of(wanted, "endpointType", *_PUSHED_TO) is None:
+                raise invalid(f"The destination's endpointType must be one of {', '.join(_PUSHED_TO)}.")
+            pushed_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
+            destination = accepted_destination(wanted, pushed_before, resolve)
+            limits = with_part(limits, path, destination.document)
+        kept[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
+        return Accepted(kept, destination, _filter_text(kept), expires_at(kept, now))
+
+    @override
+    def patched(self, before: Document, document: Document) -> Document:
+        """See `SubscriptionForm.patched`: properties are merged one by one."""
+        return schema.merged(before, schema.part(document, "properties") or {})
+
+    @override
+    def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:
+        """See `SubscriptionForm.resource_id`: the name stays as it was spelt first."""
+        return source.child("eventSubscriptions", name).text if existing is None else existing.attributes[ID]
+
+    @override
+    def shown(
+        self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
+    ) -> dict[str, Any]:
+        """See `SubscriptionForm.shown`: it has the id that it was made with, and does not name its topic."""
+        made = super().shown(subscription, topic_id, nested_in, now)
+        del made["properties"]["topic"]
+        return {**made, "id": subscription.attributes[ID]}
+
+    @override
+    def no_such(self, source: ArmId, name: str) -> AzureError:
+        return no_such(source.child("eventSubscriptions", name))
+
+
+def _check_to_live(text: str | None, topic: Topic) -> None:
+    if text is None:
+        return
+    to_live_ms = duration_ms(text)
+    if to_live_ms is None:
+        raise invalid(f"The property 'eventTimeToLive' is '{text}', which is no duration of ISO 8601.")
+    if not _TO_LIVE_MIN_MS <= to_live_ms <= retention_ms(topic):
+        raise invalid(
+            f"The property 'eventTimeToLive' is '{text}'; it must be PT1M at least and no longer than the topic's "
+            "eventRetentionInDays."
+        )
+
+
+def _filter_text(properties: Document) -> str | None:
+    """The filter in the words that the other form has for it."""
+    said = schema.part(properties, "filtersConfiguration") or {}
+    given = {"includedEventTypes": said.get("includedEventTypes"), "advancedFilters": said.get("filters")}
+    return event_filters.filter_text(event_filters.accepted_filter(given))
+
+
+def _with_container(kept: Document, paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
+    """Properties with their dead-letter destination, if they have one, as it is accepted."""
+    path, given = part_at(kept, paths)
+    return with_part(kept, path, accepted_container(given)) if path else dict(kept)

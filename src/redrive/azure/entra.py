@@ -1,0 +1,199 @@
+"""Signing in: the cloud's description and the token endpoint, as far as a service principal needs them.
+
+For webhooks that verify this server's tokens: the issuer's description and its public key.
+
+`az cloud register` reads `/metadata/endpoints`; `az login --service-principal` and azure-identity then ask the
+authority, which is this server, for tokens.
+"""
+
+import ipaddress
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from redrive.azure.webhook_tokens import WebhookTokens
+from redrive.azure.wire import bearer
+from redrive.azure.wire.answers import json_answer
+from redrive.azure.wire.bearer import Authentication
+from redrive.azure.wire.errors import not_found
+from redrive.azure.wire.routes import RouteTable
+from redrive.engine.ports import Clock
+from redrive.http import Request, Response
+
+CLOUD: Final = "/metadata/endpoints"
+_KEYS: Final = "/discovery/v2.0/keys"
+_PATH_PARTS: Final = ("/oauth2/", "/.well-known/openid-configuration", _KEYS, CLOUD)
+_FIELDS_MAX: Final = 50  # fields of a form
+_FORM_BYTES_MAX: Final = 4 * 1024  # an id, a secret and a scope have a few hundred
+
+_Verb = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
+
+
+class Entra:
+    """Issues tokens, and describes the authority that does (`redrive.azure.gateway.Service`)."""
+
+    def __init__(
+        self, clock: Clock, authentication: Authentication, public_url: str | None, tokens: WebhookTokens
+    ) -> None:
+        """Issue tokens that this authentication accepts.
+
+        Args:
+            clock: The system's, which clients compare the tokens with.
+            authentication: Verifies client secrets.
+            public_url: The beginning of URLs in answers; None for the host that the client used.
+            tokens: Signs the tokens for webhooks; its public key is served.
+        """
+        self._clock = clock
+        self._authentication = authentication
+        self._public_url = public_url
+        self._tokens = tokens
+        self.routes: RouteTable[_Verb] = RouteTable(
+            {
+                f"GET {CLOUD}": self._cloud,
+                "GET /{tenant}/.well-known/openid-configuration": self._configuration,
+                "GET /{tenant}/v2.0/.well-known/openid-configuration": self._configuration,
+                f"GET /{{tenant}}{_KEYS}": self._keys,
+                "POST /{tenant}/oauth2/token": self._token,
+                "POST /{tenant}/oauth2/v2.0/token": self._token,
+            }
+        )
+
+    def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service
+        """See `Service.handles`."""
+        return any(part in path for part in _PATH_PARTS)
+
+    async def answer(self, request: Request) -> Response:
+        """See `Service.answer`."""
+        found = self.routes.find(request.method, request.path)
+        if found is None or found.verb is None:
+            raise not_found(f"There is nothing at {request.method} {request.path}.", "NotFound")
+        return await found.verb(request, found.params)
+
+    def _base_url(self, request: Request) -> str:
+        return self._public_url or f"{request.scheme}://{request.host}"
+
+    async def _cloud(self, request: Request, _: Mapping[str, str]) -> Response:
+        return json_answer(_cloud_description(self._base_url(request)))
+
+    async def _configuration(self, request: Request, params: Mapping[str, str]) -> Response:
+        authority = f"{self._base_url(request)}/{params['tenant']}"
+        return json_answer(
+            {
+                "issuer": f"{authority}/v2.0",
+                "authorization_endpoint": f"{authority}/oauth2/v2.0/authorize",
+                "token_endpoint": f"{authority}/oauth2/v2.0/token",
+                "jwks_uri": f"{authority}{_KEYS}",
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+                "grant_types_supported": ["client_credentials"],
+                "response_types_supported": ["token"],
+                "subject_types_supported": ["pairwise"],
+            }
+        )
+
+    async def _keys(self, request: Request, _: Mapping[str, str]) -> Response:  # noqa: ARG002 - as _Verb
+        return json_answer(await self._tokens.key_set())
+
+    async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
+        """https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow."""
+        form = _form(request)
+        if form.get("grant_type") != "client_credentials":
+            return _refused(
+                HTTPStatus.BAD_REQUEST, "unsupported_grant_type", "AADSTS70003: use client_credentials."
+            )
+        client, secret = form.get("client_id", ""), form.get("client_secret", "")
+        if not await self._authentication.accepts(request, client, secret):
+            said = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
+            return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", said)
+        audience = (form.get("scope") or form.get("resource") or "").removesuffix("/.default")
+        seconds = self._clock.now() // 1000
+        claims = {
+            "aud": audience,
+            "iss": f"{self._base_url(request)}/{params['tenant']}/",
+            "iat": seconds,
+            "nbf": seconds,
+            "exp": seconds + bearer.LIFETIME_SECONDS,
+            "appid": client,
+            "oid": client,
+            "sub": client,
+            "tid": params["tenant"],
+            "ver": "1.0",
+        }
+        return json_answer(_token_answer(bearer.issue(claims, secret), audience, seconds))
+
+
+def _token_answer(token: str, audience: str, seconds: int) -> Mapping[str, Any]:
+    """The answer of the token endpoint; its first version writes numbers as text."""
+    lifetime = bearer.LIFETIME_SECONDS
+    return {
+        "token_type": "Bearer",
+        "expires_in": lifetime,
+        "ext_expires_in": lifetime,
+        "expires_on": str(seconds + lifetime),
+        "not_before": str(seconds),
+        "resource": audience,
+        "access_token": token,
+    }
+
+
+def _refused(status: int, error: str, description: str) -> Response:
+    return json_answer({"error": error, "error_description": description}, status)
+
+
+def _form(request: Request) -> Mapping[str, str]:
+    if len(request.body) > _FORM_BYTES_MAX:
+        return {}
+    try:
+        return dict(parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=_FIELDS_MAX))
+    except ValueError:
+        return {}
+
+
+def _storage_suffix(base_url: str) -> str:
+    """The hosts of storage accounts end in it: `letters.blob.redrive.example.com`; an address has no names beneath it."""
+    url = urlsplit(base_url)
+    try:
+        ipaddress.ip_address(url.hostname or "")
+    except ValueError:
+        return url.netloc
+    return "not-offered.invalid"
+
+
+def _cloud_description(base_url: str) -> Mapping[str, Any]:
+    """The cloud, as `az cloud register --endpoint-resource-manager` reads it: everything is this server.
+
+    Services that Redrive does not offer are named too, because clients refuse a description without them; a host under
+    `.invalid` never resolves.
+    """
+    not_offered = "https://not-offered.invalid"
+    return {
+        "name": "Redrive",
+        "portal": base_url,
+        "resourceManager": f"{base_url}/",
+        "authentication": {
+            "loginEndpoint": base_url,
+            "audiences": [base_url, f"{base_url}/"],
+            "tenant": "common",
+            "identityProvider": "AAD",
+        },
+        "graph": not_offered,
+        "graphAudience": f"{base_url}/",
+        "microsoftGraphResourceId": not_offered,
+        "gallery": not_offered,
+        "batch": not_offered,
+        "media": not_offered,
+        "sqlManagement": not_offered,
+        "vmImageAliasDoc": not_offered,
+        "activeDirectoryDataLake": not_offered,
+        "appInsightsResourceId": not_offered,
+        "logAnalyticsResourceId": not_offered,
+        "suffixes": {
+            "storage": _storage_suffix(base_url),
+            "keyVaultDns": "not-offered.invalid",
+            "sqlServerHostname": "not-offered.invalid",
+            "acrLoginServer": "not-offered.invalid",
+            "azureDataLakeStoreFileSystem": "not-offered.invalid",
+            "azureDataLakeAnalyticsCatalogAndJob": "not-offered.invalid",
+        },
+    }

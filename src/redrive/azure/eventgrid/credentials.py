@@ -1,0 +1,224 @@
+"""Credentials of publishers and consumers: keys, what is signed with them, and bearer tokens.
+
+    aeg-sas-key: <key>                                          also as a parameter of the URL
+    Authorization: SharedAccessKey <key>                        at namespaces
+    aeg-sas-token: r=…&e=…&s=…                                  signed with a key
+    Authorization: SharedAccessSignature r=…&e=…&s=…
+    Authorization: Bearer <token of somebody who manages the Azure subscription>
+
+The first of these that a request has decides. A resource that does not exist is checked as one without keys, so that
+its refusals tell nobody which names are taken. Source: "Authenticate Azure Event Grid clients using access keys or
+shared access signatures".
+"""
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from redrive.access.refusals import Refusals
+from redrive.azure.eventgrid.sas_token import Place, check_token
+from redrive.azure.wire.bearer import Authentication
+from redrive.azure.wire.errors import AzureError
+from redrive.engine.ports import Clock
+from redrive.http import Request
+
+KEY: Final = "aeg-sas-key"
+SIGNED: Final = "aeg-sas-token"
+_SIGNATURE: Final = "sharedaccesssignature"
+_BEARER: Final = "bearer"
+#: To read a header or a query of 16 KiB and more would take milliseconds, for whoever sends it.
+_CREDENTIAL_CHARS_MAX: Final = 4096
+_QUERY_FIELDS_MAX: Final = 64
+
+
+class Cause(Enum):
+    """The reason that credentials do not open a resource."""
+
+    ABSENT = auto()
+    KEYS_OFF = auto()
+    EMPTY_KEY = auto()
+    KEY = auto()
+    TOKEN = auto()
+    BEARER = auto()
+    ACCOUNT = auto()
+
+
+#: The reasons that refusals are counted by; those of bearers are counted where bearers are checked.
+_COUNTED: Final = {
+    Cause.ABSENT: "CredentialMissing",
+    Cause.KEYS_OFF: "LocalAuthDisabled",
+    Cause.EMPTY_KEY: "AccessKeyInvalid",
+    Cause.KEY: "AccessKeyInvalid",
+    Cause.TOKEN: "SharedAccessSignatureInvalid",
+    Cause.ACCOUNT: "SubscriptionOfAnotherAccount",
+}
+
+
+class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says it
+    """Credentials that do not open a resource, or none.
+
+    Attributes:
+        cause: What is wrong with them.
+        detail: The text about a token or a bearer, for people.
+    """
+
+    def __init__(self, cause: Cause, detail: str = "") -> None:
+        super().__init__(f"{cause.name}: {detail}")
+        self.cause = cause
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A resource that a request wants to open.
+
+    Attributes:
+        account: The Azure subscription, in lower case; empty where the request does not say.
+        keys: The access keys, in base64; none of a resource that does not exist.
+        path: The path that names it at this server.
+        name: Its name, which a host of its own would begin with.
+        id: Its ARM id, or empty.
+        path_at_host: The path that names it at a host of its own.
+        takes_keys: Keys and what is signed with them may open it.
+        key_scheme: The scheme of Authorization for keys, in lower case; empty: keys do not come so.
+    """
+
+    account: str
+    keys: Sequence[str]
+    path: str
+    name: str
+    path_at_host: str
+    id: str = ""
+    takes_keys: bool = True
+    key_scheme: str = ""
+
+
+class Credentials:
+    """Checks what requests bring.
+
+    Attributes:
+        required: Whether credentials are looked at at all.
+    """
+
+    def __init__(
+        self,
+        authentication: Authentication,
+        clock: Clock,
+        public_url: str | None = None,
+        *,
+        required: bool,
+        refusals: Refusals | None = None,
+    ) -> None:
+        """Check credentials.
+
+        Args:
+            authentication: Tells who a bearer is.
+            clock: Clients' own, by which signatures end.
+            public_url: What clients call this server besides the host of their requests.
+            required: Whether credentials are looked at at all.
+            refusals: Where requests are counted that nothing is opened for.
+        """
+        self._refusals = Refusals(clock) if refusals is None else refusals
+        self._authentication = authentication
+        self._clock = clock
+        self._public_host = urlsplit(public_url or "").netloc
+        self.required = required
+
+    async def check(self, request: Request, guarded: Guarded) -> None:
+        """Let a request pass.
+
+        Args:
+            request: The request.
+            guarded: What it wants to open.
+
+        Raises:
+            NotAdmitted: It brings nothing that opens this.
+        """
+        if not self.required:
+            return
+        try:
+            await self._check(request, guarded)
+        except NotAdmitted as refusal:
+            reason = _COUNTED.get(refusal.cause)
+            if reason is not None:
+                self._refusals.add(reason, address=request.client_host, identity=guarded.name)
+            raise
+
+    async def _check(self, request: Request, guarded: Guarded) -> None:
+        key, token, bearer = _brought(request, guarded.key_scheme)
+        if bearer:
+            await self._check_bearer(request, guarded)
+        elif key is None and token is None:
+            raise NotAdmitted(Cause.ABSENT)
+        elif not guarded.takes_keys:
+            raise NotAdmitted(Cause.KEYS_OFF)
+        elif key is not None:
+            _check_key(key, guarded)
+        else:
+            self._check_token(token or "", request, guarded)
+
+    async def _check_bearer(self, request: Request, guarded: Guarded) -> None:
+        try:
+            caller = await self._authentication.caller(request)
+        except AzureError as refusal:
+            raise NotAdmitted(Cause.BEARER, refusal.message) from refusal
+        if not caller.manages(guarded.account):
+            raise NotAdmitted(Cause.ACCOUNT)
+
+    def _check_token(self, text: str, request: Request, guarded: Guarded) -> None:
+        here = tuple(filter(None, (request.host, self._public_host)))
+        places = (
+            Place(guarded.path, hosts=here),
+            Place(guarded.path_at_host, label=guarded.name),
+            Place(guarded.id),
+        )
+        try:
+            check_token(text, guarded.keys, places, self._clock.now())
+        except ValueError as error:
+            raise NotAdmitted(Cause.TOKEN, str(error)) from error
+
+
+class _Brought(NamedTuple):
+    key: str | None = None
+    token: str | None = None
+    bearer: bool = False
+
+
+def _brought(request: Request, key_scheme: str) -> _Brought:
+    """The first credential that a request has."""
+    headers = request.headers
+    key = headers.get(KEY)
+    if key is None and KEY in request.query.lower():
+        key = _key_in(request.query)
+    if key is not None:
+        return _Brought(key=key[:_CREDENTIAL_CHARS_MAX])
+    if SIGNED in headers:
+        return _Brought(token=headers[SIGNED][:_CREDENTIAL_CHARS_MAX])
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    scheme = scheme.lower()
+    if scheme == _SIGNATURE:
+        return _Brought(token=given[:_CREDENTIAL_CHARS_MAX])
+    if scheme and scheme == key_scheme:
+        return _Brought(key=given.strip()[:_CREDENTIAL_CHARS_MAX])
+    return _Brought(bearer=scheme == _BEARER)
+
+
+def _key_in(query: str) -> str | None:
+    """The key that is a parameter of the URL."""
+    try:
+        asked = parse_qs(query[:_CREDENTIAL_CHARS_MAX], max_num_fields=_QUERY_FIELDS_MAX)
+    except ValueError:
+        return None
+    named = {name.lower(): values for name, values in asked.items()}
+    return named.get(KEY, [None])[0]
+
+
+def _check_key(key: str, guarded: Guarded) -> None:
+    if not key:
+        raise NotAdmitted(Cause.EMPTY_KEY)
+    matching = [hmac.compare_digest(key.encode(), own.encode()) for own in guarded.keys]
+    if not any(matching):
+        raise NotAdmitted(Cause.KEY)

@@ -1,0 +1,112 @@
+"""Delivery of dead letters to their stores: a subscription whose endpoint is a container, and blobs of many letters.
+
+Such a subscription stands beside the event subscription whose letters it gets, under an id of its own
+(`names.dead_letter_store`).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from typing_extensions import override
+
+from redrive.azure.eventgrid import dead_letters, names, namespace_letters, settings
+from redrive.azure.eventgrid.blob_created import blob_created
+from redrive.azure.eventgrid.event_profile import event_id
+from redrive.azure.eventgrid.published import Letter, Published
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.model.attempt import Attempt
+from redrive.model.delivery import Delivery
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+_TIMEOUT_MS: Final = 30_000
+_BLOB_TYPE: Final = "application/json"
+
+Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
+
+
+class DeadLetterProfile:
+    """`DeliveryProfile` of the stores that the dead letters of topics and domains go to."""
+
+    name: Final = names.DEAD_LETTER_STORES
+    plan: Plan = dead_letters.PLAN
+
+    def __init__(self, notes: Notes) -> None:
+        """Write letters.
+
+        Args:
+            notes: What is remembered of a message's attempts, by its backlog's number and its id.
+        """
+        self._notes = notes
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; a letter that its store does not take is dropped."""
+        return SubscriptionContext(
+            topic, subscription, self, plan=self.plan, headers=whole_envelope, identify=event_id
+        )
+
+    def refusal(
+        self,
+        context: SubscriptionContext,
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue."""
+        raise NotImplementedError
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`: a blob."""
+        texts = [await self._text(delivery) for delivery in deliveries]
+        return PushRequest(
+            endpoint=context.subscription.endpoint,
+            body=f"[{','.join(texts)}]".encode(),
+            content_type=_BLOB_TYPE,
+            headers={"path": self._path(context.subscription, deliveries[0]), **_container_of(context)},
+            timeout_ms=_TIMEOUT_MS,
+            headers_kept=("etag", "content-length"),
+        )
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`: a blob of letters is an event of its storage account."""
+        if not fact.attempt.delivered or fact.position > 0:
+            return ()
+        created = blob_created(fact, self._path(fact.subscription, fact.delivery))
+        return () if created is None else (created,)
+
+    def _path(self, store: Subscription, first: Delivery) -> str:
+        """The name of the blob that a batch of letters is kept in."""
+        return dead_letters.path_of(names.of_dead_letter_store(store.id).upper(), first)
+
+    async def _text(self, delivery: Delivery) -> str:
+        published = Published.unpack(delivery.headers)
+        letter = published.letter
+        if letter is not None and letter.result is None:
+            notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
+            letter = dead_letters.with_last_attempt(letter, notes)
+        return self._written(delivery, published, letter)
+
+    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:
+        if letter is None:
+            raise ValueError(f"delivery {delivery.seq} is no dead letter")
+        return dead_letters.text_of(delivery.body, published, letter)
+
+
+def _container_of(context: SubscriptionContext) -> dict[str, str]:
+    attributes = context.subscription.attributes
+    return {name: attributes[name] for name in (settings.CONTAINER,) if name in attributes}
+
+
+class NamespaceDeadLetterProfile(DeadLetterProfile):
+    """`DeliveryProfile` of the stores that the dead letters of namespaces' topics go to."""
+
+    plan = namespace_letters.PLAN
+
+    @override
+    def _path(self, store: Subscription, first: Delivery) -> str:
+        return dead_letters.path_of(namespace_letters.folder_of(store), first)
+
+    @override
+    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:
+        return namespace_letters.text_of(delivery, letter)

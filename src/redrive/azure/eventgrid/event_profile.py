@@ -1,0 +1,187 @@
+"""Delivery of events to event subscriptions: destination, schedule, schema, and follow-ups."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import orjson
+from typing_extensions import override
+
+from redrive.azure.eventgrid import dead_letters, names, namespace_push, outcomes, push_requests
+from redrive.azure.eventgrid.published import Published, delivered_as
+from redrive.azure.eventgrid.rendering import rendered
+from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliverySettings, delivery_settings
+from redrive.azure.webhook_tokens import WebhookTokens
+from redrive.azure.wire.arm_id import ArmId
+from redrive.engine.facts import Attempted
+from redrive.engine.ports import (
+    ONE_EACH,
+    Batch,
+    FollowUp,
+    Plan,
+    PushRequest,
+    SubscriptionContext,
+    whole_envelope,
+)
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.delivery import Delivery
+from redrive.model.ids import bytes_of
+from redrive.model.message import Publication
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.retry_plans import EVENT_WEBHOOK, MINUTE_MS
+from redrive.model.topic import Subscription, Topic
+
+QUEUE: Final = "queue"
+TOPIC: Final = "topic"
+PULL: Final = "pull"  # a namespace's queue, which callers receive from; the endpoint is its key in the engine
+_QUEUE_ARN_PARTS: Final = 6
+_PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
+_LEASE_MS: Final = 60_000
+
+
+class EventProfile:
+    """`DeliveryProfile` of the event subscriptions of topics and domains."""
+
+    name: str = names.DIALECT
+
+    def __init__(self, tokens: WebhookTokens) -> None:
+        """Deliver with these tokens to webhooks that want one."""
+        self._tokens = tokens
+
+    def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
+        """See `DeliveryProfile.context`; a queue has the answers of a webhook, and its refusals are retried."""
+        settings = delivery_settings(subscription)
+        if subscription.protocol == QUEUE:  # handed over one by one
+            settings = replace(settings, batch=ONE_EACH)
+        return SubscriptionContext(
+            topic,
+            subscription,
+            self,
+            plan=self._plan(topic, settings),
+            headers=_headers(subscription, settings),
+            queue=_queue_of(subscription),
+            dead_letter=subscription.dead_letter,
+            retries_refusals=subscription.protocol == QUEUE,
+            awaits_confirmation=not subscription.confirmed,
+            identify=event_id,
+        )
+
+    def _plan(self, topic: Topic, settings: DeliverySettings) -> Plan:  # noqa: ARG002 - a namespace's topic has a say
+        return _plan(
+            settings.destination_type, settings.attempts_max, settings.minutes_to_live, settings.batch
+        )
+
+    def refusal(
+        self,
+        context: SubscriptionContext,  # noqa: ARG002 - as DeliveryProfile
+        queue: Queue | None,
+        body: str,
+        headers: bytes | None = None,  # noqa: ARG002 - as DeliveryProfile
+    ) -> Attempt | None:
+        """See `DeliveryProfile.refusal`; whoever may subscribe a queue may have it filled."""
+        if queue is None:
+            return _MISSING
+        return _TOO_LARGE if bytes_of(body) > queue.body_bytes_max else None
+
+    async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
+        """See `DeliveryProfile.render`."""
+        settings = delivery_settings(context.subscription)
+        authorization = await self._tokens.authorization(settings.audience)
+        return push_requests.push_request(context.subscription, settings, deliveries, authorization)
+
+    def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
+        """See `DeliveryProfile.follow_ups`.
+
+        An event that is given up becomes a letter for its store. One that is delivered to another topic is published
+        there.
+        """
+        if not fact.attempt.delivered:
+            settings = delivery_settings(fact.subscription)
+            return () if settings.dead_letter_container is None else (_letter(fact, settings),)
+        return (_forwarded(fact),) if fact.subscription.protocol == TOPIC else ()
+
+
+class NamespaceEventProfile(EventProfile):
+    """`DeliveryProfile` of the event subscriptions of namespaces' topics."""
+
+    name = names.NAMESPACES
+
+    @override
+    def _plan(self, topic: Topic, settings: DeliverySettings) -> Plan:
+        return namespace_push.plan(topic, settings)
+
+
+@lru_cache(maxsize=1024)
+def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch: Batch) -> Plan:
+    schedule = replace(EVENT_WEBHOOK, attempts_max=attempts_max, expires_after_ms=minutes_to_live * MINUTE_MS)
+    return Plan(
+        schedule,
+        lease_ms=_LEASE_MS,
+        batch=batch,
+        answers=outcomes.answers_of(destination_type),
+        patience_ms=_PATIENCE_MS,
+        late_ms=push_requests.TIMEOUT_MS,
+        circuit=outcomes.probation_of(destination_type),
+    )
+
+
+def _headers(subscription: Subscription, settings: DeliverySettings) -> Callable[[bytes], bytes]:
+    """Envelopes as they are; a message in a queue of this server is told in which schema its receiver sees it."""
+    if subscription.protocol != QUEUE:
+        return whole_envelope
+    return lambda envelope: delivered_as(envelope, settings.schema)
+
+
+def event_id(delivery: Delivery) -> str:
+    """The id that a publisher gave an event, where it gave it one."""
+    event = Published.unpack(delivery.headers).mapped or orjson.loads(delivery.body)
+    return str(event.get("id", ""))
+
+
+def _queue_of(subscription: Subscription) -> ResourceName | None:
+    if subscription.protocol == PULL:
+        return ResourceName.from_key(subscription.endpoint)
+    if subscription.protocol != QUEUE:
+        return None
+    parts = subscription.endpoint.split(":")
+    return ResourceName(parts[4], parts[3], parts[5]) if len(parts) == _QUEUE_ARN_PARTS else None
+
+
+def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:
+    delivery = fact.delivery
+    published = Published.unpack(delivery.headers)
+    letter = dead_letters.letter_of(fact, settings)
+    publication = _publication(delivery, delivery.body, replace(published, letter=letter))
+    store = names.dead_letter_store(fact.subscription.id)
+    return FollowUp(fact.topic.name, publication, store, dead_letters.DELAY_MS)
+
+
+def _forwarded(fact: Attempted) -> FollowUp:
+    """An event published to the topic that was subscribed to it; such topics take CloudEvents alone."""
+    delivery, endpoint = fact.delivery, fact.subscription.endpoint
+    resource = ArmId.parse(endpoint)
+    topic = None if resource is None else names.topic_name(resource)
+    if topic is None:
+        raise ValueError(f"{endpoint} is no topic, and took an event")
+    text = rendered(delivery.body, Published.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
+    published = Published(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
+    return FollowUp(topic, _publication(delivery, text, published))
+
+
+def _publication(delivery: Delivery, body: str, published: Published) -> Publication:
+    return Publication(
+        id=delivery.message_id,
+        body=body,
+        bodies={},
+        attributes={},
+        envelope=published.envelope(),
+        bytes_published=bytes_of(body),
+    )
+
+
+_MISSING: Final = Attempt(AttemptResult.REFUSED, Reason.MISSING, 404, "The queue does not exist.", 0)
+_TOO_LARGE: Final = Attempt(
+    AttemptResult.REFUSED, Reason.TOO_LARGE, 413, "The event is longer than the queue's maximum.", 0
+)

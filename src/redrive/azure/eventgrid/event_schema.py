@@ -1,0 +1,70 @@
+"""Event Grid's own schema, as publishers write it.
+
+Required are `id`, `subject`, `eventType` and `eventTime`, which need not say its zone. The service sets `topic` and
+`metadataVersion`, and an empty `dataVersion` where there is none. A publisher to a topic may leave `topic` out or name
+that topic; one to a domain has to name the domain's topic that the event is for.
+"""
+
+from typing import Final
+
+from redrive.azure.eventgrid.incoming import Event, Incoming, read_array
+from redrive.azure.eventgrid.refusals import Unacceptable, lacking, mistimed
+from redrive.azure.eventgrid.rendering import METADATA_VERSION
+from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
+from redrive.azure.eventgrid.times import is_moment
+
+_REQUIRED: Final = ("id", "eventType", "eventTime")
+
+
+def read_events(content: bytes, resource_id: str, *, in_domain: bool) -> list[Incoming]:
+    """The events of a request.
+
+    Args:
+        content: Its body.
+        resource_id: The topic's or the domain's ARM id.
+        in_domain: Whether it is a domain's.
+
+    Raises:
+        Unacceptable: One of them is not taken, and so none.
+    """
+    return [
+        _accepted(event, resource_id, in_domain=in_domain) for event in read_array(content, EVENT_GRID_SCHEMA)
+    ]
+
+
+def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
+    for name in _REQUIRED:
+        value = event.get(name)
+        if not value or not isinstance(value, str):
+            raise lacking(EVENT_GRID_SCHEMA, name)
+    if not isinstance(event.get("subject"), str):
+        raise lacking(EVENT_GRID_SCHEMA, "subject")
+    if not is_moment(event["eventTime"], zoned=False):
+        raise mistimed(EVENT_GRID_SCHEMA, "eventTime")
+    version = event.get("metadataVersion")
+    if version is not None and version != METADATA_VERSION:
+        raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")
+    place = _place(event, resource_id, in_domain=in_domain)
+    event["topic"] = resource_id if place is None else f"{resource_id}/topics/{place}"
+    event["metadataVersion"] = METADATA_VERSION
+    if event.get("dataVersion") is None:
+        event["dataVersion"] = ""
+    return Incoming(event, place=place)
+
+
+def _place(event: Event, resource_id: str, *, in_domain: bool) -> str | None:
+    """The domain topic that an event names; None outside domains."""
+    topic = event.get("topic")
+    if in_domain:
+        if not topic or not isinstance(topic, str):
+            raise lacking(EVENT_GRID_SCHEMA, "topic")
+        return short_name(topic, resource_id)
+    if topic and (not isinstance(topic, str) or topic.lower() != resource_id.lower()):
+        raise Unacceptable(f"The property 'topic' has to be '{resource_id}' where it is set.")
+    return None
+
+
+def short_name(topic: str, resource_id: str) -> str:
+    """A domain topic's own name, from that or from its whole ARM id."""
+    within = f"{resource_id}/topics/"
+    return topic[len(within) :] if topic.lower().startswith(within.lower()) else topic

@@ -1,0 +1,318 @@
+"""Reading metrics, as Azure Monitor answers it.
+
+    GET /{resource}/providers/Microsoft.Insights/metrics
+        ?metricnames=DeliverySuccessCount,DroppedEventCount &timespan=<from>/<until> &interval=PT1M
+        &aggregation=Total,Count &$filter=EventSubscriptionName eq '*'
+
+A resource is a topic, a domain, a namespace or a topic of one, a storage account or its system topic, or an event
+subscription of one of them. A filter
+chooses by dimensions; a dimension whose value is `'*'` divides the series. Without a timespan it is the last hour,
+without an interval a minute, without an aggregation what the metric is usually read by.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from redrive.azure.arm.call import ArmCall, Verb
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.measures import RESOURCE, SUBSCRIPTION, series_of
+from redrive.azure.wire.answers import json_answer
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import invalid, not_found
+from redrive.engine.ports import TelemetryStore
+from redrive.http import Response
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series, SeriesQuery, Statistics
+from redrive.model.names import ResourceName
+
+_HOUR_MS: Final = 60 * MINUTE_MS
+_INTERVALS_MS: Final[Mapping[str, int]] = {
+    "PT1M": MINUTE_MS,
+    "PT5M": 5 * MINUTE_MS,
+    "PT15M": 15 * MINUTE_MS,
+    "PT30M": 30 * MINUTE_MS,
+    "PT1H": _HOUR_MS,
+    "PT6H": 6 * _HOUR_MS,
+    "PT12H": 12 * _HOUR_MS,
+    "P1D": 24 * _HOUR_MS,
+}
+_PERIODS_MAX: Final = 20_160  # two weeks of minutes, which is as long as they are kept
+_SERIES_MAX: Final = 10_000
+_COUNT: Final = ("Count", "Total")
+_MILLISECONDS: Final = ("MilliSeconds", "Average")
+#: Unit and usual aggregation of each.
+METRICS: Final[Mapping[str, tuple[str, str]]] = {
+    "PublishSuccessCount": _COUNT,
+    "MatchedEventCount": _COUNT,
+    "UnmatchedEventCount": _COUNT,
+    "AdvancedFilterEvaluationCount": _COUNT,
+    "PublishFailCount": _COUNT,
+    "PublishSuccessLatencyInMs": ("MilliSeconds", "Total"),
+    "DeliverySuccessCount": _COUNT,
+    "DeliveryAttemptFailCount": _COUNT,
+    "DestinationProcessingDurationInMs": _MILLISECONDS,
+    "DeadLetteredCount": _COUNT,
+    "DroppedEventCount": _COUNT,
+}
+NAMESPACE_METRICS: Final[Mapping[str, tuple[str, str]]] = {
+    "SuccessfulPublishedEvents": _COUNT,
+    "FailedPublishedEvents": _COUNT,
+    "PublishLatencyInMilliseconds": _MILLISECONDS,
+    "MatchedEventCount": _COUNT,
+    "UnmatchedEventCount": _COUNT,
+    "SuccessfulReceivedEvents": _COUNT,
+    "FailedReceivedEvents": _COUNT,
+    "ReceiveLatencyInMilliseconds": _MILLISECONDS,
+    "SuccessfulAcknowledgedEvents": _COUNT,
+    "FailedAcknowledgedEvents": _COUNT,
+    "AcknowledgeLatencyInMilliseconds": _MILLISECONDS,
+    "SuccessfulReleasedEvents": _COUNT,
+    "FailedReleasedEvents": _COUNT,
+    "RejectLatencyInMilliseconds": _MILLISECONDS,
+    "DeadLetteredCount": _COUNT,
+    "DroppedEventCount": _COUNT,
+}
+_AGGREGATIONS: Final[Mapping[str, Callable[[Statistics], float]]] = {
+    "total": lambda kept: kept.total,
+    "count": lambda kept: kept.samples,
+    "average": lambda kept: kept.average,
+    "minimum": lambda kept: kept.least,
+    "maximum": lambda kept: kept.greatest,
+}
+_CONDITION: Final = re.compile(r"\s*(\w+)\s+eq\s+'([^']*)'\s*", re.IGNORECASE)
+_EVERY: Final = "*"
+_NAMESPACE: Final = "microsoft.eventgrid/namespaces"
+#: What is counted of the resource above it, by a dimension.
+_WITHIN: Final = frozenset({"microsoft.eventgrid/domains/topics", f"{_NAMESPACE}/topics"})
+
+Dimensions = tuple[tuple[str, str], ...]
+SourceOf = Callable[[ArmId | None, str], Awaitable[ArmId]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """The parameters of a query.
+
+    Attributes:
+        resource: Whose metrics.
+        topic: The engine topic that they are kept under.
+        own: Dimensions that the resource itself stands for.
+        since: From then (ms).
+        until: Before then (ms).
+        interval: As it was spelt, of `_INTERVALS_MS`.
+        aggregations: In lower case; empty: the usual.
+        conditions: Dimensions by their names in lower case, with the value they must have, or `*`.
+    """
+
+    resource: str
+    topic: ResourceName
+    own: Dimensions
+    since: int
+    until: int
+    interval: str
+    aggregations: Sequence[str]
+    conditions: Mapping[str, str]
+
+    @property
+    def metrics(self) -> Mapping[str, tuple[str, str]]:
+        """Those that the resource has."""
+        return NAMESPACE_METRICS if self.topic.name.startswith("namespaces:") else METRICS
+
+    def wants(self, series: Series) -> bool:
+        """True if a series is part of the answer."""
+        had = {name.lower(): value.lower() for name, value in series.dimensions}
+        must = {name.lower(): value.lower() for name, value in (*self.own, *self.conditions.items())}
+        return all(name in had and value in (_EVERY, had[name]) for name, value in must.items())
+
+    def divided(self, series: Series) -> Dimensions:
+        """The dimensions of a series that the answer is divided by."""
+        return tuple(pair for pair in series.dimensions if self.conditions.get(pair[0].lower()) == _EVERY)
+
+
+class Insights:
+    """Metrics of Event Grid's resources (`redrive.azure.arm.service.Operations`)."""
+
+    def __init__(self, store: TelemetryStore, flush: Callable[[], Awaitable[None]], source: SourceOf) -> None:
+        """Read metrics.
+
+        Args:
+            store: From here.
+            flush: Brings into it what was counted so far.
+            source: Says whose events a resource id is about.
+        """
+        self._store = store
+        self._flush = flush
+        self._source = source
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`."""
+        return {"GET /{scope...}/providers/Microsoft.Insights/metrics": self.metrics}
+
+    async def metrics(self, call: ArmCall) -> Response:
+        """https://learn.microsoft.com/rest/api/monitor/metrics/list."""
+        wish = await self._wish(call)
+        asked = call.query.get("metricnames")
+        known = wish.metrics
+        wanted = list(known) if asked is None else [_metric(each, known) for each in asked.split(",")]
+        await self._flush()
+        return json_answer(
+            {
+                "cost": 0,
+                "timespan": f"{_moment(wish.since)}/{_moment(wish.until)}",
+                "interval": wish.interval,
+                "value": [await self._shown(wish, name) for name in wanted],
+                "namespace": series_of(wish.topic, wanted[0]).namespace,
+                "resourceregion": "local",
+            }
+        )
+
+    async def _shown(self, wish: _Wish, name: str) -> dict[str, Any]:
+        unit, usual = wish.metrics[name]
+        aggregations = wish.aggregations or (usual.lower(),)
+        groups: dict[Dimensions, list[Series]] = {}
+        for series in await self._series(wish, name):
+            groups.setdefault(wish.divided(series), []).append(series)
+        if not groups and not any(value == _EVERY for value in wish.conditions.values()):
+            groups[()] = []
+        return {
+            "id": f"{wish.resource}/providers/Microsoft.Insights/metrics/{name}",
+            "type": "Microsoft.Insights/metrics",
+            "name": {"value": name, "localizedValue": name},
+            "unit": unit,
+            "timeseries": [
+                {
+                    "metadatavalues": [_labelled(*pair) for pair in dimensions],
+                    "data": await self._data(wish, several, aggregations, counts=unit == "Count"),
+                }
+                for dimensions, several in sorted(groups.items())
+            ],
+            "errorCode": "Success",
+        }
+
+    async def _series(self, wish: _Wish, name: str) -> list[Series]:
+        pattern = series_of(wish.topic, name)
+        own = dict(pattern.dimensions)[RESOURCE]
+        query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
+        found = await self._store.find_series(query)
+        return [each for each in found if dict(each.dimensions).get(RESOURCE) == own and wish.wants(each)]
+
+    async def _data(
+        self, wish: _Wish, several: Sequence[Series], aggregations: Sequence[str], *, counts: bool
+    ) -> list[dict[str, Any]]:
+        """Every interval; of a count, also those in which nothing was counted."""
+        period_ms = _INTERVALS_MS[wish.interval]
+        buckets: dict[int, Bucket] = {}
+        if several:
+            query = PointQuery(several, wish.since, wish.until, period_ms)
+            buckets = {point.at: point for point in await self._store.find_points(query)}
+        nothing = Statistics(0, 0, 0, 0)
+        return [
+            {"timeStamp": _moment(at), **_values(buckets[at].statistics, aggregations)}
+            if at in buckets
+            else {"timeStamp": _moment(at), **(_values(nothing, aggregations) if counts else {})}
+            for at in range(wish.since, wish.until, period_ms)
+        ]
+
+    # ---- what is asked for ------------------------------------------------------------------------------
+
+    async def _wish(self, call: ArmCall) -> _Wish:
+        resource = f"/{call.params['scope'].strip('/')}"
+        topic, own = await self._place(resource)
+        interval = call.query.get("interval", "PT1M").upper()
+        if interval not in _INTERVALS_MS:
+            raise invalid(f"The interval '{interval}' is none of {', '.join(_INTERVALS_MS)}.", "BadRequest")
+        period_ms = _INTERVALS_MS[interval]
+        since, until = _timespan(call.query.get("timespan"), call.now)
+        if until <= since or (until - since) // period_ms > _PERIODS_MAX:
+            raise invalid("The timespan is empty, or too long for its interval.", "BadRequest")
+        return _Wish(
+            resource,
+            topic,
+            own,
+            since - since % period_ms,
+            until,
+            interval,
+            _aggregations(call.query.get("aggregation", "")),
+            dict(_conditions(call.query.get("$filter", ""))),
+        )
+
+    async def _place(self, resource: str) -> tuple[ResourceName, Dimensions]:
+        """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
+        above, found, subscription = _parted(resource, "/eventsubscriptions/")
+        if found:
+            above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
+        scope = ArmId.parse(above)
+        if scope is not None and scope.type == _NAMESPACE:
+            return names.place_of(scope, f"namespaces:{scope.name}"), ()
+        source = await self._source(scope, above)
+        topic = names.topic_name(source)
+        if topic is None:
+            raise not_found(f"There are no metrics of '{resource}'.")
+        own: Dimensions = ((SUBSCRIPTION, subscription),) if found else ()
+        if source.type in _WITHIN:
+            own = (*own, ("Topic", source.name))
+        return topic, own
+
+
+def _values(kept: Statistics, aggregations: Sequence[str]) -> dict[str, float]:
+    return {name: _AGGREGATIONS[name](kept) for name in aggregations}
+
+
+def _labelled(name: str, value: str) -> dict[str, Any]:
+    return {"name": {"value": name.lower(), "localizedValue": name}, "value": value}
+
+
+# ---- what is asked for -------------------------------------------------------------------------------------------
+
+
+def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str]:
+    """A text before and behind a mark, without regard to case; with `last`, only where the mark ends the text."""
+    at = text.lower().rfind(mark)
+    if at <= 0 or (last and at + len(mark) != len(text)):
+        return text, False, ""
+    return text[:at], True, text[at + len(mark) :]
+
+
+def _metric(name: str, known: Iterable[str]) -> str:
+    found = next((each for each in known if each.lower() == name.strip().lower()), None)
+    if found is None:
+        raise invalid(f"'{name}' is none of the metrics {', '.join(known)}.", "BadRequest")
+    return found
+
+
+def _aggregations(said: str) -> list[str]:
+    wanted = [each.strip().lower() for each in said.split(",") if each.strip()]
+    unknown = [each for each in wanted if each not in _AGGREGATIONS]
+    if unknown:
+        raise invalid(f"'{unknown[0]}' is no aggregation.", "BadRequest")
+    return wanted
+
+
+def _conditions(said: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"\s+and\s+", said.strip(), flags=re.IGNORECASE) if said.strip() else ():
+        match = _CONDITION.fullmatch(part)
+        if match is None:
+            raise invalid(f"The filter '{part}' is not of the form NAME eq 'VALUE'.", "BadRequest")
+        yield match[1].lower(), match[2]
+
+
+def _timespan(said: str | None, now: int) -> tuple[int, int]:
+    if said is None:
+        return now - _HOUR_MS, now
+    since, _, until = said.partition("/")
+    return _milliseconds(since), _milliseconds(until)
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus that a URL made a blank of
+    except ValueError:
+        raise invalid(f"'{text}' is no moment.", "BadRequest") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _moment(at: int) -> str:
+    return f"{datetime.fromtimestamp(at // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,240 @@
+"""Metrics of Event Grid's topics, under Azure Monitor's names.
+
+    PublishSuccessCount, PublishFailCount            events; requests, by `Error` and `ErrorType`
+    PublishSuccessLatencyInMs                        of requests
+    AdvancedFilterEvaluationCount                    by `EventSubscriptionName`; the first that fails is the last asked
+    MatchedEventCount, UnmatchedEventCount           events that a subscription wanted, or none; of domains, the first
+    DeliverySuccessCount                             by `EventSubscriptionName`, as all that follow
+    DeliveryAttemptFailCount                         by `Error` and `ErrorType`
+    DestinationProcessingDurationInMs                of requests to webhooks and their like
+    DeadLetteredCount                                by `DeadLetterReason`; counted when they are in their container
+    DroppedEventCount                                by `DropReason`
+
+What belongs to a domain's topic is counted of the domain, with a dimension `Topic`. Source: "Monitoring data reference
+for Azure Event Grid push delivery".
+
+Of a namespace is counted, with a dimension `Topic` ("Supported metrics for Microsoft.EventGrid/namespaces"):
+
+    SuccessfulPublishedEvents, FailedPublishedEvents, PublishLatencyInMilliseconds, MatchedEventCount,
+    UnmatchedEventCount, DeadLetteredCount, DroppedEventCount
+    SuccessfulReceivedEvents, FailedReceivedEvents   events that were pulled, or pushed
+    and what `redrive.azure.namespaces.service` counts: each call of who pulls
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final
+
+from typing_extensions import override
+
+from redrive.azure.eventgrid import dead_letters, names, namespace_letters, outcomes
+from redrive.azure.eventgrid.failure_log import FailureLog
+from redrive.azure.eventgrid.refusals import Unacceptable
+from redrive.azure.eventgrid.settings import ID, delivery_settings
+from redrive.engine.facts import Accepted, Attempted, Listener
+from redrive.model.delivery import DeadLetterReason, Outcome
+from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+RESOURCE: Final = "resource"  # the dimension that says of what; nobody asks for it by name
+SUBSCRIPTION: Final = "EventSubscriptionName"
+NAMESPACES: Final = {
+    "topics": "Microsoft.EventGrid/topics",
+    "domains": "Microsoft.EventGrid/domains",
+    "namespaces": "Microsoft.EventGrid/namespaces",
+    "storageaccounts": "Microsoft.EventGrid/systemTopics",
+}
+
+_PULL: Final = "pull"  # what waits to be received is not delivered yet
+#: What a namespace's metrics are called where others have another name for it; None: it has none.
+_NAMESPACE_NAMES: Final[Mapping[str, str | None]] = {
+    "PublishSuccessCount": "SuccessfulPublishedEvents",
+    "DeliverySuccessCount": "SuccessfulReceivedEvents",
+    "DeliveryAttemptFailCount": "FailedReceivedEvents",
+    "DestinationProcessingDurationInMs": None,
+    "AdvancedFilterEvaluationCount": None,
+}
+
+Dimensions = tuple[tuple[str, str], ...]
+
+
+class Counter:
+    """Counts into the series of topics, domains and namespaces."""
+
+    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None]) -> None:
+        """Count from zero; `hand_in` takes points."""
+        self._hand_in = hand_in
+
+    def count(
+        self, topic: ResourceName, name: str, value: float, at: int, dimensions: Dimensions = ()
+    ) -> None:
+        """Add to a metric of a topic, under the name that its resource has for it."""
+        series = series_of(topic, name, dimensions)
+        self._hand_in([MetricPoint(series, at - at % MINUTE_MS, "", Statistics.of(value))])
+
+    def add(self, topic: Topic, name: str, value: float, at: int, dimensions: Dimensions = ()) -> None:
+        """The same, where namespaces may have another name for it, or none."""
+        called = _NAMESPACE_NAMES.get(name, name) if names.is_namespace_topic(topic.name) else name
+        if called is not None:
+            self.count(topic.name, called, value, at, dimensions)
+
+    def add_for(self, fact: Attempted, name: str, value: float, dimensions: Dimensions = ()) -> None:
+        """The same, for the event subscription of an attempt."""
+        own = (SUBSCRIPTION, delivery_settings(fact.subscription).name)
+        self.add(fact.topic, name, value, fact.at, (own, *dimensions))
+
+
+class Measures(Listener):
+    """Counts what happens to events, and has failures written down.
+
+    Attributes:
+        counter: What it counts into.
+    """
+
+    def __init__(self, hand_in: Callable[[Sequence[MetricPoint]], None], failures: FailureLog) -> None:
+        """Count from zero.
+
+        Args:
+            hand_in: Takes points; they are on disk some seconds later.
+            failures: Takes what went wrong.
+        """
+        self.counter = Counter(hand_in)
+        self._failures = failures
+
+    def listeners(self) -> Sequence[tuple[Listener, Sequence[str]]]:
+        """The listeners that count, each with the dialects and profiles whose facts it hears; none: all of them."""
+        return (
+            (self, (names.DIALECT, names.NAMESPACES)),
+            (DeadLetterMeasures(self.counter), (names.DEAD_LETTER_STORES,)),
+            (PullMeasures(self.counter), ()),
+        )
+
+    # ---- publishers -------------------------------------------------------------------------------------
+
+    @override
+    def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
+        """See `Listener.published`; what enters a domain's topic entered the domain too."""
+        if not messages:
+            return
+        in_domain = _place_in_domain(topic)
+        if not in_domain:
+            self.counter.add(topic, "PublishSuccessCount", messages, now)
+        if matched:
+            self.counter.add(topic, "MatchedEventCount", matched, now)
+        if matched < messages and not topic.name.name.startswith("domains:"):
+            self.counter.add(topic, "UnmatchedEventCount", messages - matched, now)
+
+    def answered(self, topic: Topic, took_ms: int, now: int) -> None:
+        """A publisher's request was answered so fast."""
+        self.counter.add(topic, "PublishSuccessLatencyInMs", took_ms, now)
+
+    def refused(self, topic: Topic, refusal: Unacceptable, now: int) -> None:
+        """A publisher's request was not taken."""
+        kind = "ClientError" if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR else "ServerError"
+        dimensions = (("Error", refusal.rule), ("ErrorType", kind))
+        self.counter.add(topic, "PublishFailCount", 1, now, dimensions)
+        self._failures.publishing(topic, refusal, now)
+
+    @override
+    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+        for subscription, filters in asked:
+            own = (SUBSCRIPTION, delivery_settings(subscription).name)
+            self.counter.add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
+
+    # ---- subscribers ------------------------------------------------------------------------------------
+
+    @override
+    def attempted(self, fact: Attempted) -> None:
+        if fact.subscription.protocol == _PULL:
+            return
+        if not fact.attempt.delivered:
+            self._failed(fact)
+            return
+        self.counter.add_for(fact, "DeliverySuccessCount", 1)
+        if fact.position == 0:
+            self.counter.add_for(fact, "DestinationProcessingDurationInMs", fact.attempt.duration_ms)
+
+    @override
+    def accepted(self, fact: Accepted) -> None:
+        for attempt in fact.attempts():
+            self.attempted(attempt)
+
+    @override
+    def expired(self, fact: Attempted) -> None:
+        self._dropped(fact)
+
+    def _failed(self, fact: Attempted) -> None:
+        kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
+        error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
+        dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
+        self.counter.add_for(fact, "DeliveryAttemptFailCount", 1, dimensions)
+        self._failures.delivering(fact, error)
+        if fact.transition.outcome is not Outcome.RETRY:
+            self._dropped(fact)
+
+    def _dropped(self, fact: Attempted) -> None:
+        """An event that nobody keeps: one that has a container to go to is not lost yet."""
+        settings = delivery_settings(fact.subscription)
+        if settings.dead_letter_container is None:
+            reason = dead_letters.letter_of(fact, settings).reason
+            self.counter.add_for(fact, "DroppedEventCount", 1, (("DropReason", reason),))
+
+
+class DeadLetterMeasures(Listener):
+    """Counts what happens to letters on their way to their stores."""
+
+    def __init__(self, counter: Counter) -> None:
+        """Count into this."""
+        self._counter = counter
+
+    @override
+    def attempted(self, fact: Attempted) -> None:
+        if fact.attempt.delivered:
+            reason = namespace_letters.reason_of(fact.delivery)
+            self._counter.add_for(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
+        elif fact.transition.outcome is not Outcome.RETRY:
+            self.expired(fact)
+
+    @override
+    def expired(self, fact: Attempted) -> None:
+        unavailable = ("DropReason", "DeadLetterDestinationUnavailable")
+        self._counter.add_for(fact, "DroppedEventCount", 1, (unavailable,))
+
+
+class PullMeasures(Listener):
+    """Counts events that are dropped from the queues that callers pull namespaces' events from."""
+
+    def __init__(self, counter: Counter) -> None:
+        """Count into this."""
+        self._counter = counter
+
+    @override
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        resource = queue.attributes.get(ID)
+        if resource is not None and names.is_namespace_topic(queue.name):
+            topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
+            own = (SUBSCRIPTION, resource.rpartition("/")[2])
+            reason = ("DropReason", namespace_letters.REASONS[why])
+            self._counter.count(topic, "DroppedEventCount", messages, now, (own, reason))
+
+
+@lru_cache(maxsize=16_384)
+def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
+    """A metric of a topic or a domain."""
+    kind, _, rest = topic.name.partition(":")
+    own, _, place = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
+    named = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", place),) if place else ()))
+    return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(named)))
+
+
+def _place_in_domain(topic: Topic) -> bool:
+    return topic.name.name.startswith("domains:") and topic.name.name.count(":") > 1
+
+
+def _error_type(status: int) -> str:
+    if not status:
+        return "NetworkError"
+    return "ServerError" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "ClientError"

@@ -1,0 +1,126 @@
+"""Names of Event Grid's resources within the engine.
+
+An engine topic is whatever events are published to and subscribed at. Its account is the Azure subscription, its
+region the resource group, its name the short kind and the names, in lower case and with colons between them, which
+no name of Azure's or Amazon's holds:
+
+    …/Microsoft.EventGrid/topics/T                      topics:t
+    …/Microsoft.EventGrid/domains/D                     domains:d
+    …/Microsoft.EventGrid/domains/D/topics/T            domains:d:t
+    …/Microsoft.EventGrid/namespaces/N/topics/T         namespaces:n:t
+    …/Microsoft.Storage/storageAccounts/S               storageaccounts:s
+
+A system topic is a name for its source: who subscribes at either subscribes at the same engine topic.
+"""
+
+from typing import Final
+
+from redrive.azure.wire.arm_id import ArmId
+from redrive.model.names import ResourceName
+
+DIALECT: Final = (
+    "eventgrid"  # what topics are kept under, and the profile of topics' and domains' event subscriptions
+)
+NAMESPACES: Final = "eventgrid.namespaces"  # the profile of namespaces' event subscriptions
+DEAD_LETTER_STORES: Final = "eventgrid.dead-letters"  # the profile of the stores of both kinds' dead letters
+DEAD_LETTERS: Final = "dead-letters"
+_OF_NAMESPACE: Final = "namespaces:"
+
+_KINDS: Final = {
+    "microsoft.eventgrid/topics": "topics",
+    "microsoft.eventgrid/domains": "domains",
+    "microsoft.eventgrid/domains/topics": "domains",
+    "microsoft.eventgrid/namespaces/topics": "namespaces",
+    "microsoft.storage/storageaccounts": "storageaccounts",
+}
+
+
+def is_event_topic(topic: ResourceName) -> bool:
+    """True for an engine topic that Event Grid's events are published to."""
+    return topic.name.partition(":")[0] in _KINDS.values()
+
+
+def is_name(text: str) -> bool:
+    """True if something can be called so, as far as the engine goes; percent-encoded, a path can hold anything.
+
+    A colon is what the engine has between names, and not every store keeps a key with a NUL in it.
+    """
+    return ":" not in text and text.isprintable()
+
+
+def topic_name(resource: ArmId) -> ResourceName | None:
+    """The engine topic that a resource's events are published to; None: it sends none."""
+    kind = _KINDS.get(resource.type)
+    if kind is None:
+        return None
+    return place_of(resource, ":".join((kind, *resource.names)))
+
+
+def topic_name_of(resource: ArmId) -> ResourceName:
+    """The engine topic of a resource that is known to have one.
+
+    Raises:
+        ValueError: The resource publishes no events.
+    """
+    name = topic_name(resource)
+    if name is None:
+        raise ValueError(f"not a resource that publishes events: {resource.text}")
+    return name
+
+
+def within(name: ResourceName) -> ResourceName:
+    """The beginning of the names of the engine topics in a domain, `domains:d:`, or in a namespace."""
+    return name._replace(name=f"{name.name}:")
+
+
+def domain_of(topic: ResourceName) -> ResourceName | None:
+    """The name of the domain that an engine topic is in: of `domains:d:t` it is `domains:d`."""
+    domain, _, own = topic.name.rpartition(":")
+    return topic._replace(name=domain) if own and domain.startswith("domains:") else None
+
+
+def publishing_path(resource: ArmId) -> str:
+    """The path for publishing to a topic or a domain, below the server's URL; each has its own.
+
+    /eventgrid/{subscription}/{group}/{topic}/api/events, /eventgrid/{subscription}/{group}/domains/{domain}/api/events
+    """
+    kind = "domains/" if resource.type == "microsoft.eventgrid/domains" else ""
+    return f"/eventgrid/{resource.subscription}/{resource.group}/{kind}{resource.name}/api/events"
+
+
+def place_of(resource: ArmId, name: str) -> ResourceName:
+    """A name within a resource's group."""
+    return ResourceName(resource.subscription.lower(), resource.group.lower(), name.lower())
+
+
+def subscription_id(name: str) -> str:
+    """An event subscription's id within its engine topic; its own name is kept beside it as it was spelt."""
+    return name.lower()
+
+
+def dead_letter_queue(topic: ResourceName, subscription: str) -> ResourceName:
+    """The queue that a subscription's dead letters stand in until somebody sends them back."""
+    return topic._replace(name=f"{DEAD_LETTERS}:{topic.name}:{subscription}")
+
+
+def dead_letter_store(subscription: str) -> str:
+    """The id, beside that of an event subscription, of the one whose endpoint is its dead-letter container.
+
+    It is never confirmed, so nothing published reaches it: only dead letters are sent there.
+    """
+    return f"{subscription}:{DEAD_LETTERS}"
+
+
+def is_dead_letter_store(subscription: str) -> bool:
+    """True if this is a dead-letter container's id and no event subscription's."""
+    return subscription.endswith(f":{DEAD_LETTERS}")
+
+
+def of_dead_letter_store(store: str) -> str:
+    """The id of the event subscription that a dead-letter container's id was made from."""
+    return store.removesuffix(f":{DEAD_LETTERS}")
+
+
+def is_namespace_topic(topic: ResourceName) -> bool:
+    """True if an engine topic is a namespace's."""
+    return topic.name.startswith(_OF_NAMESPACE)

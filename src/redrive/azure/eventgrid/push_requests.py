@@ -1,0 +1,110 @@
+"""Push requests for each kind of destination: body, content type and headers.
+
+Webhooks, functions, hybrid connections and event hubs get an array, also of a single event; a CloudEvent that goes alone
+goes as an object. Queues and topics of other services get a message for each event. Headers become a message's
+properties there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.azure.eventgrid import delivery_attributes, json_text
+from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.rendering import METADATA_VERSION, as_event_grid, rendered
+from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliverySettings
+from redrive.engine.ports import PushRequest
+from redrive.model.delivery import Delivery
+from redrive.model.memo import remembered
+from redrive.model.topic import Subscription
+
+TIMEOUT_MS: Final = 180_000  # "if the endpoint responds within 3 minutes" its answer still counts
+NOTIFICATION: Final = "Notification"
+ORIGIN: Final = "eventgrid.azure.net"
+JSON: Final = "application/json; charset=utf-8"
+CLOUD_EVENT: Final = "application/cloudevents+json; charset=utf-8"
+CLOUD_EVENTS: Final = "application/cloudevents-batch+json; charset=utf-8"
+
+_TIME_TO_LIVE: Final = "queueMessageTimeToLiveInSeconds"  # of storage queues
+
+HTTP: Final = frozenset({"http", "https"})
+_ARRAYS: Final = frozenset({"WebHook", "AzureFunction", "HybridConnection", "EventHub"})
+
+# An endpoint that guards against abuse may look for its agreement in either: CloudEvents' 1.0.0 names the first, which
+# is what Azure sends, its 1.0.2 the second.
+_ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
+
+
+# Events that were published together have one envelope. A topic's mapping may put much of an event into it.
+_unpacked: Final = remembered(1024, 4096, longer_max=16)(Published.unpack)
+
+
+def push_request(
+    subscription: Subscription,
+    settings: DeliverySettings,
+    deliveries: Sequence[Delivery],
+    authorization: Mapping[str, str],
+) -> PushRequest:
+    """The push request for an endpoint.
+
+    Args:
+        subscription: Whose.
+        settings: How it wants it.
+        deliveries: One, or a batch.
+        authorization: Headers by which the endpoint can tell who comes; empty for none.
+    """
+    published = [_unpacked(delivery.headers) for delivery in deliveries]
+    texts = [
+        rendered(delivery.body, envelope, settings.schema)
+        for delivery, envelope in zip(deliveries, published, strict=True)
+    ]
+    headers = _headers(settings, deliveries[0], published[0], texts[0])
+    if len(texts) > 1:
+        del headers["aeg-output-event-id"]
+    if subscription.protocol in HTTP:
+        headers["Accept-Encoding"] = "gzip, deflate"
+        if settings.schema == CLOUD_EVENT_SCHEMA:
+            headers |= _ORIGINS
+    headers |= authorization
+    seconds_kept = settings.destination.get(_TIME_TO_LIVE)
+    if seconds_kept is not None:
+        headers["ttl-seconds"] = str(seconds_kept)
+    body, content_type = _together(settings, texts)
+    return PushRequest(subscription.endpoint, body.encode(), content_type, headers, TIMEOUT_MS)
+
+
+def _together(settings: DeliverySettings, texts: Sequence[str]) -> tuple[str, str]:
+    """A body and its content type."""
+    is_cloud_event = settings.schema == CLOUD_EVENT_SCHEMA
+    if len(texts) == 1 and (is_cloud_event or settings.destination_type not in _ARRAYS):
+        return texts[0], CLOUD_EVENT if is_cloud_event else JSON
+    return f"[{','.join(texts)}]", CLOUD_EVENTS if is_cloud_event else JSON
+
+
+def _headers(
+    settings: DeliverySettings, delivery: Delivery, published: Published, text: str
+) -> dict[str, str]:
+    """The headers of a request; those that belong to an event are the first one's."""
+    event: Mapping[str, Any] = orjson.loads(delivery.body)
+    headers = {
+        "aeg-event-type": NOTIFICATION,
+        "aeg-subscription-name": settings.name.upper(),
+        "aeg-delivery-count": str(delivery.attempts - 1),
+        "aeg-output-event-id": str((published.mapped or event).get("id", "")),
+    }
+    if settings.schema == CLOUD_EVENT_SCHEMA:
+        headers["aeg-metadata-version"] = str(event.get("specversion", "1.0"))
+    else:
+        versions = as_event_grid(event, published)
+        headers["aeg-data-version"] = str(versions.get("dataVersion", ""))
+        headers["aeg-metadata-version"] = METADATA_VERSION
+    if settings.attributes:
+        headers |= _own_headers(settings, event, text)
+    return headers
+
+
+def _own_headers(settings: DeliverySettings, event: Mapping[str, Any], text: str) -> dict[str, str]:
+    if not delivery_attributes.needs_event(settings.attributes):
+        return delivery_attributes.headers(settings.attributes)
+    return delivery_attributes.headers(settings.attributes, json_text.read(text.encode()), event)

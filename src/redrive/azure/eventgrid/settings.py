@@ -1,0 +1,230 @@
+"""An event subscription's and a topic's properties, typed: what publishing and delivering go by.
+
+The resource manager's facade writes the engine's documents, with what it accepted word for word under
+`attributes["properties"]`; this module is the one place that reads it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from redrive.azure.eventgrid.network import OPEN, Network
+from redrive.azure.namespaces.durations import duration_ms
+from redrive.azure.wire.arm_id import ArmId
+from redrive.engine.ports import ONE_EACH, Batch
+from redrive.model.memo import remembered
+from redrive.model.queue import DAY_MS
+from redrive.model.retry_plans import MINUTE_MS
+from redrive.model.topic import Subscription, Topic
+
+EVENT_GRID_SCHEMA: Final = "EventGridSchema"
+CLOUD_EVENT_SCHEMA: Final = "CloudEventSchemaV1_0"
+CUSTOM_EVENT_SCHEMA: Final = "CustomEventSchema"  # a topic's
+CUSTOM_INPUT_SCHEMA: Final = "CustomInputSchema"  # a subscription's
+
+ID: Final = "id"  # the resource's ARM id, as it was spelt
+PROPERTIES: Final = "properties"  # JSON: its ARM properties, as accepted
+KEYS: Final = ("key1", "key2")  # a topic's access keys, in base64
+# An attribute of what writes dead letters: whether their container has to be there. Without it a folder's is made.
+CONTAINER: Final = "container"
+REQUIRED: Final = "required"
+STATE: Final = "state"  # an event subscription's provisioning state
+
+WEBHOOK: Final = "WebHook"
+TENANT: Final = "azureActiveDirectoryTenantId"  # of a webhook
+APPLICATION: Final = "azureActiveDirectoryApplicationIdOrUri"
+
+ATTEMPTS_MAX: Final = 30
+MINUTES_TO_LIVE_MAX: Final = 1440
+_NAMESPACE_TO_LIVE_MS: Final = 7 * DAY_MS  # as long as a topic may keep it
+_EVENTS_DEFAULT: Final = 5000  # where the bytes alone are given, they alone bound a batch
+_KILOBYTES_DEFAULT: Final = 64
+
+# Asked for at each publication and each delivery. Most resources say little; one with many filters or rules says 100 kB.
+_ENTRIES_MAX: Final = 4096
+_CHARS_MAX: Final = 4096
+_LONGER_MAX: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """The settings for publishing to a topic.
+
+    Attributes:
+        id: Its ARM id.
+        input_schema: Of what publishers send.
+        mapping: For custom events: `{"subject": {"sourceField": …, "defaultValue": …}, …}`.
+        local_auth_disabled: Keys and tokens made with them are refused.
+        retention_days: How long events are kept, where that is the topic's own: of namespaces' topics.
+        network: From where publishers may come.
+    """
+
+    id: str
+    input_schema: str = EVENT_GRID_SCHEMA
+    mapping: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    local_auth_disabled: bool = False
+    retention_days: int | None = None
+    network: Network = OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAttribute:
+    """One header that goes with each delivery: a value, or the path of a field of the event."""
+
+    name: str
+    value: str | None = None
+    source_field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """The audience of a webhook's tokens.
+
+    Attributes:
+        tenant: A GUID, or a domain's name.
+        application: An id, or a URI.
+        subscription: On whose behalf they come: the Azure subscription that the event subscription is in.
+    """
+
+    tenant: str
+    application: str
+    subscription: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySettings:
+    """The settings for delivering to an event subscription.
+
+    Attributes:
+        id: Its ARM id.
+        name: As it was spelt.
+        destination_type: `WebHook`, `AzureFunction`, `StorageQueue` …
+        destination: The destination's ARM properties.
+        schema: What it gets.
+        attempts_max: 1 to 30.
+        minutes_to_live: 1 to 1,440, from publication.
+        batch: How many events go in one request.
+        attributes: Headers that go with each delivery.
+        dead_letter_container: The ARM id of a blob container, or None.
+        audience: Of the tokens that go with each request, or None.
+    """
+
+    id: str
+    name: str
+    destination_type: str
+    destination: Mapping[str, Any]
+    schema: str
+    attempts_max: int = ATTEMPTS_MAX
+    minutes_to_live: int = MINUTES_TO_LIVE_MAX
+    batch: Batch = ONE_EACH
+    attributes: tuple[DeliveryAttribute, ...] = ()
+    dead_letter_container: str | None = None
+    audience: Audience | None = None
+
+
+def topic_settings(topic: Topic) -> TopicSettings:
+    """A topic's settings."""
+    return _topic(topic.attributes[ID], topic.attributes[PROPERTIES])
+
+
+def delivery_settings(subscription: Subscription) -> DeliverySettings:
+    """An event subscription's settings."""
+    return _delivery(subscription.attributes[ID], subscription.attributes[PROPERTIES])
+
+
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
+def network(text: str) -> Network:
+    """From where a namespace may be reached.
+
+    Args:
+        text: Its properties, as they are kept.
+    """
+    return Network.of(orjson.loads(text))
+
+
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
+def _topic(resource_id: str, text: str) -> TopicSettings:
+    properties = orjson.loads(text)
+    mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
+    return TopicSettings(
+        resource_id,
+        properties.get("inputSchema") or EVENT_GRID_SCHEMA,
+        {name: fields for name, fields in mapping.items() if fields},
+        bool(properties.get("disableLocalAuth")),
+        properties.get("eventRetentionInDays"),
+        Network.of(properties),
+    )
+
+
+@remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
+def _delivery(resource_id: str, text: str) -> DeliverySettings:
+    properties = _as_of_topics(orjson.loads(text))
+    destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
+    dead_letter = _unwrapped(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
+    retry = properties.get("retryPolicy") or {}
+    said = destination.get("properties") or {}
+    return DeliverySettings(
+        id=resource_id,
+        name=resource_id.rpartition("/")[2],
+        destination_type=destination.get("endpointType", ""),
+        destination=said,
+        schema=properties.get("eventDeliverySchema") or EVENT_GRID_SCHEMA,
+        attempts_max=retry.get("maxDeliveryAttempts") or ATTEMPTS_MAX,
+        minutes_to_live=retry.get("eventTimeToLiveInMinutes") or MINUTES_TO_LIVE_MAX,
+        batch=_batch(said),
+        attributes=tuple(_attribute(each) for each in said.get("deliveryAttributeMappings") or ()),
+        dead_letter_container=_container(dead_letter.get("properties") or {}),
+        audience=_audience(resource_id, said) if destination.get("endpointType") == WEBHOOK else None,
+    )
+
+
+def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An event subscription of a namespace's topic in the words of the others."""
+    configuration = properties.get("deliveryConfiguration")
+    if configuration is None:
+        return properties
+    mode = configuration.get("queue") or configuration.get("push") or {}
+    to_live_ms = duration_ms(mode.get("eventTimeToLive") or "") or _NAMESPACE_TO_LIVE_MS
+    pushed = configuration.get("push") or {}
+    return {
+        "eventDeliverySchema": properties.get("eventDeliverySchema"),
+        "destination": pushed.get("destination"),
+        "deliveryWithResourceIdentity": pushed.get("deliveryWithResourceIdentity"),
+        "retryPolicy": {
+            "maxDeliveryAttempts": mode["maxDeliveryCount"],
+            "eventTimeToLiveInMinutes": to_live_ms // MINUTE_MS,
+        },
+        "deadLetterWithResourceIdentity": mode.get("deadLetterDestinationWithResourceIdentity"),
+    }
+
+
+def _unwrapped(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = properties.get(name) or (properties.get(with_identity) or {}).get(name)
+    return found or {}
+
+
+def _batch(said: Mapping[str, Any]) -> Batch:
+    """Off unless either field is set; the other has then its default."""
+    events, kilobytes = said.get("maxEventsPerBatch"), said.get("preferredBatchSizeInKilobytes")
+    if events is None and kilobytes is None:
+        return ONE_EACH
+    return Batch(events or _EVENTS_DEFAULT, (kilobytes or _KILOBYTES_DEFAULT) * 1024)
+
+
+def _attribute(said: Mapping[str, Any]) -> DeliveryAttribute:
+    properties = said.get("properties") or {}
+    return DeliveryAttribute(said["name"], properties.get("value"), properties.get("sourceField"))
+
+
+def _container(said: Mapping[str, Any]) -> str | None:
+    account, container = said.get("resourceId"), said.get("blobContainerName")
+    return f"{account}/blobServices/default/containers/{container}" if account and container else None
+
+
+def _audience(resource_id: str, said: Mapping[str, Any]) -> Audience | None:
+    tenant, application, resource = said.get(TENANT), said.get(APPLICATION), ArmId.parse(resource_id)
+    if not tenant or not application or resource is None:
+        return None
+    return Audience(tenant, application, resource.subscription)

@@ -1,0 +1,84 @@
+"""The way in for Azure's services: which service a request is for, and its refusals as answers."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Final, Protocol
+
+from redrive.azure.wire.answers import refusal
+from redrive.azure.wire.errors import AzureError, translated
+from redrive.engine.ports import Runtime
+from redrive.http import Request, RequestRecord, Response
+from redrive.model.errors import RedriveError
+from redrive.model.ids import id_text
+
+#: More than the largest request of any room (events, 1.5 MB), so that each room refuses in its own words.
+BODY_BYTES_MAX: Final = 2 * 1024 * 1024
+
+
+class Service(Protocol):
+    """A part of Azure that answers for itself."""
+
+    def handles(self, path: str, host: str) -> bool:
+        """True if a request is for this service.
+
+        Args:
+            path: As it was sent, without the query.
+            host: As it was sent, with the port.
+        """
+        ...
+
+    def answer(self, request: Request) -> Awaitable[Response]:
+        """Answer one request.
+
+        Raises:
+            AzureError: It is refused.
+            RedriveError: The engine refuses, and the service has no better words for it.
+        """
+        ...
+
+
+class AzureGateway:
+    """Answers requests to Azure's services."""
+
+    def __init__(self, runtime: Runtime, services: Sequence[Service]) -> None:
+        """Offer these services.
+
+        Args:
+            runtime: Chance for request ids.
+            services: The first that handles a request has it.
+        """
+        self._runtime = runtime
+        self._services = tuple(services)
+
+    def handles(self, request: Request) -> bool:
+        """True if a request is for Azure at all."""
+        return self._service(request) is not None
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all rooms
+        """The largest body of a request, by its head alone."""
+        return BODY_BYTES_MAX
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request that this gateway handles."""
+        service = self._service(request)
+        record = request.record or RequestRecord()
+        try:
+            answered = refusal(_nowhere(request)) if service is None else await service.answer(request)
+        except AzureError as error:
+            record.error = error.code
+            answered = refusal(error)
+        except RedriveError as error:
+            refused = translated(error)
+            record.error = refused.code
+            answered = refusal(refused)
+        answered.headers = {"x-ms-request-id": id_text(self._runtime.message_id()), **answered.headers}
+        record.service = "eventgrid"
+        record.request_id = answered.headers["x-ms-request-id"]
+        return answered
+
+    def _service(self, request: Request) -> Service | None:
+        path, host = request.path, request.host
+        return next((service for service in self._services if service.handles(path, host)), None)
+
+
+def _nowhere(request: Request) -> AzureError:
+    return AzureError(404, "NotFound", f"There is nothing at {request.path}.")

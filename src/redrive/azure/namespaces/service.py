@@ -1,0 +1,259 @@
+"""Requests to namespaces: finds a request's topic or event subscription, and checks its credentials.
+
+    POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}:publish
+    POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}/eventsubscriptions/{name}:receive …
+    POST https://{namespace}.{region}.eventgrid.{…}/topics/…              where DNS resolves that host to this server
+
+The part before `/topics/` is the endpoint that clients are configured with; they add the rest.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+from redrive.access.secret import InstallationSecret
+from redrive.azure.arm.call import query_of
+from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid.credentials import Cause, Credentials, Guarded, NotAdmitted
+from redrive.azure.eventgrid.dialect import PULL
+from redrive.azure.eventgrid.host_names import HostNames
+from redrive.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
+from redrive.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
+from redrive.azure.namespaces.call import NamespaceCall, PullCall, refused
+from redrive.azure.namespaces.lock_tokens import LockTokens
+from redrive.azure.namespaces.places import NAMESPACE, Namespace, namespace_id, namespace_name, topic_name
+from redrive.azure.namespaces.publishing import Publishing
+from redrive.azure.namespaces.receiving import Receiving
+from redrive.azure.namespaces.settling import Settling
+from redrive.azure.wire.arm_id import ArmId
+from redrive.azure.wire.errors import AzureError, not_found, unauthorized
+from redrive.azure.wire.routes import Found, RouteTable
+from redrive.engine.engine import Engine
+from redrive.http import Request, Response
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Subscription, Topic
+
+_PATH_PREFIX: Final = "/eventgrid/"
+_TOPIC: Final = "POST /eventgrid/{subscription}/{group}/{namespace}/topics/{topic}"
+_EVENT_SUBSCRIPTION: Final = f"{_TOPIC}/eventsubscriptions/{{name}}"
+
+#: By operation, the metrics of its latency and of its refusals; an empty name has no metric.
+_METRICS: Final = {
+    "publish": ("PublishLatencyInMilliseconds", "FailedPublishedEvents"),
+    "receive": ("ReceiveLatencyInMilliseconds", "FailedReceivedEvents"),
+    "acknowledge": ("AcknowledgeLatencyInMilliseconds", "FailedAcknowledgedEvents"),
+    "release": ("", "FailedReleasedEvents"),
+    "reject": ("RejectLatencyInMilliseconds", ""),
+}
+
+_HOST_MARK: Final = ".eventgrid."
+_HOST_PATH_PREFIX: Final = "/topics/"
+
+_KEY_SCHEME: Final = "sharedaccesskey"
+_NAMESPACE_PARTS: Final = 5  # of a path: nothing, `eventgrid`, the subscription, the group, the namespace
+_NOT_ADMITTED: Final = {
+    Cause.ABSENT: "The request must contain an Authorization of SharedAccessKey, SharedAccessSignature or Bearer, an "
+    "aeg-sas-key or an aeg-sas-token.",
+    Cause.KEY: "The request authorization key is not authorized for this namespace.",
+    Cause.ACCOUNT: "The bearer does not manage the namespace's Azure subscription.",
+}
+
+T = TypeVar("T")
+Operation = Callable[[NamespaceCall], Awaitable[Response]]
+PullOperation = Callable[[PullCall], Awaitable[Response]]
+
+
+class Namespaces:
+    """Publishing to and pulling from namespaces (`redrive.azure.gateway.Service`)."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        credentials: Credentials,
+        measures: Measures,
+        secret: InstallationSecret,
+    ) -> None:
+        """Publish and pull through this engine.
+
+        Args:
+            engine: Stores and delivers the events.
+            credentials: Verifies keys, signatures and bearer tokens.
+            measures: Counts the metrics.
+            secret: Seals lock tokens.
+        """
+        self._engine = engine
+        self._credentials = credentials
+        self._measures = measures
+        self._hosts = HostNames(engine.resources.documents, self._host_names)
+        self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
+        tokens = LockTokens(secret)
+        settling = Settling(engine.messages, tokens)
+        pulls: Mapping[str, PullOperation] = {
+            "receive": Receiving(engine.messages, tokens).receive,
+            "acknowledge": settling.acknowledge,
+            "release": settling.release,
+            "reject": settling.reject,
+            "renewLock": settling.renew,
+        }
+        self._pulls: RouteTable[PullOperation] = RouteTable(
+            {f"{_EVENT_SUBSCRIPTION}:{verb}": pull for verb, pull in pulls.items()}
+        )
+
+    @property
+    def routes(self) -> list[str]:
+        """Method and pattern of every route."""
+        return [*self._publishes.names, *self._pulls.names]
+
+    def handles(self, path: str, host: str) -> bool:
+        """See `Service.handles`; no other path of Event Grid has a colon."""
+        if ":" not in path:
+            return False
+        return path[: len(_PATH_PREFIX)].lower() == _PATH_PREFIX or _is_at_host(path, host)
+
+    async def answer(self, request: Request) -> Response:
+        """See `Service.answer`."""
+        now = self._engine.clock.now()
+        path = request.path
+        if _is_at_host(path, request.host):
+            path = f"{await self._path_of_host(request.host)}{path}"
+        pull = self._pulls.find(request.method, path)
+        if pull is not None:
+            topic = await self._topic(request, path, pull.params)
+            subscription = await self._subscription(topic, pull.params["name"], now)
+            queue = await self._queue(subscription, pull.params["name"])
+            verb = _operation_of(pull, request)
+            owner = (SUBSCRIPTION, delivery_settings(subscription).name)
+            count = partial(self._count, topic, (owner,))
+            pulling = PullCall(request, topic, query_of(request), now, count, queue)
+            return await self._measured(pulling, _operation_name(path), verb(pulling))
+        publish = self._publishes.find(request.method, path)
+        if publish is None:
+            raise not_found(f"There is nothing at {request.path}.", "NotFound")
+        topic = await self._topic(request, path, publish.params)
+        operation = _operation_of(publish, request)
+        call = NamespaceCall(request, topic, query_of(request), now, partial(self._count, topic, ()))
+        return await self._measured(call, _operation_name(path), operation(call))
+
+    def _count(
+        self, topic: Topic, owner: Dimensions, name: str, value: float, dimensions: Dimensions = ()
+    ) -> None:
+        self._measures.counter.count(topic.name, name, value, self._engine.clock.now(), (*owner, *dimensions))
+
+    async def _measured(self, call: NamespaceCall, verb: str, answering: Awaitable[Response]) -> Response:
+        """Await the answer; its latency or its refusal is counted, where there is a metric for it."""
+        latency, refusals = _METRICS.get(verb, ("", ""))
+        try:
+            answer = await answering
+        except AzureError as refusal:
+            if refusals:
+                server = refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                kind = "ServerError" if server else "ClientError"
+                call.count(refusals, 1, (("Error", refusal.code), ("ErrorType", kind)))
+            raise
+        if latency:
+            call.count(latency, self._engine.clock.now() - call.now)
+        return answer
+
+    async def _path_of_host(self, host: str) -> str:
+        """The path of the namespace with this host; for an unknown host a path that no namespace has."""
+        found = await self._hosts.find(host, self._exists)
+        return (
+            f"{_PATH_PREFIX}-/-/{host.partition('.')[0]}" if found is None else f"{_PATH_PREFIX}{found.key}"
+        )
+
+    async def _host_names(self) -> dict[str, ResourceName]:
+        """The namespaces by name; of several with one name the first."""
+        found: dict[str, ResourceName] = {}
+        for namespace in await self._engine.resources.documents.find(NAMESPACE, ""):
+            found.setdefault(namespace.name.name, namespace.name)
+        return found
+
+    async def _exists(self, name: ResourceName) -> bool:
+        return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
+
+    async def _topic(self, request: Request, path: str, params: Mapping[str, str]) -> Topic:
+        """The topic of the path, after the request's credentials and address were checked."""
+        if not all(map(names.is_name, params.values())):
+            raise not_found(f"There is nothing at {request.path}.", "NotFound")
+        resource = namespace_id(params["subscription"], params["group"], params["namespace"])
+        namespace = await self._engine.resources.documents.get(NAMESPACE, namespace_name(resource).key)
+        name = topic_name(resource.child("topics", params["topic"]))
+        topic = self._engine.resources.topics.known(name) or await self._engine.resources.topics.get(name)
+        if self._credentials.required:
+            await self._admit(request, path, resource, namespace, topic)
+        if namespace is None:
+            raise not_found(f"The namespace '{resource.name}' does not exist.", "NotFound")
+        if not network(namespace.attributes[PROPERTIES]).admits(request.client_host):
+            raise _address_refused(request)
+        if topic is None:
+            raise not_found(f"The namespace has no topic '{params['topic']}'.", "NotFound")
+        return topic
+
+    async def _admit(
+        self, request: Request, path: str, resource: ArmId, namespace: Namespace | None, topic: Topic | None
+    ) -> None:
+        """Check the request's credentials for the path; those for a missing namespace are all refused."""
+        place = path.rpartition(":")[0]
+        attributes = [record.attributes for record in (namespace, topic) if namespace and record]
+        guarded = Guarded(
+            account=resource.subscription.lower(),
+            keys=[kept[key] for kept in attributes for key in KEYS],
+            path=place if path == request.path else request.path.rpartition(":")[0],
+            name=resource.name,
+            path_at_host="/" + "/".join(place.split("/")[_NAMESPACE_PARTS:]),
+            key_scheme=_KEY_SCHEME,
+        )
+        try:
+            await self._credentials.check(request, guarded)
+        except NotAdmitted as refusal:
+            raise _unauthorized(refusal) from refusal
+
+    async def _subscription(self, topic: Topic, name: str, now: int) -> Subscription:
+        subscription = await self._engine.resources.subscriptions.get(topic.name, names.subscription_id(name))
+        if subscription is None or (subscription.expires_at is not None and subscription.expires_at <= now):
+            raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
+        return subscription
+
+    async def _queue(self, subscription: Subscription, name: str) -> Queue:
+        if subscription.protocol != PULL:
+            raise refused(f"The event subscription '{name}' is not in queue mode: its events are pushed.")
+        queue_name = ResourceName.from_key(subscription.endpoint)
+        queue = self._engine.resources.queues.known(queue_name) or await self._engine.resources.queues.get(
+            queue_name
+        )
+        if queue is None:
+            raise not_found(f"The topic has no event subscription '{name}'.", "NotFound")
+        return queue
+
+
+def _operation_name(path: str) -> str:
+    return path.rpartition(":")[2].lower()
+
+
+def _is_at_host(path: str, host: str) -> bool:
+    return _HOST_MARK in host.lower() and path[: len(_HOST_PATH_PREFIX)].lower() == _HOST_PATH_PREFIX
+
+
+def _unauthorized(refusal: NotAdmitted) -> AzureError:
+    if refusal.cause is Cause.BEARER:
+        return unauthorized(refusal.detail)
+    if refusal.cause is Cause.TOKEN:
+        said = f"The request authorization signature is not authorized: {refusal.detail}."
+    else:
+        said = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[Cause.KEY])
+    return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", said)
+
+
+def _address_refused(request: Request) -> AzureError:
+    said = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
+    return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", said)
+
+
+def _operation_of(found: Found[T], request: Request) -> T:
+    if found.verb is None:
+        said = f"The operation is asked for by POST, not {request.method}."
+        status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
+        raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
+    return found.verb

@@ -1,0 +1,149 @@
+"""Acknowledge, release, reject, renew: the operations on events in flight.
+
+Each call takes several lock tokens, and lists those that succeeded and those that failed. The call as a whole succeeds
+also where every token failed.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from redrive.azure.namespaces.call import PullCall, refused
+from redrive.azure.namespaces.lock_tokens import LockToken, LockTokens
+from redrive.azure.wire.answers import json_answer
+from redrive.engine.messages import Messages
+from redrive.engine.ports import AttemptNote, Settled
+from redrive.http import Response
+from redrive.model.attempt import Reason
+from redrive.model.queue import Queue
+
+RELEASE_DELAYS_SECONDS: Final = (0, 10, 60, 600, 3600)
+RENEWABLE_MS: Final = 60 * 60 * 1000  # after the first receipt; the last renewal still gives a whole lock
+
+_BAD: Final = {"code": "BadToken", "message": "The lock token is not one of this event subscription."}
+_LOST: Final = {"code": "TokenLost", "message": "Token has expired."}
+_TOO_OLD: Final = {
+    "code": "BadToken",
+    "message": "The lock cannot be renewed any more: the event was first received more than an hour ago.",
+}
+
+Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
+
+
+class Settling:
+    """Settles events and renews their locks."""
+
+    def __init__(self, messages: Messages, tokens: LockTokens) -> None:
+        """Settle through the engine's messages."""
+        self._messages = messages
+        self._tokens = tokens
+
+    async def acknowledge(self, call: PullCall) -> Response:
+        """Delete events that were processed.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/acknowledge-cloud-events.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            return await self._messages.delete(
+                queue, [(each.seq, each.token) for each in locks], strict_lease=True
+            )
+
+        return await self._settle_each(call, settle, "AcknowledgedEvents")
+
+    async def release(self, call: PullCall) -> Response:
+        """Offer events again, at once or after a delay.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/release-cloud-events.
+        """
+        delay = call.query.get("releasedelayinseconds", "0")
+        if delay not in map(str, RELEASE_DELAYS_SECONDS):
+            allowed = ", ".join(map(str, RELEASE_DELAYS_SECONDS))
+            raise refused(f"The query parameter 'releaseDelayInSeconds' must be one of {allowed}.")
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(each.seq, each.token) for each in locks]
+            return await self._messages.release(queue, claims, int(delay) * 1000, strict_lease=True)
+
+        return await self._settle_each(call, settle, "ReleasedEvents")
+
+    async def reject(self, call: PullCall) -> Response:
+        """Dead-letter events that will never be processed; without a dead-letter destination they are dropped.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/reject-cloud-events.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(each.seq, each.token, _rejection_note(each, call.now)) for each in locks]
+            return await self._messages.reject(queue, claims, strict_lease=True)
+
+        return await self._settle_each(call, settle)
+
+    async def renew(self, call: PullCall) -> Response:
+        """Renew locks for the whole lock duration.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/renew-cloud-event-locks.
+        """
+
+        async def settle(queue: Queue, locks: Sequence[LockToken]) -> Sequence[Settled]:
+            claims = [(each.seq, each.token, queue.lease_ms) for each in locks]
+            return await self._messages.extend(queue, claims, strict_lease=True)
+
+        return await self._settle_each(call, settle, first_received_after=call.now - RENEWABLE_MS)
+
+    async def _settle_each(
+        self, call: PullCall, settle: Settle, counted: str = "", *, first_received_after: int = -1
+    ) -> Response:
+        """Settle the valid tokens of a call, and answer with the tokens that succeeded and failed.
+
+        Args:
+            call: Carries the tokens.
+            settle: Settles or extends the claims of the valid tokens.
+            counted: The end of the metrics' names; empty where there are none.
+            first_received_after: Tokens of events that were first received then (ms) or before fail.
+        """
+        failed: list[dict[str, Any]] = []
+        locks: list[LockToken] = []
+        for text in _tokens(call):
+            lock = self._tokens.read(text, call.queue)
+            if lock is None:
+                failed.append({"lockToken": text, "error": _BAD})
+            elif lock.first_received_at <= first_received_after:
+                failed.append({"lockToken": text, "error": _TOO_OLD})
+            else:
+                locks.append(lock)
+        succeeded = []
+        for lock, settled in zip(locks, await settle(call.queue, locks), strict=True):
+            if settled.done:
+                succeeded.append(lock.text)
+            else:
+                failed.append({"lockToken": lock.text, "error": _LOST})
+        if counted:
+            _count(call, counted, succeeded, failed)
+        return json_answer({"failedLockTokens": failed, "succeededLockTokens": succeeded})
+
+
+def _count(
+    call: PullCall, counted: str, succeeded: Sequence[str], failed: Sequence[Mapping[str, Any]]
+) -> None:
+    if succeeded:
+        call.count(f"Successful{counted}", len(succeeded))
+    for code, number in Counter(each["error"]["code"] for each in failed).items():
+        call.count(f"Failed{counted}", number, (("Error", code), ("ErrorType", "ClientError")))
+
+
+def _tokens(call: PullCall) -> list[str]:
+    try:
+        said = orjson.loads(call.request.body)
+    except ValueError:
+        said = None
+    tokens = said.get("lockTokens") if isinstance(said, dict) else None
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) for token in tokens):
+        raise refused("The body must be a JSON object whose 'lockTokens' are a list of texts, one at least.")
+    return tokens
+
+
+def _rejection_note(lock: LockToken, now: int) -> AttemptNote:
+    return AttemptNote(lock.deliveries, now, 0, Reason.REJECTED, 0, "")

@@ -1,0 +1,33 @@
+"""Answers as Azure's services give them: JSON, or nothing but a status."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+
+from redrive.azure.wire.errors import AzureError
+from redrive.http import Response
+
+CONTENT_TYPE: Final = "application/json; charset=utf-8"
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+def json_answer(
+    value: Any, status: int = HTTPStatus.OK, headers: Mapping[str, str] = _NO_HEADERS
+) -> Response:
+    """An answer with a body."""
+    return Response(status, orjson.dumps(value), CONTENT_TYPE, headers)
+
+
+def empty_answer(status: int = HTTPStatus.OK, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+    """An answer without one."""
+    return Response(status, b"", CONTENT_TYPE, headers)
+
+
+def refusal(error: AzureError) -> Response:
+    """An error as an answer."""
+    said: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.details:
+        said["details"] = [{"code": detail.code, "message": detail.message} for detail in error.details]
+    return json_answer({"error": said}, error.status, error.headers)

@@ -1,0 +1,58 @@
+"""Amazon API Gateway: APIs, and what is behind them."""
+
+from collections.abc import Mapping
+
+from redrive.aws.apigateway.control.access_log import AccessLog
+from redrive.aws.apigateway.control.callers import Callers
+from redrive.aws.apigateway.control.metrics import ApiMetrics
+from redrive.aws.apigateway.control.outgoing import OutgoingCalls
+from redrive.aws.apigateway.control.usage import Usage
+from redrive.aws.apigateway.front import ApiFront
+from redrive.aws.apigateway.http.facade import HttpApiGateway
+from redrive.aws.apigateway.http.front import HttpFront
+from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.rest.facade import ApiGateway
+from redrive.aws.apigateway.rest.front import RestFront
+from redrive.aws.apigateway.rest.integrations import Integrations
+from redrive.aws.apigateway.rest.services import ServiceIntegration
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.aws.kit.call import Facade
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+
+
+def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
+    """APIs, whose requests are told by their host or path.
+
+    Args:
+        core: What they are built on.
+        services: What may be behind them.
+    """
+    engine, identities = core.engine, core.sessions.identities
+    renderer, clock = Renderer(), core.runtime.clock
+    calls = InnerCalls(services, core.runtime)
+    outgoing = OutgoingCalls(core.web)
+    callers = Callers(identities, open_functions=core.settings.auth == "off")
+    integrations = Integrations(
+        ServiceIntegration(WireCalls(services, core.runtime, identities if identities.restricts else None)),
+        calls,
+        outgoing,
+        callers,
+        renderer,
+        clock,
+    )
+    rest = RestFront(engine, core.authentication, integrations, renderer, Usage(engine))
+    front = ApiFront(
+        engine,
+        rest,
+        HttpFront(engine, core.authentication, calls, outgoing, callers),
+        renderer,
+        ApiMetrics(core.telemetry.count),
+        AccessLog(core.telemetry.logs, core.stream),
+    )
+    return Extension(
+        services={"apigateway": ApiGateway(engine), "apigatewayv2": HttpApiGateway(engine)},
+        hosted=front,
+        kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
+    )

@@ -1,0 +1,58 @@
+"""Amazon CloudWatch: metrics, alarms and logs."""
+
+from collections.abc import Mapping
+
+from redrive.aws.cloudwatch.alarms.backlog import TO_ACTION
+from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.facade import CloudWatch
+from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.kit.call import Facade
+from redrive.aws.logs.facade import Logs
+from redrive.aws.logs.subscribed import TO_DESTINATION
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension
+from redrive.runtime.simulated import SimulatedClock
+
+
+def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
+    """Metrics, alarms and logs; a reader gets all that was counted until then.
+
+    Args:
+        core: What they are built on.
+        services: What alarms and log groups call; those that are added later are found as well.
+    """
+    flush = core.telemetry.flush
+    open_functions = core.settings.auth == "off"
+    leaps = isinstance(core.runtime.clock, SimulatedClock)
+    alarms = Alarms.of(
+        core.engine,
+        core.store,
+        flush,
+        services,
+        leaps=leaps,
+        open_functions=open_functions,
+    )
+    logs = Logs(
+        core.engine,
+        core.store,
+        flush,
+        services,
+        core.sessions.identities,
+        Rounds(core.secret, core.runtime.chance),
+        leaps=leaps,
+        open_functions=open_functions,
+    )
+    core.telemetry.logs.write_down = logs.write_down
+    return Extension(
+        services={
+            "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
+            "logs": logs,
+        },
+        profiles={each.name: each for each in (alarms.profile, logs.profile)},
+        endpoints={TO_ACTION: alarms.endpoint, TO_DESTINATION: logs.endpoint},
+        kinds=[*CloudWatch.kinds, *Logs.kinds],
+        start=(alarms.evaluator.start,),
+        lives_by_the_clock=(alarms.evaluator,),
+        end_streams=(logs.tails.close,),
+        stop=(alarms.evaluator.close,),
+    )

@@ -1,0 +1,205 @@
+"""AWS Lambda: functions that this server runs, in processes of their own."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.gateway.sessions import SERVICE_SECONDS
+from redrive.aws.kit.call import Facade
+from redrive.aws.lambda_.facade import Lambda
+from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.downloads import PATH, Downloads
+from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
+from redrive.aws.lambda_.functions.warmth import Warmth
+from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
+from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
+from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
+from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.invocations.profile import LambdaDeliveryProfile
+from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
+from redrive.aws.lambda_.invocations.subscribed import FunctionEndpoint
+from redrive.aws.lambda_.invocations.targets import TargetEndpoint
+from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.mappings.consumers import MappingConsumers
+from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
+from redrive.aws.lambda_.metrics import InvocationMetrics
+from redrive.aws.lambda_.urls.front import FunctionUrls
+from redrive.aws.sqs.handles import Handles
+from redrive.aws.sqs.readers import Readers
+from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
+from redrive.aws.wire.shapes import Structure
+from redrive.composition.core import Core
+from redrive.composition.extension import Extension, Presenter
+from redrive.engine.ports import Endpoint, LogSink
+from redrive.functions import isolation, leftovers
+from redrive.functions.code import CODE, FunctionCode
+from redrive.functions.environment import Setting
+from redrive.functions.live import LiveFolders
+from redrive.functions.pool import FunctionPool
+from redrive.model.delivery import Delivery
+from redrive.model.errors import Refused
+from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.ids import id_text
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.runtime.clock import SystemClock
+from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
+
+#: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
+_SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
+
+
+def extension(
+    core: Core,
+    services: Mapping[str, Facade],
+    elsewhere: Endpoint | None,
+    presenters: Mapping[str, Presenter],
+    encryption: Encryption | None = None,
+) -> Extension:
+    """Functions, where the settings allow this server to run what callers bring; else nothing.
+
+    Args:
+        core: What it is built on.
+        services: Those that code comes from, and that dead letters and records go to; Lambda itself is added here.
+        elsewhere: Invokes functions of other servers, where the settings name any.
+        presenters: By envelope, for messages of queues that other services sent.
+        encryption: Knows the keys of queues.
+    """
+    if core.settings.functions == "off":
+        return Extension()
+    leftovers.remove()
+    folder = leftovers.new_folder()
+    live = LiveFolders(core.settings.functions_live_folder)
+    code, clock = FunctionCode(core.store, folder, live), core.runtime.clock
+    pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count, clock.now)
+    rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
+    executor = Executor(code, pool, clock, metrics, rounds)
+    downloads = Downloads(code, core.secret, SystemClock())
+    invocations = AsyncInvocations(core.engine, metrics, rounds)
+    show = _showing(core, presenters)
+    leaps = isinstance(clock, SimulatedClock)
+    wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
+    may_read = None if encryption is None else Readers(core.engine, encryption).may_read
+    consumers = MappingConsumers(
+        core.engine,
+        lambda mapping: MappingConsumer(
+            core.engine, lookup, executor, show, mapping, metrics, wait_ms, may_read
+        ),
+        leaps=leaps,
+    )
+    warmth = Warmth(core.engine, lookup, executor, pool)
+    called = dict(services)
+    calls = InnerCalls(called, core.runtime)
+    facade = Lambda(
+        core.engine,
+        lookup,
+        Archives(calls, live.archive),
+        code,
+        pool,
+        executor,
+        invocations,
+        downloads,
+        consumers.follow,
+        warmth,
+    )
+    called["lambda"] = facade
+    return Extension(
+        services={"lambda": facade},
+        paths={PATH: downloads.answer},
+        hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
+        profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
+        endpoints={
+            "lambda": FunctionEndpoint(
+                lookup,
+                invocations,
+                SystemClock(),
+                lambda: id_text(core.runtime.message_id()),
+                elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
+                open_functions=core.settings.auth == "off",
+            ),
+            TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
+            TO_TARGET: TargetEndpoint(calls, rounds),
+        },
+        listeners=[(EventMetrics(metrics), (DIALECT,))],
+        kinds=[*Lambda.kinds, CODE],
+        start=(consumers.start, warmth.start),
+        lives_by_the_clock=(consumers,),
+        stop=(consumers.close, warmth.close),
+        close=(pool.close, code.close),
+    )
+
+
+def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
+    """Shows a claimed delivery as SQS shows it to receivers, with all its attributes."""
+    showing, handles = Showing(core.engine, presenters), Handles(core.secret)
+
+    async def show(queue: Queue, delivery: Delivery) -> Structure:
+        handle = handles.write(delivery, delivery.available_at - queue.lease_ms)
+        return showing.shown(queue, delivery, ATTRIBUTES, ("All",), handle, await showing.sources([delivery]))
+
+    return show
+
+
+def _elsewhere(named: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
+    """The endpoint of a function that the settings put on another server."""
+    return None if aws_endpoint_of(named, arn) is None else elsewhere
+
+
+def _pool(core: Core, folder: Path) -> FunctionPool:
+    settings = core.settings
+    chosen = Isolation(settings.functions_isolation)
+    try:
+        isolation.check(chosen)
+    except Refused as refusal:
+        raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
+    clock = SystemClock()
+    setting = Setting(
+        clock,
+        clock.elapsed_ms,
+        chosen,
+        settings.functions_java_client,
+        core.secret.key("users of functions"),
+        partial(_variables, core),
+    )
+    return FunctionPool(setting, core.runtime, _sink(core), folder, lambda _: CONCURRENT_MAX)
+
+
+async def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
+    """The variables that let a function call this server as its role."""
+    simulated = isinstance(core.runtime.clock, SimulatedClock)
+    credentials = await core.sessions.for_role(
+        function.role,
+        function.name.name,
+        function.name.account,
+        _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
+    )
+    return {
+        "AWS_ENDPOINT_URL": core.base_url,
+        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret,
+        "AWS_SESSION_TOKEN": credentials.token,
+    }
+
+
+def _sink(core: Core) -> LogSink:
+    clock, logs = core.runtime.clock, core.telemetry.logs
+    return _SimulatedSink(logs, clock) if isinstance(clock, SimulatedClock) else logs
+
+
+class _SimulatedSink(LogSink):
+    """Writes lines down at the simulated moment: processes live in real time, and their logs beside all others."""
+
+    def __init__(self, sink: LogSink, clock: SimulatedClock) -> None:
+        self._sink = sink
+        self._clock = clock
+
+    @override
+    def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
+        self._sink.write(group, stream, self._clock.now(), message, rounds)

@@ -1,0 +1,1 @@
+"""Amazon services, below the wire."""

@@ -1,0 +1,1 @@
+"""The way in for Amazon's services."""

@@ -1,0 +1,1 @@
+"""Parts that all Amazon services share."""

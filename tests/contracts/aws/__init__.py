@@ -1,0 +1,1 @@
+"""Amazon's services, by Amazon's own clients."""

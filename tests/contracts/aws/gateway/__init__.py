@@ -1,0 +1,1 @@
+"""The server as every Amazon client meets it."""

@@ -1,0 +1,1 @@
+"""AWS IAM by its clients."""

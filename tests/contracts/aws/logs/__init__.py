@@ -1,0 +1,1 @@
+"""CloudWatch Logs by its clients."""

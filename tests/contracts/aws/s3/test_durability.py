@@ -1,0 +1,29 @@
+"""Objects through the end of the server's process."""
+
+from pathlib import Path
+
+from tests.contracts.aws.s3.buckets import BUCKET, client, refusal
+from tests.services.server import serving
+
+
+def test_an_answered_object_survives_a_kill(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path}/redrive.db", directory=tmp_path) as server:
+        s3 = client(server)
+        s3.create_bucket(Bucket=BUCKET)
+        upload = s3.create_multipart_upload(Bucket=BUCKET, Key="parts")["UploadId"]
+        part = s3.upload_part(Bucket=BUCKET, Key="parts", UploadId=upload, PartNumber=1, Body=b"part")
+        s3.put_object(Bucket=BUCKET, Key="removed", Body=b"1")
+        s3.delete_object(Bucket=BUCKET, Key="removed")
+        for number in range(20):
+            s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=b"%d" % number)
+        server.kill()
+        server.start()
+        s3 = client(server)
+        for number in range(20):
+            assert s3.get_object(Bucket=BUCKET, Key=f"k{number}")["Body"].read() == b"%d" % number
+        assert refusal(s3.head_object, Bucket=BUCKET, Key="removed") == ("404", 404)
+        parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+        s3.complete_multipart_upload(Bucket=BUCKET, Key="parts", UploadId=upload, MultipartUpload=parts)
+        server.kill()
+        server.start()
+        assert client(server).get_object(Bucket=BUCKET, Key="parts")["Body"].read() == b"part"

@@ -1,0 +1,1 @@
+"""Amazon SNS by its clients."""

@@ -1,0 +1,1 @@
+"""Amazon SQS by its clients."""

@@ -1,0 +1,1 @@
+"""AWS STS by its clients."""

@@ -1,1 +1,0 @@
-"""The facades, and the wire formats under them."""
