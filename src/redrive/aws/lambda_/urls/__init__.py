@@ -1,1 +1,1 @@
-"""Function URLs."""
+"""Function URLs: their configuration, requests to them, and answers."""
