@@ -1,7 +1,9 @@
 """Unfinished work of an older version is completed when its store is first opened."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from redrive.engine.kinds import (
     QueueRecord,
     number_key,
 )
+from redrive.engine.ports import DocumentKind, DocumentSealing, Resource
+from redrive.engine.ports.sealing import NO_SEALING
 from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade
 from redrive.model.message import Publication
 from redrive.model.topic import Subscription, Topic
@@ -46,7 +50,9 @@ async def brought_up_to_date(nodes: Callable[[str], Engine], older: Engine) -> E
 
 async def upgrade(engine: Engine) -> None:
     """As when a node opens its store."""
-    await Upgrade(engine.resources.documents, engine.resources.queues, engine._subscriptions).run()
+    await Upgrade(
+        engine.resources.documents, engine.resources.queues, engine._subscriptions, engine._sealed_store
+    ).run()
 
 
 async def buried(engine: Engine, queue_id: int, name: str, **fields: bool) -> QueueRecord:
@@ -200,3 +206,43 @@ async def test_two_nodes_may_put_it_right_at_the_same_time(
 
 async def test_a_node_that_opens_its_store_has_put_it_right(engine: Engine) -> None:
     assert await engine.resources.documents.get(FORMAT, "resources") == CURRENT
+
+
+class Backwards(DocumentSealing):
+    """Seals by writing backwards."""
+
+    def sealed(self, _kind: str, _key: str, document: Any) -> Any:
+        return {"content": json.dumps(document)[::-1]}
+
+    def opened(self, resource: Resource) -> Resource:
+        return resource._replace(document=json.loads(resource.document["content"][::-1]))
+
+
+async def test_documents_of_a_secret_kind_are_sealed_once_and_others_stay(
+    older: Engine, nodes: Callable[[str], Engine]
+) -> None:
+    secret: DocumentKind[dict[str, str]] = DocumentKind("secret", dict, dict, secret=True)
+    plain: DocumentKind[dict[str, str]] = DocumentKind("plain", dict, dict)
+    for kind in (secret, plain):
+        await older.resources.documents.create(kind, "a", {"password": "1234"})
+    newer = nodes("newer")
+    newer.add_kinds([secret, plain])
+    newer.seal_by(NO_SEALING, Backwards())
+    assert await newer.resources.documents.get(secret, "a") == {"password": "1234"}
+    await upgrade(newer)
+    await newer.resources.documents.create(secret, "b", {"password": "5678"})
+    for key, password in {"a": "1234", "b": "5678"}.items():
+        stored = await newer._store.get("secret", key)
+        assert stored is not None
+        assert password not in str(stored.document)
+        assert password[::-1] in str(stored.document)
+        assert await newer.resources.documents.get_stored(secret, key) == {"password": password}
+    assert [value for _, value in await newer.resources.documents.entries(secret)] == [
+        {"password": "1234"},
+        {"password": "5678"},
+    ]
+    before = await newer._store.get("secret", "a")
+    await upgrade(newer)
+    assert await newer._store.get("secret", "a") == before
+    (kept,) = await newer._store.find("plain", "")
+    assert kept.document == {"password": "1234"}

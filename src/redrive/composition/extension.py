@@ -79,7 +79,8 @@ class Extension:
     def register(self, engine: Engine) -> None:
         """Make the engine know it, before that is open."""
         if self.encryption is not None:
-            engine.seal_by(self.encryption)
+            engine.seal_by(self.encryption, self.encryption.root)
+        engine.add_kinds(self.kinds)
         for dialect, profile in self.profiles.items():
             engine.add_profile(dialect, profile)
         for protocol, endpoint in self.endpoints.items():

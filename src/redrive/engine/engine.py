@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import cast
+from typing import Any, cast
 
 from redrive.engine.configuration.dead_letter_sources import DeadLetterSources
 from redrive.engine.configuration.directory import Directory
@@ -16,7 +16,15 @@ from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
 from redrive.engine.messages import Messages
 from redrive.engine.operations import Operations
-from redrive.engine.ports import DeliveryProfile, Endpoint, MessageSealing, Runtime, Store
+from redrive.engine.ports import (
+    DeliveryProfile,
+    DocumentKind,
+    DocumentSealing,
+    Endpoint,
+    MessageSealing,
+    Runtime,
+    Store,
+)
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
@@ -31,7 +39,7 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
-from redrive.engine.sealed_store import MessageSeals, SealedStore
+from redrive.engine.sealed_store import DocumentSeals, MessageSeals, SealedStore
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import ChosenMoves
 from redrive.engine.tasks.dead_letters import DeadLetters
@@ -78,8 +86,10 @@ class Engine:
             listeners: Told of everything that happens.
         """
         self._seals = seals = MessageSeals()
-        # Where deliveries enter and are claimed; documents and all else go to the store itself.
-        sealed = cast("Store", SealedStore(store, seals))
+        self._document_seals = DocumentSeals()
+        # The door of deliveries and documents; all else goes to the store itself.
+        self._sealed_store = SealedStore(store, seals, self._document_seals)
+        sealed = cast("Store", self._sealed_store)
         self._store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
@@ -90,7 +100,7 @@ class Engine:
         self._listeners = heard = Listeners(listeners)
         self._counters = NodeCounters()
         self._faults = FaultInjection()
-        self._directory = Directory(store, runtime.first_version)
+        self._directory = Directory(sealed, runtime.first_version)
         self._notifier = QueueNotifier(clock)
         self._queues = Queues(store, self._directory, clock)
         self._subscriptions = Subscriptions(store, self._directory, self._queues, clock)
@@ -190,10 +200,16 @@ class Engine:
         self._refuse_once_open()
         self._profiles[dialect] = profile
 
-    def seal_by(self, sealing: MessageSealing) -> None:
-        """Encrypt messages by this; before `open`."""
+    def seal_by(self, sealing: MessageSealing, documents: DocumentSealing) -> None:
+        """Encrypt messages by the one, and documents of secret kinds by the other; before `open`."""
         self._refuse_once_open()
         self._seals.sealing = sealing
+        self._document_seals.sealing = documents
+
+    def add_kinds(self, kinds: Iterable[DocumentKind[Any]]) -> None:
+        """Keep documents of these kinds; before `open`, since secret ones are sealed."""
+        self._refuse_once_open()
+        self._document_seals.kinds.update(kind.name for kind in kinds if kind.secret)
 
     def add_endpoint(self, protocol: str, endpoint: Endpoint) -> None:
         """Push deliveries of subscriptions with this protocol here; before `open`."""
@@ -238,7 +254,7 @@ class Engine:
         self._opened = True
         if not self._connected:
             await self.connect()
-        await Upgrade(self._directory, self._queues, self._subscriptions).run()
+        await Upgrade(self._directory, self._queues, self._subscriptions, self._sealed_store).run()
         await self._dispatcher.open()
 
     async def check(self) -> None:

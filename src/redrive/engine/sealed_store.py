@@ -2,8 +2,10 @@
 
 All that enters a queue comes through here, by whatever verb, so that nothing can get past. Moves within the store leave a
 message as it was sealed, and looking (`peek`) opens nothing: whoever shows messages opens them by the right of who asks.
+Documents of secret kinds are sealed and opened here as well, whole, for everybody.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +14,13 @@ from redrive.engine.ports import (
     Change,
     Claimed,
     ClaimRequest,
+    DocumentSealing,
     Enqueued,
     MessageSealing,
     NewDelivery,
     OrderedPublication,
+    Put,
+    Resource,
     Sealer,
     Settled,
     Settlement,
@@ -26,9 +31,13 @@ from redrive.engine.ports import (
 from redrive.engine.ports.sealing import NO_SEALING, SEAL_MARK
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
+from redrive.model.errors import Conflict
 from redrive.model.log import LogEvent
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
+
+_WRAPPED = "wrapped"  # the member of a sealed document: a store with a key of its own seals that once more
+_SEALED_AT_ONCE = 100  # documents of an older version, read together
 
 
 class MessageSeals:
@@ -64,13 +73,41 @@ class MessageSeals:
         return None if sealer is None else await sealer.admit(context.topic)
 
 
+class DocumentSeals:
+    """The sealing of documents of secret kinds that the server registered, or none."""
+
+    def __init__(self) -> None:
+        """Begin without."""
+        self.sealing: DocumentSealing | None = None
+        self.kinds: set[str] = set()
+
+    def closed(self, change: Change) -> Change:
+        """A change as it is stored."""
+        if self.sealing is None or not isinstance(change, Put) or change.kind not in self.kinds:
+            return change
+        return change._replace(
+            document={_WRAPPED: self.sealing.sealed(change.kind, change.key, change.document)}
+        )
+
+    def opened(self, resource: Resource) -> Resource:
+        """A document as it was written; one of an older version, which did not seal it, as it is."""
+        if self.sealing is None or not self.seals(resource):
+            return resource
+        return self.sealing.opened(resource._replace(document=resource.document[_WRAPPED]))
+
+    def seals(self, resource: Resource) -> bool:
+        """True if a document is of a secret kind, and sealed."""
+        return resource.kind in self.kinds and resource.document.keys() == {_WRAPPED}
+
+
 class SealedStore:
     """A `Store` whose deliveries may be sealed; what is not said here it leaves to the store behind it."""
 
-    def __init__(self, store: Store, seals: MessageSeals) -> None:
+    def __init__(self, store: Store, seals: MessageSeals, documents: DocumentSeals) -> None:
         """Stand before this store."""
         self._store = store
         self._seals = seals
+        self._documents = documents
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the store has."""
@@ -110,7 +147,19 @@ class SealedStore:
         """See `Store.write`."""
         if _any_sealed(new_deliveries):
             new_deliveries = await _sealed(new_deliveries)
-        return await self._store.write(changes, new_deliveries, log_events)
+        closed = [self._documents.closed(change) for change in changes]
+        return await self._store.write(closed, new_deliveries, log_events)
+
+    async def seal_documents(self) -> None:
+        """Seal what an older version left in clear."""
+        for kind in sorted(self._documents.kinds):
+            after = ""
+            while found := await self._store.find(kind, "", after, _SEALED_AT_ONCE):
+                after = found[-1].key
+                for resource in found:
+                    if not self._documents.seals(resource):
+                        with contextlib.suppress(Conflict):  # changed meanwhile, and so sealed
+                            await self.write([Put(kind, resource.key, resource.document, resource.version)])
 
     def settle(
         self, queue_id: int, settlements: Sequence[Settlement], now: int, **others: bool
@@ -141,6 +190,20 @@ class SealedStore:
                 deliveries = [await self._seals.opened(each) for each in claimed.deliveries]
                 return replace(claimed, deliveries=deliveries)
         return claimed
+
+    async def get(self, kind: str, key: str) -> Resource | None:
+        """See `Store.get`."""
+        found = await self._store.get(kind, key)
+        return None if found is None else self._documents.opened(found)
+
+    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
+        """See `Store.get_each`."""
+        return [self._documents.opened(found) for found in await self._store.get_each(asked)]
+
+    async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
+        """See `Store.find`."""
+        found = await self._store.find(kind, prefix, after, limit)
+        return [self._documents.opened(each) for each in found] if kind in self._documents.kinds else found
 
 
 def _any_sealed(new_deliveries: Sequence[NewDelivery]) -> bool:

@@ -28,6 +28,7 @@ from redrive.engine.kinds import (
     number_key,
 )
 from redrive.engine.ports import DocumentKind
+from redrive.engine.sealed_store import SealedStore
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -38,20 +39,27 @@ FORMAT: Final[DocumentKind[int]] = DocumentKind(
 )
 _KEY: Final = "resources"
 CURRENT: Final = 3  # 2: what falls due is found by documents; 3: archives are found by their topics' numbers
+_SECRETS: Final = "secrets"  # documents of secret kinds are sealed
 _AT_ONCE: Final = 200  # documents put right in one transaction
 
 
 class Upgrade:
     """Puts the documents of an older version right."""
 
-    def __init__(self, directory: Directory, queues: Queues, subscriptions: Subscriptions) -> None:
-        """Look through this directory."""
+    def __init__(
+        self, directory: Directory, queues: Queues, subscriptions: Subscriptions, store: SealedStore
+    ) -> None:
+        """Look through this directory, and the store behind it."""
         self._directory = directory
         self._queues = queues
         self._subscriptions = subscriptions
+        self._store = store
 
     async def run(self) -> None:
         """Do what is to be done, if it was not done before; twice is once, also on two nodes at the same time."""
+        if await self._directory.get(FORMAT, _SECRETS) is None:
+            await self._store.seal_documents()
+            await self._directory.update_or_create(FORMAT, _SECRETS, 1, lambda _: 1)
         if await self._directory.get(FORMAT, _KEY) == CURRENT:
             return
         await self._each(TOMBSTONE, self._end_deletion)

@@ -115,14 +115,16 @@ class Signal(Document):
 
 
 EVENT: Final[DocumentKind[StackEvent]] = DocumentKind(
-    "stack_event", StackEvent.to_document, StackEvent.from_document
+    "stack_event", StackEvent.to_document, StackEvent.from_document, secret=True
 )
 CHANGE_SET: Final[DocumentKind[ChangeSet]] = DocumentKind(
-    "stack_change_set", ChangeSet.to_document, ChangeSet.from_document
+    "stack_change_set", ChangeSet.to_document, ChangeSet.from_document, secret=True
 )
 EXPORT: Final[DocumentKind[Export]] = DocumentKind("stack_export", Export.to_document, Export.from_document)
 IMPORT: Final[DocumentKind[Import]] = DocumentKind("stack_import", Import.to_document, Import.from_document)
-SIGNAL: Final[DocumentKind[Signal]] = DocumentKind("stack_signal", Signal.to_document, Signal.from_document)
+SIGNAL: Final[DocumentKind[Signal]] = DocumentKind(
+    "stack_signal", Signal.to_document, Signal.from_document, secret=True
+)
 
 
 def export_key(name: ResourceName, export: str) -> str:

@@ -269,12 +269,12 @@ class Operation(Document):
         return self.stack
 
 
-STACK: Final[DocumentKind[Stack]] = DocumentKind("stack", Stack.to_document, Stack.from_document)
+STACK: Final[DocumentKind[Stack]] = DocumentKind("stack", Stack.to_document, Stack.from_document, secret=True)
 RESOURCE: Final[DocumentKind[StackResource]] = DocumentKind(
-    "stack_resource", StackResource.to_document, StackResource.from_document
+    "stack_resource", StackResource.to_document, StackResource.from_document, secret=True
 )
 TEMPLATE: Final[DocumentKind[TemplateText]] = DocumentKind(
-    "stack_template", TemplateText.to_document, TemplateText.from_document
+    "stack_template", TemplateText.to_document, TemplateText.from_document, secret=True
 )
 OPERATION: Final[DocumentKind[Operation]] = DocumentKind(
     "stack_operation", Operation.to_document, Operation.from_document

@@ -1,8 +1,10 @@
 """Encryption at rest: messages of queues and topics with a key are sealed by data keys of KMS.
 
 `KmsMasterKeyId` names a customer's key, to which callers and services need the right; `SqsManagedSseEnabled` means the
-root key, which needs none. A data key serves a queue for `KmsDataKeyReusePeriodSeconds`, and a right that was asked for
-counts for as long. Neither outlives the process.
+root key, which needs none. The root key also seals what waits in places that no caller can name (events for functions,
+their letters and records, records of streams, calls that are owed): some of it comes from where a customer's key is, and
+nobody could choose a key there. A data key serves a queue for `KmsDataKeyReusePeriodSeconds`, and a right that was asked
+for counts for as long. Neither outlives the process.
 
 Context keys and rights: "Encryption at rest" of the developer guides of SQS and SNS.
 """
@@ -47,6 +49,7 @@ class Encryption:
             runtime: Time, and chance for nonces.
             by_default: Queues that say nothing of encryption are encrypted by the root key.
         """
+        self.root = root
         self.keys = DataKeys(calls, inside, root, runtime)
         self._clock = runtime.clock
         self._by_default = by_default
@@ -59,17 +62,16 @@ class Encryption:
     def of_queue(self, queue: Queue) -> QueueSealer | None:
         """See `MessageSealing.of_queue`."""
         attributes = queue.attributes
-        if not (KEY in attributes or SQS_SSE in attributes or self._by_default):
+        private = ":" in queue.name.region  # ResourceName.private, without the call: each message asks
+        if not (KEY in attributes or SQS_SSE in attributes or self._by_default or private):
             return None
         known = self._queues.get(queue.id)
         if known is not None and known.attributes is attributes:
             return known
         key = attributes.get(KEY)
         if key is None:
-            chosen = attributes.get(SQS_SSE)
-            if chosen != "true" and (chosen is not None or not self._by_default):
-                return None
-            if not is_account(queue.name.account) or (queue.name.private and chosen is None):
+            usual = "true" if private or self._by_default else "false"
+            if attributes.get(SQS_SSE, usual) != "true" or not is_account(queue.name.account):
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()
@@ -78,8 +80,8 @@ class Encryption:
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
         """See `MessageSealing.of_topic`."""
-        key = topic.attributes.get(KEY)
-        if key is None:
+        key = topic.attributes.get(KEY, "")
+        if not key and not (topic.name.private and is_account(topic.name.account)):
             return None
         known = self._topics.get(topic.id)
         if known is None or known.key_id != key:

@@ -247,10 +247,10 @@ class Provisioned(Document):
 
 
 FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
-    "function", FunctionRecord.to_document, FunctionRecord.from_document
+    "function", FunctionRecord.to_document, FunctionRecord.from_document, secret=True
 )
 VERSION: Final[DocumentKind[Configuration]] = DocumentKind(
-    "function_version", Configuration.to_document, Configuration.from_document
+    "function_version", Configuration.to_document, Configuration.from_document, secret=True
 )
 ALIAS: Final[DocumentKind[Alias]] = DocumentKind("function_alias", Alias.to_document, Alias.from_document)
 

@@ -49,7 +49,7 @@ class Parameter(Document):
 
 
 PARAMETER: Final[DocumentKind[Parameter]] = DocumentKind(
-    "ssm_parameter", Parameter.to_document, Parameter.from_document
+    "ssm_parameter", Parameter.to_document, Parameter.from_document, secret=True
 )
 
 

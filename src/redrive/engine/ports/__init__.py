@@ -78,6 +78,7 @@ from redrive.engine.ports.runtime import (
 )
 from redrive.engine.ports.sealing import (
     SEAL_MARK,
+    DocumentSealing,
     MessageSealing,
     OpenedDelivery,
     Sealer,
@@ -121,6 +122,7 @@ __all__ = [
     "DeathRecord",
     "DeliveryProfile",
     "DocumentKind",
+    "DocumentSealing",
     "Endpoint",
     "Enqueued",
     "FailureGroup",

@@ -86,11 +86,20 @@ def refuse_repeated(changes: Sequence[Change]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentKind(Generic[T]):
-    """A kind of resource: how its values are written as documents, and read back."""
+    """A kind of resource: how its values are written as documents, and read back.
+
+    Attributes:
+        name: The kind of its documents.
+        write: Makes a document of a value.
+        read: Makes a value of a document.
+        secret: Its documents hold what no answer shows (parameters with `NoEcho`, environment variables): they are sealed
+            by the key of the server's own, also in a store whose documents have no key of the operator's.
+    """
 
     name: str
     write: Callable[[T], Mapping[str, Any]]
     read: Callable[[Mapping[str, Any]], T]
+    secret: bool = False
 
 
 class Unremembered:

@@ -6,8 +6,9 @@ stay readable beside it.
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from redrive.engine.ports.documents import Resource
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
@@ -63,6 +64,22 @@ class Sealer(Protocol):
             message_id: Its id.
             body: The text.
             headers: A JSON object.
+        """
+        ...
+
+
+class DocumentSealing(Protocol):
+    """The encryption of documents of secret kinds at rest."""
+
+    def sealed(self, kind: str, key: str, document: Any) -> Any:
+        """A document that nobody else can read."""
+        ...
+
+    def opened(self, resource: Resource) -> Resource:
+        """The document as it was.
+
+        Raises:
+            StoreUnavailable: Its key is not there, or it was changed since.
         """
         ...
 
