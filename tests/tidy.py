@@ -216,13 +216,16 @@ def modules_introduce_themselves(source: Source) -> Iterator[str]:
         yield source.at(1, "no docstring that says what this module is")
 
 
+_LATER_PYTHON: Final = "typing_extensions"  # what `typing` itself has from Python 3.12 on: `@override`
+
+
 def the_core_needs_only_python(source: Source) -> Iterator[str]:
     """The model and the engine outlive every library: only the standard library and Redrive itself."""
     if not source.is_python("src/redrive/model", "src/redrive/engine"):
         return
     for name, origin in source.origins.items():
         package = origin.partition(".")[0]
-        if package not in sys.stdlib_module_names | {"redrive"}:
+        if package not in sys.stdlib_module_names | {"redrive", _LATER_PYTHON}:
             yield source.at(1, f"{name} comes from {package}, outside the standard library")
 
 

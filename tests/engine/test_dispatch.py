@@ -108,9 +108,9 @@ async def test_listeners_hear_no_outcome_that_was_settled_too_late(
     await stage.subscribe(topic, "s", "somewhere", dead_letter=dead.name)
     settle = stage.store.settle
 
-    async def emptied_before(queue_id: int, *ends: Any, ordered: bool) -> list[Settled]:
+    async def emptied_before(queue_id: int, *ends: Any, **rules: bool) -> list[Settled]:
         await stage.store.purge(queue_id, await stage.store.last_seq(), 10)
-        return await settle(queue_id, *ends, ordered=ordered)
+        return await settle(queue_id, *ends, **rules)
 
     stage.store.settle = emptied_before  # type: ignore[method-assign, assignment]  # as after a purge
     await stage.publish(topic)

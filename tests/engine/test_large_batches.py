@@ -25,9 +25,9 @@ async def test_large_batches_are_claimed_and_settled_in_pieces_and_pushed_at_onc
         claims.append(request.limit)
         return claim(request)
 
-    def settled(queue_id: int, ends: Any, now: int, *, ordered: bool) -> Awaitable[list[Settled]]:
+    def settled(queue_id: int, ends: Any, now: int, **rules: bool) -> Awaitable[list[Settled]]:
         settlements.append(len(ends))
-        return settle(queue_id, ends, now, ordered=ordered)
+        return settle(queue_id, ends, now, **rules)
 
     stage.store.claim = claimed  # type: ignore[method-assign]  # the same, and counted
     stage.store.settle = settled  # type: ignore[method-assign]  # likewise

@@ -183,11 +183,11 @@ async def test_a_settlement_that_the_store_never_takes_does_not_delay_others(
     settle, began = stage.store.settle, clock.now()
     refused: list[int] = []
 
-    async def refuse(queue_id, settlements, now, *, ordered):  # type: ignore[no-untyped-def]  # as the store
+    async def refuse(queue_id, settlements, now, **rules):  # type: ignore[no-untyped-def]  # as the store
         if any(one.note is not None and "\0" in one.note.response for one in settlements):
             refused.append(now - began)
             raise StoreUnavailable("it does not take that")
-        return await settle(queue_id, settlements, now, ordered=ordered)
+        return await settle(queue_id, settlements, now, **rules)
 
     stage.store.settle = refuse  # type: ignore[method-assign, assignment]  # as PostgreSQL would
     for body in "abc":

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, cast
+from typing import Any
 
 from redrive.engine.configuration.dead_letter_sources import DeadLetterSources
 from redrive.engine.configuration.directory import Directory
@@ -22,6 +22,7 @@ from redrive.engine.ports import (
     DocumentSealing,
     Endpoint,
     MessageSealing,
+    MessageStore,
     Runtime,
     Store,
 )
@@ -87,9 +88,8 @@ class Engine:
         """
         self._seals = seals = MessageSeals()
         self._document_seals = DocumentSeals()
-        # The door of deliveries and documents; all else goes to the store itself.
-        self._sealed_store = SealedStore(store, seals, self._document_seals)
-        sealed = cast("Store", self._sealed_store)
+        # For all that carries bodies or documents.
+        self._sealed_store = sealed = SealedStore(store, seals, self._document_seals)
         self._store = store
         self.runtime = runtime
         self.clock = clock = runtime.clock
@@ -102,18 +102,18 @@ class Engine:
         self._faults = FaultInjection()
         self._directory = Directory(sealed, runtime.first_version)
         self._notifier = QueueNotifier(clock)
-        self._queues = Queues(store, self._directory, clock)
-        self._subscriptions = Subscriptions(store, self._directory, self._queues, clock)
-        self._topics = Topics(store, self._directory, self._queues, self._subscriptions, clock)
+        self._queues = Queues(sealed, self._directory, clock)
+        self._subscriptions = Subscriptions(sealed, self._directory, self._queues, clock)
+        self._topics = Topics(sealed, self._directory, self._queues, self._subscriptions, clock)
         self.resources = Resources(self._topics, self._subscriptions, self._queues, self._directory)
         self._contexts = SubscriptionContexts(self._profiles)
         self._publisher = Publisher(sealed, clock, self._notifier, self._counters, heard, seals)
-        self._receiver = Receiver(sealed, runtime, self._queues, self._notifier, self._counters, heard)
+        self._receiver = Receiver(sealed, store, runtime, self._queues, self._notifier, self._counters, heard)
         self._settler = Settler(
             store, clock, self._queues, self._notifier, self._receiver.in_flight, self._counters, heard
         )
         self._redriver = Redriver(store, runtime, self.resources, self._notifier, self._counters)
-        self._chosen = ChosenMoves(store, runtime, self.resources, self._notifier, self._counters)
+        self._chosen = ChosenMoves(sealed, store, runtime, self.resources, self._notifier, self._counters)
         self._dead_letters = DeadLetters(
             store, clock, self.resources, DeadLetterSources(self._directory, self._subscriptions)
         )
@@ -130,6 +130,7 @@ class Engine:
         )
         self._topic_publisher = TopicPublisher(
             sealed,
+            store,
             runtime,
             self._queues,
             self._topics,
@@ -145,11 +146,12 @@ class Engine:
         )
         self._open_door()
 
-    def _new_dispatcher(self, store: Store) -> Dispatcher:
-        """The part that pushes what it claims from this store."""
+    def _new_dispatcher(self, messages: MessageStore) -> Dispatcher:
+        """The part that claims messages and pushes them."""
         return Dispatcher(
             PushParts(
-                store=store,
+                store=messages,
+                queue_store=self._store,
                 runtime=self.runtime,
                 queues=self._queues,
                 notifier=self._notifier,

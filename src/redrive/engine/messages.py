@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.ports import Clock, Counts, Store
+from redrive.engine.ports import Clock, Counts, QueueStore
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.queue_counts import QueueCounts
@@ -39,7 +39,7 @@ class Messages:
 
     def __init__(
         self,
-        store: Store,
+        store: QueueStore,
         clock: Clock,
         queues: Queues,
         topic_publisher: TopicPublisher,

@@ -8,7 +8,7 @@ must neither wait for that nor have it done for each call.
 import asyncio
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import COUNTED_AT_ONCE, Clock, Counts, Store
+from redrive.engine.ports import COUNTED_AT_ONCE, Clock, Counts, QueueStore
 from redrive.model.queue import Queue
 
 KEPT_MS_MAX: Final = 10_000
@@ -30,7 +30,7 @@ class _Known(NamedTuple):
 class QueueCounts:
     """The counts of queues, and those of the large ones as of a moment ago."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: QueueStore, clock: Clock) -> None:
         """Count in this store."""
         self._store = store
         self._clock = clock

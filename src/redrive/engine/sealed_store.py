@@ -1,22 +1,30 @@
 """The store behind seals: deliveries that carry a sealer are encrypted on their way in, and opened when they are claimed.
 
-All that enters a queue comes through here, by whatever verb, so that nothing can get past. Moves within the store leave a
-message as it was sealed, and looking (`peek`) opens nothing: whoever shows messages opens them by the right of who asks.
+All that enters a queue comes through here, by whatever verb: a verb that `MessageStore` or `DocumentStore` has and
+`SealedStore` has not is an error of types. Reading a queue (`QueueStore`) opens nothing: whoever shows messages opens
+them by the right of the caller.
 Documents of secret kinds are sealed and opened here as well, whole, for everybody.
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import Any
+
+from typing_extensions import override
 
 from redrive.engine.ports import (
     Change,
+    Claim,
     Claimed,
     ClaimRequest,
     DocumentSealing,
+    DocumentStore,
     Enqueued,
+    LookRequest,
     MessageSealing,
+    MessageStore,
+    Moved,
+    MoveRequest,
     NewDelivery,
     OrderedPublication,
     Put,
@@ -31,7 +39,7 @@ from redrive.engine.ports import (
 from redrive.engine.ports.sealing import NO_SEALING, SEAL_MARK
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
-from redrive.model.errors import Conflict
+from redrive.model.errors import Conflict, Refused
 from redrive.model.log import LogEvent
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
@@ -40,23 +48,23 @@ _WRAPPED = "wrapped"  # the member of a sealed document: a store with a key of i
 _SEALED_AT_ONCE = 100  # documents of an older version, read together
 
 
-class MessageSeals:
+class MessageSeals(MessageSealing):
     """The sealing that the server registered, or none."""
 
     def __init__(self) -> None:
         """Begin without."""
         self.sealing: MessageSealing = NO_SEALING
 
+    @override
     def of_queue(self, queue: Queue) -> Sealer | None:
-        """See `MessageSealing.of_queue`."""
         return self.sealing.of_queue(queue)
 
+    @override
     def of_topic(self, topic: Topic) -> Sealer | None:
-        """See `MessageSealing.of_topic`."""
         return self.sealing.of_topic(topic)
 
+    @override
     async def opened(self, delivery: Delivery) -> Delivery:
-        """A delivery, opened where it is sealed; as it is where its key cannot be used."""
         return await self.sealing.opened(delivery) if is_sealed(delivery) else delivery
 
     async def refusal(
@@ -100,8 +108,8 @@ class DocumentSeals:
         return resource.kind in self.kinds and resource.document.keys() == {_WRAPPED}
 
 
-class SealedStore:
-    """A `Store` whose deliveries may be sealed; what is not said here it leaves to the store behind it."""
+class SealedStore(MessageStore, DocumentStore):
+    """The store's verbs that carry bodies or documents, which may be sealed."""
 
     def __init__(self, store: Store, seals: MessageSeals, documents: DocumentSeals) -> None:
         """Stand before this store."""
@@ -109,14 +117,10 @@ class SealedStore:
         self._seals = seals
         self._documents = documents
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else the store has."""
-        return getattr(self._store, name)
-
     # ---- in ---------------------------------------------------------------------------------------------
 
+    @override
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
-        """See `Store.enqueue`."""
         if _any_sealed(new_deliveries):
             return self._enqueue_sealed(new_deliveries)
         return self._store.enqueue(new_deliveries)
@@ -124,8 +128,8 @@ class SealedStore:
     async def _enqueue_sealed(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
         return await self._store.enqueue(await _sealed(new_deliveries))
 
+    @override
     def publish(self, publications: Sequence[OrderedPublication]) -> Awaitable[list[Enqueued]]:
-        """See `Store.publish`."""
         if any(_any_sealed(publication.new_deliveries) for publication in publications):
             return self._publish_sealed(publications)
         return self._store.publish(publications)
@@ -138,52 +142,67 @@ class SealedStore:
             ]
         )
 
+    @override
     async def write(
         self,
         changes: Sequence[Change],
         new_deliveries: Sequence[NewDelivery] = (),
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
-        """See `Store.write`."""
         if _any_sealed(new_deliveries):
             new_deliveries = await _sealed(new_deliveries)
         closed = [self._documents.closed(change) for change in changes]
         return await self._store.write(closed, new_deliveries, log_events)
 
-    async def seal_documents(self) -> None:
-        """Seal what an older version left in clear."""
-        for kind in sorted(self._documents.kinds):
-            after = ""
-            while found := await self._store.find(kind, "", after, _SEALED_AT_ONCE):
-                after = found[-1].key
-                for resource in found:
-                    if not self._documents.seals(resource):
-                        with contextlib.suppress(Conflict):  # changed meanwhile, and so sealed
-                            await self.write([Put(kind, resource.key, resource.document, resource.version)])
-
+    @override
     def settle(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, **others: bool
+        self,
+        queue_id: int,
+        settlements: Sequence[Settlement],
+        now: int,
+        *,
+        ordered: bool,
+        strict_lease: bool = False,
     ) -> Awaitable[list[Settled]]:
-        """See `Store.settle`."""
-        settle: Callable[..., Awaitable[list[Settled]]] = self._store.settle
         for settlement in settlements:
             if settlement.follow_ups:
-                return self._settle_sealed(queue_id, settlements, now, others)
-        return settle(queue_id, settlements, now, **others)
+                return self._settle_sealed(
+                    queue_id, settlements, now, ordered=ordered, strict_lease=strict_lease
+                )
+        return self._store.settle(queue_id, settlements, now, ordered=ordered, strict_lease=strict_lease)
 
     async def _settle_sealed(
-        self, queue_id: int, settlements: Sequence[Settlement], now: int, others: Mapping[str, bool]
+        self, queue_id: int, settlements: Sequence[Settlement], now: int, *, ordered: bool, strict_lease: bool
     ) -> list[Settled]:
-        settle: Callable[..., Awaitable[list[Settled]]] = self._store.settle
         sealed = [
             settlement._replace(follow_ups=await _sealed(settlement.follow_ups)) for settlement in settlements
         ]
-        return await settle(queue_id, sealed, now, **others)
+        return await self._store.settle(queue_id, sealed, now, ordered=ordered, strict_lease=strict_lease)
+
+    @override
+    def extend(
+        self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
+    ) -> Awaitable[list[Settled]]:
+        return self._store.extend(queue_id, claims, now, ordered=ordered, strict_lease=strict_lease)
+
+    @override
+    async def move(self, request: MoveRequest) -> Moved:
+        """A message is moved as it was sealed.
+
+        Raises:
+            Refused: A sealed message would get another body.
+        """
+        if request.bodies:
+            look = LookRequest(request.queue_id, len(request.bodies), seqs=list(request.bodies))
+            for delivery in await self._store.look(look):
+                if is_sealed(delivery):
+                    raise Refused(f"message {delivery.seq} is encrypted and cannot be given another body")
+        return await self._store.move(request)
 
     # ---- out --------------------------------------------------------------------------------------------
 
+    @override
     async def claim(self, request: ClaimRequest) -> Claimed:
-        """See `Store.claim`."""
         claimed = await self._store.claim(request)
         for delivery in claimed.deliveries:
             if delivery.body[:1] == SEAL_MARK:
@@ -191,19 +210,38 @@ class SealedStore:
                 return replace(claimed, deliveries=deliveries)
         return claimed
 
+    # ---- documents ---------------------------------------------------------------------------------------
+
+    @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        """See `Store.get`."""
-        found = await self._store.get(kind, key)
-        return None if found is None else self._documents.opened(found)
+        resource = await self._store.get(kind, key)
+        return None if resource is None else self._documents.opened(resource)
 
-    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
-        """See `Store.get_each`."""
-        return [self._documents.opened(found) for found in await self._store.get_each(asked)]
+    @override
+    async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
+        return [self._documents.opened(resource) for resource in await self._store.get_each(keys)]
 
+    @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        """See `Store.find`."""
-        found = await self._store.find(kind, prefix, after, limit)
-        return [self._documents.opened(each) for each in found] if kind in self._documents.kinds else found
+        resources = await self._store.find(kind, prefix, after, limit)
+        if kind not in self._documents.kinds:
+            return resources
+        return [self._documents.opened(resource) for resource in resources]
+
+    @override
+    async def new_id(self) -> int:
+        return await self._store.new_id()
+
+    async def seal_documents(self) -> None:
+        """Seal what an older version left in clear."""
+        for kind in sorted(self._documents.kinds):
+            after = ""
+            while resources := await self._store.find(kind, "", after, _SEALED_AT_ONCE):
+                after = resources[-1].key
+                for resource in resources:
+                    if not self._documents.seals(resource):
+                        with contextlib.suppress(Conflict):  # changed meanwhile, and so sealed
+                            await self.write([Put(kind, resource.key, resource.document, resource.version)])
 
 
 def _any_sealed(new_deliveries: Sequence[NewDelivery]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import DUE, SUBSCRIPTION, TOMBSTONE_MS, Due, QueueRecord
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Clock, Occupied, Store
+from redrive.engine.ports import Clock, Occupied, QueueStore
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.resources import Resources
 from redrive.model.delivery import DeadLetterReason
@@ -26,7 +26,7 @@ class Sweeper:
 
     def __init__(
         self,
-        store: Store,
+        store: QueueStore,
         clock: Clock,
         resources: Resources,
         circuits: CircuitBreakers,

@@ -9,7 +9,7 @@ from typing import Final
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.ports import Clock, Store
+from redrive.engine.ports import Clock, QueueStore
 from redrive.engine.tasks.dead_letters import DeadLetter, DeadLetters
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -55,7 +55,7 @@ class Tracer:
     """Looks for a message in the queues and backlogs of an account's region."""
 
     def __init__(
-        self, store: Store, clock: Clock, queues: Queues, topics: Topics, dead_letters: DeadLetters
+        self, store: QueueStore, clock: Clock, queues: Queues, topics: Topics, dead_letters: DeadLetters
     ) -> None:
         """Look through these parts."""
         self._store = store

@@ -19,12 +19,12 @@ from redrive.engine.ports import (
     Change,
     Creation,
     DocumentKind,
+    DocumentStore,
     NewDelivery,
     Put,
     Removal,
     Remove,
     RequireNone,
-    Store,
     Unremembered,
 )
 from redrive.model.errors import Conflict, NotFound, StoreUnavailable
@@ -39,7 +39,7 @@ _CLEARED_AT_ONCE = 100  # documents removed in one transaction when a whole kind
 class Directory:
     """Typed, cached access to a store's documents."""
 
-    def __init__(self, store: Store, first_version: Callable[[], int]) -> None:
+    def __init__(self, store: DocumentStore, first_version: Callable[[], int]) -> None:
         """Read from and write to this store; new documents begin at these versions (`Runtime.first_version`)."""
         self._store = store
         self.first_version = first_version

@@ -17,7 +17,7 @@ from redrive.engine.kinds import (
     grave_key,
     number_key,
 )
-from redrive.engine.ports import Clock, Removal, Store, Target
+from redrive.engine.ports import Clock, DocumentStore, Removal, Target
 from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -31,7 +31,7 @@ class Queues:
     Verbs that end with `_in` change what a draft holds; the others write at once.
     """
 
-    def __init__(self, store: Store, directory: Directory, clock: Clock) -> None:
+    def __init__(self, store: DocumentStore, directory: Directory, clock: Clock) -> None:
         """Keep queues in this directory."""
         self._store = store
         self._directory = directory

@@ -21,7 +21,7 @@ from redrive.engine.kinds import (
     number_key,
     of_account,
 )
-from redrive.engine.ports import Clock, Store
+from redrive.engine.ports import Clock, DocumentStore
 from redrive.engine.publish.matching import Matches, SubscriptionMatchers
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.filtering import Subject
@@ -40,7 +40,7 @@ class Subscriptions:
         on_no_backlog: Called with the number of the backlog of each that it removed.
     """
 
-    def __init__(self, store: Store, directory: Directory, queues: Queues, clock: Clock) -> None:
+    def __init__(self, store: DocumentStore, directory: Directory, queues: Queues, clock: Clock) -> None:
         """Keep subscriptions in this directory, and bury the backlogs of removed ones among these queues."""
         self._store = store
         self._directory = directory

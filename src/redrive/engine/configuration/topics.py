@@ -10,7 +10,7 @@ from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.resource_counts import TopicCounts
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.kinds import OF_ARCHIVE, SERVING, SUBSCRIPTION, TOPIC, number_key, of_account
-from redrive.engine.ports import Clock, Store
+from redrive.engine.ports import Clock, DocumentStore
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
@@ -26,7 +26,12 @@ class Topics:
     """
 
     def __init__(
-        self, store: Store, directory: Directory, queues: Queues, subscriptions: Subscriptions, clock: Clock
+        self,
+        store: DocumentStore,
+        directory: Directory,
+        queues: Queues,
+        subscriptions: Subscriptions,
+        clock: Clock,
     ) -> None:
         """Keep topics in this directory, and take away these subscriptions with them."""
         self._store = store

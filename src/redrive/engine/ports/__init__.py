@@ -84,9 +84,7 @@ from redrive.engine.ports.sealing import (
     Sealer,
     is_sealed,
 )
-from redrive.engine.ports.store import (
-    Store,
-)
+from redrive.engine.ports.store import DocumentStore, MessageStore, QueueStore, Store
 from redrive.engine.ports.telemetry import (
     UNMEASURED,
     CommitMeter,
@@ -123,6 +121,7 @@ __all__ = [
     "DeliveryProfile",
     "DocumentKind",
     "DocumentSealing",
+    "DocumentStore",
     "Endpoint",
     "Enqueued",
     "FailureGroup",
@@ -131,6 +130,7 @@ __all__ = [
     "LogSink",
     "LookRequest",
     "MessageSealing",
+    "MessageStore",
     "MoveRequest",
     "Moved",
     "MovedTo",
@@ -143,6 +143,7 @@ __all__ = [
     "Plan",
     "PushRequest",
     "Put",
+    "QueueStore",
     "Removal",
     "Remove",
     "Require",

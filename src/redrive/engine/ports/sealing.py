@@ -8,6 +8,8 @@ stay readable beside it.
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from typing_extensions import override
+
 from redrive.engine.ports.documents import Resource
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
@@ -100,19 +102,19 @@ class MessageSealing(Protocol):
         ...
 
 
-class _NoSealing:
+class _NoSealing(MessageSealing):
     """Stores everything as it is."""
 
-    def of_queue(self, queue: Queue) -> Sealer | None:  # noqa: ARG002 - see MessageSealing
-        """See `MessageSealing.of_queue`."""
+    @override
+    def of_queue(self, queue: Queue) -> Sealer | None:
         return None
 
-    def of_topic(self, topic: Topic) -> Sealer | None:  # noqa: ARG002 - see MessageSealing
-        """See `MessageSealing.of_topic`."""
+    @override
+    def of_topic(self, topic: Topic) -> Sealer | None:
         return None
 
+    @override
     async def opened(self, delivery: Delivery) -> Delivery:
-        """See `MessageSealing.opened`."""
         return delivery
 
 

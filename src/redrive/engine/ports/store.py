@@ -27,51 +27,8 @@ from redrive.model.delivery import Delivery
 from redrive.model.log import LogEvent
 
 
-class Store(Protocol):
-    """Everything that must survive. The contract suite (`tests/contracts/stores`) is its full promise."""
-
-    async def open(self) -> None:
-        """Connect, and bring the schema up to date."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what was begun and let go."""
-        ...
-
-    @property
-    def is_idle(self) -> bool:
-        """True if every call has been answered; False may be said at any time."""
-        ...
-
-    async def flush(self) -> None:
-        """Return when every call made before this one has been answered."""
-        ...
-
-    def deferring(self) -> AbstractAsyncContextManager[None]:
-        """Within it, what the task that entered it writes may be on disk only when it is left; so for tasks it begins.
-
-        For work that has one answer, at its end. What others write meanwhile is on disk when they are answered, and with
-        it all that was written before.
-        """
-        ...
-
-    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
-        """Hear of other nodes: `arrived(queue_id)` of deliveries, `changed(kind, key)` of resources.
-
-        Where it may have missed news, it says so: `arrived(0)` is any queue, `changed("", "")` any resource.
-        Called before `open`. A store that serves one node never calls back.
-        """
-        ...
-
-    async def check(self) -> None:
-        """Write something small, the way a message is written: where this succeeds, messages are kept.
-
-        Raises:
-            StoreUnavailable: The store does not answer, or has no room.
-        """
-        ...
-
-    # documents
+class DocumentStore(Protocol):
+    """The configuration, as documents; a change of it may let deliveries enter queues in the same transaction."""
 
     async def write(
         self,
@@ -101,7 +58,7 @@ class Store(Protocol):
         """The document, or None."""
         ...
 
-    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
+    async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
         """Those documents that are there of several, each named by its kind and key, in any order: one read."""
         ...
 
@@ -113,7 +70,9 @@ class Store(Protocol):
         """A number never given before, for a queue. Drawn from a block that is reserved: most cost no commit."""
         ...
 
-    # deliveries
+
+class MessageStore(Protocol):
+    """The verbs that carry bodies of messages in and out; `SealedStore` has each of them, and encrypts."""
 
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
         """Add deliveries, to one queue or several: all of them or none."""
@@ -161,6 +120,10 @@ class Store(Protocol):
     def move(self, request: MoveRequest) -> Awaitable[Moved]:
         """See MoveRequest."""
         ...
+
+
+class QueueStore(Protocol):
+    """The contents of queues: read and counted without being claimed, and removed when nobody can ask for them."""
 
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         """Look, without touching: deliveries in order of arrival, waiting and claimed."""
@@ -258,5 +221,50 @@ class Store(Protocol):
         Memories are what deduplication, repeated claims and failed attempts need no longer.
 
         A claim checks the retention period as well; sweeping is for queues that nobody receives from.
+        """
+        ...
+
+
+class Store(DocumentStore, MessageStore, QueueStore, Protocol):
+    """Everything that must survive. The contract suite (`tests/contracts/stores`) is its full promise."""
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun and let go."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """True if every call has been answered; False may be said at any time."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when every call made before this one has been answered."""
+        ...
+
+    def deferring(self) -> AbstractAsyncContextManager[None]:
+        """Within it, what the task that entered it writes may be on disk only when it is left; so for tasks it begins.
+
+        For work that has one answer, at its end. What others write meanwhile is on disk when they are answered, and with
+        it all that was written before.
+        """
+        ...
+
+    def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
+        """Hear of other nodes: `arrived(queue_id)` of deliveries, `changed(kind, key)` of resources.
+
+        Where it may have missed news, it says so: `arrived(0)` is any queue, `changed("", "")` any resource.
+        Called before `open`. A store that serves one node never calls back.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Write something small, the way a message is written: where this succeeds, messages are kept.
+
+        Raises:
+            StoreUnavailable: The store does not answer, or has no room.
         """
         ...

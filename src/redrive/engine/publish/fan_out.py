@@ -15,7 +15,15 @@ from redrive.engine.configuration.topics import Topics
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Undelivered
 from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Enqueued, FollowUp, NewDelivery, OrderedPublication, Runtime, Store
+from redrive.engine.ports import (
+    Enqueued,
+    FollowUp,
+    MessageStore,
+    NewDelivery,
+    OrderedPublication,
+    QueueStore,
+    Runtime,
+)
 from redrive.engine.publish.routing import Route, Routed, Router, deduplication_id
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.receive.notifier import QueueNotifier
@@ -55,7 +63,8 @@ class TopicPublisher:
 
     def __init__(
         self,
-        store: Store,
+        messages: MessageStore,
+        store: QueueStore,
         runtime: Runtime,
         queues: Queues,
         topics: Topics,
@@ -67,7 +76,7 @@ class TopicPublisher:
     ) -> None:
         """Fan out through these parts; `listeners` are told what happened."""
         self._seals = seals
-        self._store = store
+        self._store = messages
         self._runtime = runtime
         self._topics = topics
         self._notifier = notifier

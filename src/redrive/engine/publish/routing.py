@@ -11,7 +11,7 @@ from typing import Final
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.fault_injection import FaultInjection
-from redrive.engine.ports import AttemptNote, NewDelivery, Runtime, Sealer, Store, SubscriptionContext
+from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, Sealer, SubscriptionContext
 from redrive.engine.publish.matching import Matches
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.sealed_store import MessageSeals
@@ -121,7 +121,7 @@ class Router:
 
     def __init__(
         self,
-        store: Store,
+        store: QueueStore,
         runtime: Runtime,
         queues: Queues,
         topics: Topics,

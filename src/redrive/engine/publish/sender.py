@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Clock, DeathRecord, Enqueued, NewDelivery, Store
+from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.sealed_store import MessageSeals
 from redrive.model.ids import bytes_of, content_deduplication_id
@@ -17,7 +17,7 @@ class Publisher:
 
     def __init__(
         self,
-        store: Store,
+        store: MessageStore,
         clock: Clock,
         notifier: QueueNotifier,
         counters: NodeCounters,

@@ -268,7 +268,7 @@ class DeliveryAttempt:
         """The number of a delivery's attempts before this one that ended for these reasons."""
         if delivery.attempts == 1:
             return 0
-        notes = await self._parts.store.notes(delivery.queue_id, delivery.message_id)
+        notes = await self._parts.queue_store.notes(delivery.queue_id, delivery.message_id)
         return sum(note.reason in reasons for note in notes)
 
     def _decide(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.ports import Endpoint, NeedsSetUp, Store, SubscriptionContext
+from redrive.engine.ports import Endpoint, NeedsSetUp, QueueStore, SubscriptionContext
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.attempt import Reason
@@ -57,7 +57,7 @@ class EndpointConditions:
 
     def __init__(
         self,
-        store: Store,
+        store: QueueStore,
         topics: Topics,
         queues: Queues,
         contexts: SubscriptionContexts,

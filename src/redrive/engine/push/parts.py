@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.fault_injection import FaultInjection
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Endpoint, Runtime, Store
+from redrive.engine.ports import Endpoint, MessageStore, QueueStore, Runtime
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.push.contexts import SubscriptionContexts
@@ -21,7 +21,8 @@ from redrive.engine.sealed_store import MessageSeals
 class PushParts:
     """The parts of the engine that an attempt goes through, by their roles."""
 
-    store: Store
+    store: MessageStore
+    queue_store: QueueStore
     runtime: Runtime
     queues: Queues
     notifier: QueueNotifier

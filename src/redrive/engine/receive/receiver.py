@@ -5,7 +5,7 @@ import logging
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import Claim, Claimed, ClaimRequest, Runtime, Store, Target
+from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, QueueStore, Runtime, Target
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.errors import InFlightLimit
@@ -24,15 +24,16 @@ class Receiver:
 
     def __init__(
         self,
-        store: Store,
+        messages: MessageStore,
+        store: QueueStore,
         runtime: Runtime,
         queues: Queues,
         notifier: QueueNotifier,
         counters: NodeCounters,
         listeners: Listeners,
     ) -> None:
-        """Claim from this store, and wait at this notifier."""
-        self._store = store
+        """Claim messages, counted in this store, and wait at this notifier."""
+        self._store = messages
         self._runtime = runtime
         self._queues = queues
         self._notifier = notifier
@@ -208,7 +209,7 @@ class InFlightEstimate:
     at most every `COUNT_EVERY_MS` for a queue.
     """
 
-    def __init__(self, store: Store, runtime: Runtime, limit: int = IN_FLIGHT_MAX) -> None:
+    def __init__(self, store: QueueStore, runtime: Runtime, limit: int = IN_FLIGHT_MAX) -> None:
         """Allow `limit` in each queue."""
         self._store = store
         self._clock = runtime.clock

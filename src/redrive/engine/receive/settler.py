@@ -7,7 +7,7 @@ from typing import Final
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.counters import NodeCounters
 from redrive.engine.listeners import Listeners
-from redrive.engine.ports import AttemptNote, Claim, Clock, Settled, Settlement, Store
+from redrive.engine.ports import AttemptNote, Claim, Clock, MessageStore, Settled, Settlement
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import InFlightEstimate
 from redrive.model.delivery import DeadLetterReason, Outcome
@@ -21,7 +21,7 @@ class Settler:
 
     def __init__(
         self,
-        store: Store,
+        store: MessageStore,
         clock: Clock,
         queues: Queues,
         notifier: QueueNotifier,

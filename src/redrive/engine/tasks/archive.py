@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from redrive.engine.ports import Clock, NewDelivery, Store
+from redrive.engine.ports import Clock, NewDelivery, QueueStore
 from redrive.engine.publish.routing import deduplication_id
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
@@ -112,7 +112,7 @@ def sequence_of(row: Delivery) -> int:
     return sequence
 
 
-async def size(store: Store, clock: Clock, topic: Topic) -> tuple[int, int]:
+async def size(store: QueueStore, clock: Clock, topic: Topic) -> tuple[int, int]:
     """The number and the bytes of the publications in a topic's archive.
 
     The bytes are those of every publication up to a thousand; of more, what a thousand of them, spread evenly over the

@@ -8,7 +8,7 @@ taken is gone without one. Both are read by key, so it does not matter which nod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from redrive.engine.ports import Clock, LookRequest, MovedTo, Store
+from redrive.engine.ports import Clock, LookRequest, MovedTo, QueueStore
 from redrive.model.careful import LOOK_AGAIN_MS, UNTRIED, Fares, Sampled
 
 SAMPLE_MAX = 50
@@ -25,7 +25,7 @@ def sample_of(became: Mapping[int, MovedTo]) -> Sequence[Sampled]:
 class Canary:
     """Looks at how messages fare."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: QueueStore, clock: Clock) -> None:
         """Look into this store, now and then."""
         self._store = store
         self._clock = clock

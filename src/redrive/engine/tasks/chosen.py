@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redrive.engine.counters import NodeCounters
-from redrive.engine.ports import LookRequest, Moved, MoveRequest, Runtime, Store, Target, is_sealed
+from redrive.engine.ports import LookRequest, MessageStore, Moved, MoveRequest, QueueStore, Runtime, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.targets import RedriveTargets
-from redrive.model.errors import AlreadyExists, Refused
+from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 
@@ -22,13 +22,15 @@ class ChosenMoves:
 
     def __init__(
         self,
-        store: Store,
+        messages: MessageStore,
+        store: QueueStore,
         runtime: Runtime,
         resources: Resources,
         notifier: QueueNotifier,
         counters: NodeCounters,
     ) -> None:
-        """Move deliveries within this store."""
+        """Move messages, which are looked at in this store."""
+        self._messages = messages
         self._store = store
         self._runtime = runtime
         self._queues = resources.queues
@@ -55,13 +57,11 @@ class ChosenMoves:
             Refused: A message that would have another body is encrypted: nobody could open the new one.
         """
         request = await self._request(source, seqs)
-        if bodies:
-            await self._refuse_sealed(source, list(bodies))
         if destination is not None:
             request = replace(request, destination=Target(destination.id, destination.ordered))
         else:
             request = replace(request, origins=await self._homes(source, seqs))
-        moved = await self._store.move(replace(request, bodies=bodies or {}))
+        moved = await self._messages.move(replace(request, bodies=bodies or {}))
         self._measure.queue(source).messages_redriven += moved.total
         return self._announced(moved)
 
@@ -73,7 +73,7 @@ class ChosenMoves:
             destination=Target(aside.id, aside.ordered),
             keeps_origin=True,
         )
-        return self._announced(await self._store.move(request))
+        return self._announced(await self._messages.move(request))
 
     async def bring_back(self, aside: Queue, seqs: Sequence[int]) -> Moved:
         """Put what was set aside into the dead-letter queues again that their origins have now."""
@@ -85,7 +85,7 @@ class ChosenMoves:
             origins={number: target for number, target in targets.items() if target is not None},
             keeps_origin=True,
         )
-        return self._announced(await self._store.move(request))
+        return self._announced(await self._messages.move(request))
 
     async def aside_of(self, source: ResourceName) -> Queue:
         """The queue for what is set aside in an account's region, made if it is not there."""
@@ -97,11 +97,6 @@ class ChosenMoves:
             return await self._queues.create(Queue(0, name, retention_ms=_SET_ASIDE_KEPT_MS))
         except AlreadyExists:  # made by somebody else in this moment
             return await self.aside_of(source)
-
-    async def _refuse_sealed(self, source: Queue, seqs: Sequence[int]) -> None:
-        for letter in await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs)):
-            if is_sealed(letter):
-                raise Refused(f"message {letter.seq} is encrypted and cannot be given another body")
 
     async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, Target]:
         letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))

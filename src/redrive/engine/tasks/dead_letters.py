@@ -10,7 +10,7 @@ from redrive.engine.ports import (
     Clock,
     FailureGroup,
     LookRequest,
-    Store,
+    QueueStore,
     fair_share,
 )
 from redrive.engine.resources import Resources
@@ -83,7 +83,9 @@ class Cause:
 class DeadLetters:
     """Looks into dead-letter queues without touching them."""
 
-    def __init__(self, store: Store, clock: Clock, resources: Resources, sources: DeadLetterSources) -> None:
+    def __init__(
+        self, store: QueueStore, clock: Clock, resources: Resources, sources: DeadLetterSources
+    ) -> None:
         """Look through these parts."""
         self._store = store
         self._clock = clock

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Clock, FailureKey, Store
+from redrive.engine.ports import Clock, FailureKey, QueueStore
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.queue import Queue
 from redrive.model.task import MoveChoice
@@ -31,7 +31,7 @@ class RedrivePlan(NamedTuple):
 class RedrivePlanner:
     """Counts what a redrive would move."""
 
-    def __init__(self, store: Store, clock: Clock, targets: RedriveTargets) -> None:
+    def __init__(self, store: QueueStore, clock: Clock, targets: RedriveTargets) -> None:
         """Count in this store."""
         self._store = store
         self._clock = clock

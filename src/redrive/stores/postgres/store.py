@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from asyncpg import Connection
+from typing_extensions import override
 
 from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
@@ -30,6 +31,7 @@ from redrive.engine.ports import (
     Moved,
     MoveRequest,
     NewDelivery,
+    NodeStore,
     Occupied,
     OrderedPublication,
     Resource,
@@ -75,8 +77,8 @@ _TOUCH: Final = (
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
 
-class PostgresStore(TelemetryVerbs):
-    """`redrive.engine.ports.NodeStore` in a PostgreSQL database."""
+class PostgresStore(TelemetryVerbs, NodeStore):
+    """All that a node keeps, in a PostgreSQL database."""
 
     def __init__(
         self,
@@ -111,6 +113,7 @@ class PostgresStore(TelemetryVerbs):
         self._clock = clock
         self._dropping: asyncio.Task[None] | None = None
 
+    @override
     async def open(self) -> None:
         """Connect, and bring the schema up to date; a store that cannot be opened leaves no connection."""
         try:
@@ -125,6 +128,7 @@ class PostgresStore(TelemetryVerbs):
             await self._connections.close()
             raise
 
+    @override
     async def close(self) -> None:
         """Finish the waiting calls, tell the last news and disconnect."""
         if self._dropping is not None:
@@ -143,37 +147,39 @@ class PostgresStore(TelemetryVerbs):
                 done = await self._connections.run(drop_outdated)
 
     @property
+    @override
     def is_idle(self) -> bool:
         """See `Store.is_idle`: it is not looked at in how many places a call may be."""
         return False
 
+    @override
     async def flush(self) -> None:
-        """See `Store.flush`."""
         for lanes in (self._plain, self._special, self._publications, self._claimer, self._settler):
             await lanes.idle()
         await self._connections.idle()
 
+    @override
     def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
         """See `Store.deferring`: the database has every call on disk at once."""
         return contextlib.nullcontext()
 
+    @override
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
-        """See `Store.listen`."""
         self._notices.hear(arrived, changed)
 
+    @override
     async def check(self) -> None:
-        """See `Store.check`."""
         await self._connections.run(lambda connection: connection.execute(_TOUCH))
 
     # ---- documents --------------------------------------------------------------------------------------
 
+    @override
     async def write(
         self,
         changes: Sequence[Change],
         new_deliveries: Sequence[NewDelivery] = (),
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
-        """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
 
@@ -193,25 +199,25 @@ class PostgresStore(TelemetryVerbs):
             self._notices.arrived(new_delivery.queue_id)
         return versions
 
+    @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        """See `Store.get`."""
         found = await self._connections.run(lambda connection: documents.get(connection, kind, key))
         return None if found is None else self._seal.opened(found)
 
+    @override
     async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
-        """See `Store.get_each`."""
         found = await self._connections.run(lambda connection: documents.get_each(connection, asked))
         return [self._seal.opened(resource) for resource in found]
 
+    @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        """See `Store.find`."""
         found = await self._connections.run(
             lambda connection: documents.find(connection, kind, prefix, after, limit)
         )
         return [self._seal.opened(resource) for resource in found]
 
+    @override
     async def new_id(self) -> int:
-        """See `Store.new_id`."""
         if not self._ids:
             self._ids.extend(await self._connections.run(_reserve_ids))
         return self._ids.pop()
@@ -238,24 +244,24 @@ class PostgresStore(TelemetryVerbs):
         by_values = self._queue_on_citus(calls[0]) is not None
         return await arriving.enqueue(connection, calls, by_values=by_values)
 
+    @override
     async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
-        """See `Store.enqueue`."""
         lanes = self._plain if arriving.are_plain(new_deliveries) else self._special
         answers = await lanes.submit(new_deliveries)
         for new_delivery in new_deliveries:
             self._notices.arrived(new_delivery.queue_id)
         return answers
 
+    @override
     async def publish(self, publications: Sequence[OrderedPublication]) -> list[Enqueued]:
-        """See `Store.publish`."""
         answers = await self._publications.submit(publications)
         for publication in publications:
             for new_delivery in publication.new_deliveries:
                 self._notices.arrived(new_delivery.queue_id)
         return answers
 
+    @override
     async def claim(self, request: ClaimRequest) -> Claimed:
-        """See `Store.claim`."""
         claimed = await self._claimer.claim(request)
         if claimed.dead_lettered and request.dead_letters_to is not None:
             self._notices.arrived(request.dead_letters_to.queue_id)
@@ -263,6 +269,7 @@ class PostgresStore(TelemetryVerbs):
                 self._notices.arrived(request.dead_letters_to.copies.queue_id)
         return claimed
 
+    @override
     async def settle(
         self,
         queue_id: int,
@@ -272,38 +279,38 @@ class PostgresStore(TelemetryVerbs):
         ordered: bool,
         strict_lease: bool = False,
     ) -> list[Settled]:
-        """See `Store.settle`."""
         strict = ordered or strict_lease
         return await self._settler.settle(Ends(queue_id, settlements, now, ordered, strict))
 
+    @override
     async def extend(
         self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> list[Settled]:
-        """See `Store.extend`."""
         strict = ordered or strict_lease
         return await self._settler.extend(Extensions(queue_id, claims, now, ordered, strict))
 
+    @override
     async def move(self, request: MoveRequest) -> Moved:
-        """See `Store.move`."""
         moved = await self._connections.run(lambda connection: moving.move(connection, request))
         for queue_id in moved.per_queue:
             self._notices.arrived(queue_id)
         return moved
 
+    @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        """See `Store.peek`."""
         return await self._connections.run(
             lambda connection: looking.peek(connection, queue_id, limit, after_seq)
         )
 
+    @override
     async def look(self, request: LookRequest) -> list[Delivery]:
-        """See `Store.look`."""
         return await self._connections.run(lambda connection: looking.look(connection, request))
 
+    @override
     async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        """See `Store.first_of_each`."""
         return await self._connections.run(lambda connection: looking.first_of_each(connection, queue_ids))
 
+    @override
     async def failures(
         self,
         queue_id: int,
@@ -312,70 +319,69 @@ class PostgresStore(TelemetryVerbs):
         together_max: int = COUNTED_TOGETHER_MAX,
         key: FailureKey | None = None,
     ) -> list[FailureGroup]:
-        """See `Store.failures`."""
         return await self._connections.run(
             lambda connection: looking.failures(connection, queue_id, limit, count_max, together_max, key)
         )
 
+    @override
     async def locate(
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
     ) -> tuple[list[Delivery], bool]:
-        """See `Store.locate`."""
         return await self._connections.run(
             lambda connection: looking.locate(connection, queue_ids, message_id, text, limit)
         )
 
+    @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        """See `Store.notes`."""
         return await self._connections.run(lambda connection: notes.read(connection, queue_id, message_id))
 
+    @override
     async def notes_of_each(
         self, messages: Sequence[tuple[int, bytes]]
     ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        """See `Store.notes_of_each`."""
         return await self._connections.run(lambda connection: notes.read_each(connection, messages))
 
+    @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        """See `Store.count`."""
         return await self._connections.run(
             lambda connection: looking.count(connection, queue_id, now, at_most)
         )
 
+    @override
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        """See `Store.count_each`."""
         return await self._connections.run(
             lambda connection: looking.count_each(connection, queue_ids, now, at_most)
         )
 
+    @override
     async def oldest(self, queue_id: int) -> Delivery | None:
-        """See `Store.oldest`."""
         first = await self.peek(queue_id, 1)
         return first[0] if first else None
 
+    @override
     async def last_seq(self) -> int:
-        """See `Store.last_seq`."""
 
         async def run(connection: Connection) -> int:
             return int(await connection.fetchval(_LAST_SEQ))
 
         return await self._connections.run(run)
 
+    @override
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
-        """See `Store.purge`."""
         return await self._connections.run(
             lambda connection: sweeping.purge(connection, queue_id, seq_max, limit)
         )
 
+    @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
-        """See `Store.occupied`."""
         return await self._connections.run(
             lambda connection: occupied.occupied(
                 connection, after, limit, distributed=self._connections.is_citus
             )
         )
 
+    @override
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
-        """See `Store.sweep`."""
         return await self._connections.run(
             lambda connection: sweeping.sweep(connection, queue_id, enqueued_before, now, limit)
         )

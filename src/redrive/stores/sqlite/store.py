@@ -34,6 +34,7 @@ from redrive.engine.ports import (
     Moved,
     MoveRequest,
     NewDelivery,
+    NodeStore,
     Occupied,
     OrderedPublication,
     Resource,
@@ -68,8 +69,8 @@ _WRITER_PRAGMAS = (
 )
 
 
-class SqliteStore(TelemetryVerbs):
-    """`redrive.engine.ports.NodeStore` in a SQLite file, or in memory where `path` is None."""
+class SqliteStore(TelemetryVerbs, NodeStore):
+    """All that a node keeps, in a SQLite file, or in memory where `path` is None."""
 
     def __init__(
         self,
@@ -94,6 +95,7 @@ class SqliteStore(TelemetryVerbs):
         self._held: FileHold | None = None
         self._reads = 0  # under way
 
+    @override
     async def open(self) -> None:
         """Open or create the file and bring its schema up to date.
 
@@ -140,6 +142,7 @@ class SqliteStore(TelemetryVerbs):
             self._reading = ReadingThread(self._path, "redrive-read")
             self._looking = ReadingThread(self._path, "redrive-look")
 
+    @override
     async def close(self) -> None:
         """Finish the waiting calls and close the file."""
         await self._commit.close()
@@ -152,15 +155,16 @@ class SqliteStore(TelemetryVerbs):
         if self._held is not None:
             self._held.release()
 
+    @override
     async def check(self) -> None:
-        """See `Store.check`."""
         await self._commit.submit(touch)
 
     @property
+    @override
     def is_idle(self) -> bool:
-        """See `Store.is_idle`."""
         return self._commit.is_idle and not self._reads
 
+    @override
     async def flush(self) -> None:
         """See `Store.flush`: the groups are answered in order, and so is what is read."""
         if not self._commit.is_idle:
@@ -169,22 +173,23 @@ class SqliteStore(TelemetryVerbs):
             await self._read(lambda _: None)
             await self._look(lambda _: None)
 
+    @override
     def deferring(self) -> contextlib.AbstractAsyncContextManager[None]:
-        """See `Store.deferring`."""
         return self._commit.deferring()
 
+    @override
     def listen(self, arrived: Callable[[int], None], changed: Callable[[str, str], None]) -> None:
         """One process has the file to itself: there is nobody to hear of."""
 
     # ---- documents --------------------------------------------------------------------------------------
 
+    @override
     async def write(
         self,
         changes: Sequence[Change],
         new_deliveries: Sequence[NewDelivery] = (),
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
-        """See `Store.write`."""
         refuse_repeated(changes)
         kept = self._seal.closed(changes)
 
@@ -197,21 +202,22 @@ class SqliteStore(TelemetryVerbs):
 
         return await self._commit.submit(run)
 
+    @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        """See `Store.get`."""
         found = await self._read(functools.partial(documents.get, kind, key))
         return None if found is None else self._seal.opened(found)
 
+    @override
     async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
-        """See `Store.get_each`."""
         found = await self._read(functools.partial(documents.get_each, asked))
         return [self._seal.opened(resource) for resource in found]
 
+    @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        """See `Store.find`."""
         found = await self._read(functools.partial(documents.find, kind, prefix, after, limit))
         return [self._seal.opened(resource) for resource in found]
 
+    @override
     async def new_id(self) -> int:
         """See `Store.new_id`: from memory, as far as the reserve is on disk."""
         drawn = self._numbers.drawn()
@@ -223,18 +229,19 @@ class SqliteStore(TelemetryVerbs):
 
     # ---- deliveries -------------------------------------------------------------------------------------
 
+    @override
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> asyncio.Future[list[Enqueued]]:
-        """See `Store.enqueue`."""
         return self._commit.submit(lambda transaction: arriving.enqueue(transaction, new_deliveries))
 
+    @override
     def publish(self, publications: Sequence[OrderedPublication]) -> asyncio.Future[list[Enqueued]]:
-        """See `Store.publish`."""
         return self._commit.submit(lambda transaction: arriving.publish(transaction, publications))
 
+    @override
     def claim(self, request: ClaimRequest) -> asyncio.Future[Claimed]:
-        """See `Store.claim`."""
         return self._commit.submit(lambda transaction: claiming.claim(transaction, request))
 
+    @override
     def settle(
         self,
         queue_id: int,
@@ -244,37 +251,37 @@ class SqliteStore(TelemetryVerbs):
         ordered: bool,
         strict_lease: bool = False,
     ) -> asyncio.Future[list[Settled]]:
-        """See `Store.settle`."""
         strict = ordered or strict_lease
         return self._commit.submit(
             lambda transaction: settling.settle(transaction, queue_id, settlements, now, strict_lease=strict)
         )
 
+    @override
     def extend(
         self, queue_id: int, claims: Sequence[Claim], now: int, *, ordered: bool, strict_lease: bool = False
     ) -> asyncio.Future[list[Settled]]:
-        """See `Store.extend`."""
         strict = ordered or strict_lease
         return self._commit.submit(
             lambda transaction: settling.extend(transaction, queue_id, claims, now, strict_lease=strict)
         )
 
+    @override
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
-        """See `Store.move`."""
         return self._commit.submit(lambda transaction: moving.move(transaction, request))
 
+    @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        """See `Store.peek`."""
         return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
 
+    @override
     async def look(self, request: LookRequest) -> list[Delivery]:
-        """See `Store.look`."""
         return await self._look(functools.partial(looking.look, request))
 
+    @override
     async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        """See `Store.first_of_each`."""
         return await self._look(functools.partial(looking.first_of_each, queue_ids))
 
+    @override
     async def failures(
         self,
         queue_id: int,
@@ -283,57 +290,56 @@ class SqliteStore(TelemetryVerbs):
         together_max: int = COUNTED_TOGETHER_MAX,
         key: FailureKey | None = None,
     ) -> list[FailureGroup]:
-        """See `Store.failures`."""
         looks = functools.partial(looking.failures, queue_id, limit, count_max, together_max, key)
         return await self._look(looks)
 
+    @override
     async def locate(
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
     ) -> tuple[list[Delivery], bool]:
-        """See `Store.locate`."""
         return await self._look(functools.partial(looking.locate, queue_ids, message_id, text, limit))
 
+    @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        """See `Store.notes`."""
         return await self._read(functools.partial(notes.read, queue_id, message_id))
 
+    @override
     async def notes_of_each(
         self, messages: Sequence[tuple[int, bytes]]
     ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        """See `Store.notes_of_each`."""
         return await self._look(functools.partial(notes.read_each, messages))
 
+    @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        """See `Store.count`."""
         counting = functools.partial(looking.count, queue_id, now, at_most)
         quick = at_most is not None and at_most <= COUNTED_AT_ONCE
         return await (self._read(counting) if quick else self._look(counting))
 
+    @override
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        """See `Store.count_each`."""
         return await self._look(functools.partial(looking.count_each, queue_ids, now, at_most))
 
+    @override
     async def oldest(self, queue_id: int) -> Delivery | None:
-        """See `Store.oldest`."""
         first = await self.peek(queue_id, 1)
         return first[0] if first else None
 
+    @override
     async def last_seq(self) -> int:
-        """See `Store.last_seq`."""
         return self._numbers.last
 
+    @override
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
-        """See `Store.purge`."""
         return await self._commit.submit(
             lambda transaction: settling.purge(transaction, queue_id, seq_max, limit)
         )
 
+    @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
-        """See `Store.occupied`."""
         return await self._read(functools.partial(occupied.occupied, after, limit))
 
+    @override
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
-        """See `Store.sweep`."""
         return await self._commit.submit(
             lambda transaction: settling.sweep(transaction.cursor, queue_id, enqueued_before, now, limit)
         )
