@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from redrive.engine.publish.matching import Turns
+from redrive.model.budget import OverBudgetError
 from redrive.model.filtering import (
-    Budget,
     Event,
     FilterIndex,
     FilterPolicyInvalid,
-    OverBudgetError,
+    MessageBudget,
     Scope,
     Subject,
     Verdict,
@@ -169,7 +169,7 @@ def test_events_have_a_budget_too() -> None:
     }
     document = {"id": "1", "data": {"s": ["x"] * 100_000}}
     with pytest.raises(OverBudgetError):
-        read_event_filter(json.dumps(said)).asked(Event(document), Budget())
+        read_event_filter(json.dumps(said)).asked(Event(document), MessageBudget())
 
 
 def test_a_missing_key_of_a_filter_is_looked_up_once_an_event() -> None:
@@ -177,7 +177,7 @@ def test_a_missing_key_of_a_filter_is_looked_up_once_an_event() -> None:
     said = {"advancedFilters": [{"operatorType": "NumberIn", "key": "Data.MISSING", "values": [1]}]}
     wants = read_event_filter(json.dumps(said))
     event = Event({"data": {f"name{number}": number for number in range(50_000)}})
-    assert times_counting(lambda: [wants.asked(event, Budget()) for _ in range(500)]) < TIMES_MAX
+    assert times_counting(lambda: [wants.asked(event, MessageBudget()) for _ in range(500)]) < TIMES_MAX
 
 
 async def test_others_run_between_costly_messages() -> None:
@@ -188,7 +188,7 @@ async def test_others_run_between_costly_messages() -> None:
 
     async def publish() -> None:
         await turns.begin()
-        budget = Budget()
+        budget = MessageBudget()
         index.filter(Subject({}, json.dumps(orders(2_000))), budget)
         turns.end(budget)
         order.append("filtered")
@@ -207,7 +207,7 @@ async def test_a_publisher_that_disconnects_does_not_delay_others() -> None:
 
     async def publish(number: int) -> None:
         await turns.begin()
-        budget = Budget()
+        budget = MessageBudget()
         budget.spend(50_000)
         turns.end(budget)
         done.append(number)

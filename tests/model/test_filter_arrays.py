@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.budget import Budget
+from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.condition import Exactly, KeyTest
 from redrive.model.filtering.subject import Fields, Wanted
 
@@ -127,4 +127,4 @@ def test_the_search_finds_what_trying_everything_finds(seed: int) -> None:
         assert fields is not None
         elements = Elements.of(fields)
         if elements is not None:
-            assert elements.consistent(tests, Budget()) is try_everything(tests, fields, {})
+            assert elements.consistent(tests, MessageBudget()) is try_everything(tests, fields, {})

@@ -10,7 +10,6 @@ from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.front import ApiFront
 from redrive.aws.apigateway.http.facade import HttpApiGateway
 from redrive.aws.apigateway.http.front import HttpFront
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations
@@ -30,7 +29,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         services: What may be behind them.
     """
     engine, identities = core.engine, core.sessions.identities
-    renderer, clock = Renderer(), core.runtime.clock
+    clock = core.runtime.clock
     calls = InnerCalls(services, core.runtime)
     outgoing = OutgoingCalls(core.web)
     callers = Callers(identities, open_functions=core.settings.auth == "off")
@@ -39,15 +38,13 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         calls,
         outgoing,
         callers,
-        renderer,
         clock,
     )
-    rest = RestFront(engine, core.authentication, integrations, renderer, Usage(engine))
+    rest = RestFront(engine, core.authentication, integrations, Usage(engine))
     front = ApiFront(
         engine,
         rest,
         HttpFront(engine, core.authentication, calls, outgoing, callers),
-        renderer,
         ApiMetrics(core.telemetry.count),
         AccessLog(core.telemetry.logs, core.stream),
     )

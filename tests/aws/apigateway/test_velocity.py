@@ -1,20 +1,23 @@
 """Mapping templates: what they say, and that none of them costs more than it may."""
 
 import contextlib
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed, TooCostly
-from redrive.aws.apigateway.mapping.velocity.template import STEPS_MAX, Renderer, render_within
+from redrive.aws.apigateway.mapping.json_paths import json_text
+from redrive.aws.apigateway.mapping.velocity.template import render, render_within
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
+from redrive.model.budget import Budget, OverBudgetError
 
 CARS = [{"make": "Volvo", "doors": 5}, {"make": "Mini", "doors": 3}]
 
 
 def rendered(template: str, **names: Any) -> str:
-    return render_within(template, names, STEPS_MAX)
+    return render_within(template, names, Budget())
 
 
 @pytest.mark.parametrize(
@@ -118,14 +121,57 @@ def test_a_template_that_cannot_be_read_or_carried_out_is_refused(template: str)
     ],
 )
 def test_a_hostile_template_ends(template: str) -> None:
-    with pytest.raises(TemplateFailed):
+    with pytest.raises((TemplateFailed, OverBudgetError)):
         rendered(template)
+
+
+BODY = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "#set($l = [])#foreach($i in [1..300])#set($x = $l.add($body))#end$l",
+        "#set($l = [])#foreach($i in [1..300])#set($x = $l.add($body))#end#set($s = $l.toString())",
+        "#set($m = {})#foreach($i in [1..300])#set($x = $m.put($i, $body))#end$m",
+        "#set($s = $body.replaceFirst('^.*$', '" + "$0" * 500 + "'))",
+        "#set($s = $body.replace('', $body))",
+        "$body.matches('(a|b){500}')",
+    ],
+)
+def test_a_text_is_paid_for_before_it_is_put_together(template: str) -> None:
+    """Each of them would be 0.3 to 1,000 GB, of a budget of 26 MB, or a search of a second."""
+    with pytest.raises(OverBudgetError):
+        render_within(template, {"body": BODY}, Budget())
+
+
+def test_a_value_that_a_path_finds_many_times_is_paid_for_as_often() -> None:
+    """A body of 1 MB that lies 60 levels deep was answered as 60 MB, 1,800 MB with one wildcard more."""
+    document: Any = BODY
+    for _ in range(60):
+        document = [document]
+    with pytest.raises(OverBudgetError):
+        json_text(Budget(), document, "$..*")
+    assert json_text(Budget(), {"a": [1, {"b": 2}]}, "$..b") == "[2]"
+
+
+def test_the_last_index_is_found_in_time_by_the_sum_of_both_lengths() -> None:
+    """Python's `rfind` takes 6 s for these, and the budget sees nothing of it."""
+    names = {"text": "a" * 400_000, "part": "b" + "a" * 200_000}
+    began = time.process_time()
+    assert render_within("$text.lastIndexOf($part)", names, Budget()) == "-1"
+    assert time.process_time() - began < 0.5
+
+
+@given(st.text("ab", max_size=12), st.text("ab", max_size=3))
+def test_the_last_index_is_that_of_python(text: str, part: str) -> None:
+    assert rendered("$text.lastIndexOf($part)", text=text, part=part) == str(text.rfind(part))
 
 
 @given(st.text(alphabet="$#!{}[]()'\".,=ab01 \n\\setifnddforachlsin", max_size=60))
 def test_no_template_fails_in_a_way_of_its_own(template: str) -> None:
-    with contextlib.suppress(TemplateFailed):
-        render_within(template, {"a": {"b": ["c"]}, "b": "text"}, 2_000)
+    with contextlib.suppress(TemplateFailed, OverBudgetError):
+        render_within(template, {"a": {"b": ["c"]}, "b": "text"}, Budget(2_000))
 
 
 async def test_a_costly_template_is_rendered_beside_the_loop() -> None:
@@ -136,7 +182,7 @@ async def test_a_costly_template_is_rendered_beside_the_loop() -> None:
         return made[-1]
 
     template = "#foreach($i in [1..20000])#set($n = $n + 1)#end$n"
-    text, names = await Renderer().render(template, variables)
+    text, names = await render("1" * 12, template, variables)
     assert text == "20000"
     assert len(made) == 2, "it begins anew, with variables of its own"
     assert names is made[1]
@@ -144,5 +190,5 @@ async def test_a_costly_template_is_rendered_beside_the_loop() -> None:
 
 async def test_a_template_that_is_too_costly_is_given_up() -> None:
     template = "#foreach($a in [1..9999])#foreach($b in [1..9999])x#end#end"
-    with pytest.raises(TooCostly):
-        await Renderer().render(template, dict)
+    with pytest.raises(TemplateFailed, match="too many steps"):
+        await render("1" * 12, template, dict)

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redrive.aws.apigateway.mapping.velocity.doubles import java_double
-from redrive.aws.apigateway.mapping.velocity.template import STEPS_MAX, render_within
+from redrive.aws.apigateway.mapping.velocity.template import render_within
+from redrive.model.budget import Budget
 
 _FORM = re.compile(r"-?(\d{1,7}\.(\d*[1-9]|0)|[1-9]\.(\d*[1-9]|0)E-?[1-9]\d{0,2})")
 
@@ -68,4 +69,4 @@ def test_a_text_has_javas_form_and_reads_back_as_the_same_double(number: float) 
 )
 def test_templates_write_doubles_so_and_leave_whole_numbers_whole(template: str, text: str) -> None:
     names = {"number": 1e7, "whole": [10_000_000, 0.0001]}
-    assert render_within(template, names, STEPS_MAX) == text
+    assert render_within(template, names, Budget()) == text

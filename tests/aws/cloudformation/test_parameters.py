@@ -65,6 +65,7 @@ def test_a_value_that_its_parameter_may_not_have_is_refused(
     [
         ({"Type": "String"}, [], "Parameters: [P] must have values"),
         ({"Type": "String"}, given(P="a", X="b"), "Parameters: [X] do not exist in the template"),
+        ({"Type": "String"}, [{"ParameterValue": "a"}], "Parameters: [null] do not exist in the template"),
         (
             {"Type": "AWS::SSM::Parameter::Value<String>"},
             [],

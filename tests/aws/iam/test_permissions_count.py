@@ -281,6 +281,22 @@ def test_policies_are_simulated_as_they_are_enforced() -> None:
             )
             (result,) = answer["EvaluationResults"]
             assert (result["EvalDecision"], result["MissingContextValues"]) == (decision, missing)
+        asked = {
+            "PolicyInputList": [policy(allow("s3:*"))],
+            "ResourceArns": [f"arn:{n}" for n in range(2_000)],
+        }
+        asked["ActionNames"] = [f"s3:Get{n}" for n in range(2_000)]
+        places, marker = [], {}
+        for _ in range(3):
+            answer = await stage.call(
+                stage.root, "iam", "SimulateCustomPolicy", **asked, **marker, MaxItems=1_000
+            )
+            places += [
+                (each["EvalActionName"], each["EvalResourceName"]) for each in answer["EvaluationResults"]
+            ]
+            marker = {"Marker": answer["Marker"]}
+        assert places[:2] == [("s3:Get0", "arn:0"), ("s3:Get0", "arn:1")]
+        assert len(places) == len(set(places)), "each question once, of 4,000,000"
         bounds = [policy(allow("sqs:*"))]
         answer = await stage.call(
             stage.root,

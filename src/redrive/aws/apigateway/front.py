@@ -14,7 +14,6 @@ from redrive.aws.apigateway.control.targets import Target, is_for_api, target_of
 from redrive.aws.apigateway.http import front as http_front
 from redrive.aws.apigateway.http.front import HttpFront
 from redrive.aws.apigateway.http.records import HTTP_API
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
 from redrive.aws.apigateway.rest.front import BODY_BYTES_MAX, RestFront, Staged
 from redrive.aws.wire.cors import preflight, shared
 from redrive.engine.engine import Engine
@@ -33,7 +32,6 @@ class ApiFront:
         engine: Engine,
         rest: RestFront,
         http: HttpFront,
-        renderer: Renderer,
         metrics: ApiMetrics,
         log: AccessLog,
     ) -> None:
@@ -43,7 +41,6 @@ class ApiFront:
             engine: Where APIs are kept, and whose time and ids are used.
             rest: Answers those to REST APIs.
             http: Answers those to HTTP APIs.
-            renderer: Renders templates.
             metrics: Counts requests.
             log: Writes them down.
         """
@@ -51,7 +48,6 @@ class ApiFront:
         self._documents = engine.resources.documents
         self._rest = rest
         self._http = http
-        self._renderer = renderer
         self._metrics = metrics
         self._log = log
 
@@ -82,7 +78,7 @@ class ApiFront:
         return await self._http_answer(exchange, found)
 
     async def _forbidden(self, exchange: Exchange) -> Answer:
-        return await refused(self._renderer, exchange, Refusal(_UNKNOWN))
+        return await refused(exchange, Refusal(_UNKNOWN))
 
     async def _rest_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
         key = api_key(found.account, found.region, exchange.target.api)

@@ -1,7 +1,8 @@
 """Pages of a list: up to a thousand at a time, each with a marker that the next begins after."""
 
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from redrive.aws.iam.errors import invalid
@@ -32,8 +33,10 @@ def paged(
     except ValueError:
         raise invalid(f"Invalid Marker: {marker}") from None
     size = params.get("MaxItems") or PAGE
-    left = [each for each in found if key(each) > after]
-    answer: Structure = {member: [show(each) for each in left[:size]], "IsTruncated": len(left) > size}
-    if len(left) > size:
-        answer["Marker"] = urlsafe_b64encode(key(left[size - 1]).encode()).decode()
+    ordered = found if isinstance(found, Sequence) else list(found)
+    begin = bisect_right(ordered, after, key=key) if after else 0
+    page, goes_on = ordered[begin : begin + size], len(ordered) > begin + size
+    answer: Structure = {member: [show(each) for each in page], "IsTruncated": goes_on}
+    if goes_on:
+        answer["Marker"] = urlsafe_b64encode(key(page[-1]).encode()).decode()
     return answer

@@ -20,12 +20,20 @@ from redrive.access.statements import Policy
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.entities import GROUPS, HOLDERS
 from redrive.aws.iam.errors import absent, bad_input
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.paging import PAGE, paged
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Resources
+from redrive.model.budget import STEPS_MAX, Budget
 
 _EVERYTHING: Final = "*"
+#: Of a question about policies that say nothing: 30 µs.
+_QUESTION_STEPS: Final = 60
+#: One question is one call of Python's regular expressions, which let nobody else go on: 50 ms.
+_QUESTION_STEPS_MAX: Final = 100_000
+#: Characters of policies times characters of a resource's name: one pattern passes over 1,000 in 2 µs.
+_PAIRS_PER_STEP: Final = 256
 _NO_ID: Final = "AIDA" + "A" * 17
 #: By kind of policy that matched: the source's type, as IAM calls it.
 _TYPES: Final = {
@@ -45,13 +53,13 @@ class Simulating:
     async def simulate_custom_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html."""
         texts = _named("PolicyInputList", params.get("PolicyInputList"))
-        return _simulated(call, params, texts, [])
+        return await _simulated(call, params, texts, [])
 
     async def simulate_principal_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html."""
         texts, boundary = await self._of(call, params["PolicySourceArn"])
         texts |= _named("PolicyInputList", params.get("PolicyInputList"))
-        return _simulated(call, {"CallerArn": params["PolicySourceArn"], **params}, texts, boundary)
+        return await _simulated(call, {"CallerArn": params["PolicySourceArn"], **params}, texts, boundary)
 
     async def get_context_keys_for_custom_policy(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetContextKeysForCustomPolicy.html."""
@@ -102,7 +110,14 @@ def _keys(texts: Mapping[str, str]) -> Structure:
     return {"ContextKeyNames": sorted(found)}
 
 
-def _simulated(call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]) -> Structure:
+async def _simulated(
+    call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]
+) -> Structure:
+    """The answers to one page of questions: each action about each resource.
+
+    A question costs at most each character of the policies beside each of the resource's name, which is known before:
+    a page has as many questions as 0.2 s are enough for.
+    """
     policies = {name: _read(text) for name, text in texts.items()}
     boundaries = [
         _read(text) for text in (*bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ()))
@@ -133,18 +148,27 @@ def _simulated(call: Call, params: Structure, texts: Mapping[str, str], bounds: 
             shown["PermissionsBoundaryDecisionDetail"] = {"AllowedByPermissionsBoundary": within.allowed}
         return shown
 
-    questions = [
-        (action, resource)
-        for action in params["ActionNames"]
-        for resource in params.get("ResourceArns") or (_EVERYTHING,)
-    ]
-    return paged(
-        questions,
-        lambda question: f"{questions.index(question):06}",
-        params,
-        "EvaluationResults",
-        result,
+    actions, resources = params["ActionNames"], params.get("ResourceArns") or (_EVERYTHING,)
+    chars = sum(
+        map(len, (*texts.values(), *bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ())))
     )
+    chars += len(given or "")
+
+    steps = _QUESTION_STEPS + chars * max(map(len, (*actions, *resources))) // _PAIRS_PER_STEP
+    if steps > _QUESTION_STEPS_MAX:
+        raise bad_input("The policies and the names of resources are too long to be simulated.")
+    size = min(params.get("MaxItems") or PAGE, STEPS_MAX // steps)
+
+    def page(budget: Budget) -> Structure:
+        def answered(number: int) -> Structure:
+            budget.spend(steps)
+            return result((actions[number // len(resources)], resources[number % len(resources)]))
+
+        numbers = range(len(actions) * len(resources))
+        paging = {**params, "MaxItems": size}
+        return paged(numbers, lambda number: f"{number:012}", paging, "EvaluationResults", answered)
+
+    return await within_budget(call.account, page)
 
 
 def _caller(call: Call, params: Structure, permissions: Permissions) -> Principal:

@@ -105,7 +105,11 @@ class Granting:
 
     async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListRetirableGrants.html."""
-        retirer: str = params["RetiringPrincipal"]
+        principal, service = params.get("RetiringPrincipal"), params.get("RetiringServicePrincipal")
+        if bool(principal) is bool(service):
+            text = "You must specify either RetiringPrincipal or RetiringServicePrincipal, but not both."
+            raise not_valid(text)
+        retirer = principal or service
         beginning = f"{call.account}/{call.region}/"
         found = await self._documents.find(GRANT, beginning)
         return _listed(params, [grant for grant in found if grant.retirer == retirer])

@@ -13,12 +13,12 @@ from weakref import WeakValueDictionary
 
 from redrive.engine.configuration.directory import Directory, DocumentKind
 from redrive.engine.ports import Clock
+from redrive.model.budget import OverBudgetError
 from redrive.model.filtering import (
-    Budget,
     Event,
     EventFilter,
     FilterIndex,
-    OverBudgetError,
+    MessageBudget,
     Scope,
     Subject,
     Verdict,
@@ -82,7 +82,7 @@ class SubscriptionMatcher:
         else:
             self.event_filtered.pop(subscription_id, None)
 
-    def wanted(self, subject: Subject, budget: Budget) -> Matches:
+    def wanted(self, subject: Subject, budget: MessageBudget) -> Matches:
         """Find the subscriptions that a message matches, within a budget of steps."""
         everything = self.everything
         filtered = self.filters.filter(subject, budget)
@@ -100,7 +100,7 @@ class SubscriptionMatcher:
             self._everything = list(self.unfiltered.values())
         return self._everything
 
-    def _wanted_events(self, subject: Subject, budget: Budget) -> Matches:
+    def _wanted_events(self, subject: Subject, budget: MessageBudget) -> Matches:
         """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
         document = subject.document
         left = len(self.event_filtered)
@@ -147,7 +147,7 @@ class SubscriptionMatchers:
             interest = await self._read_once(topic)
         if interest.filtered or interest.event_filtered:
             await self._turns.begin()
-            budget = Budget()
+            budget = MessageBudget()
             wanted = interest.wanted(subject, budget)
             self._turns.end(budget)
         else:
@@ -229,7 +229,7 @@ class Turns:
             self._waiting.append(turn)
             await turn
 
-    def end(self, budget: Budget) -> None:
+    def end(self, budget: MessageBudget) -> None:
         """Count what filtering a message took."""
         self._steps += budget.spent
         if self._steps >= _TURN_STEPS:
@@ -251,7 +251,7 @@ class Turns:
                 return
 
 
-def wanting(subscription: Subscription) -> Callable[[Subject, Budget], bool]:
+def wanting(subscription: Subscription) -> Callable[[Subject, MessageBudget], bool]:
     """True if one subscription wants messages, confirmed or not."""
     interest = SubscriptionMatcher()
     interest.add(subscription)

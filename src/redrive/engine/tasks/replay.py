@@ -32,7 +32,7 @@ from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
 from redrive.model.delivery import Delivery
 from redrive.model.errors import KeyUnusable, NotFound
-from redrive.model.filtering import Budget, Subject
+from redrive.model.filtering import MessageBudget, Subject
 from redrive.model.replay import Replay, ReplayState
 from redrive.model.topic import Subscription
 
@@ -259,7 +259,7 @@ class Replayer:
         passed = []
         for archived in wanted:
             await self._turns.begin()
-            publication, budget = archived.publication, Budget()
+            publication, budget = archived.publication, MessageBudget()
             if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):
                 passed.append(archived)
             self._turns.end(budget)

@@ -4,7 +4,7 @@
 `read_event_filter` compiles the other kind of filter, which looks at a whole event.
 """
 
-from redrive.model.filtering.budget import Budget, OverBudgetError
+from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.event_operators import EventFilterInvalid
 from redrive.model.filtering.events import Event, EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex
@@ -15,7 +15,6 @@ from redrive.model.filtering.tokens import FilterPolicyInvalid
 
 __all__ = [
     "Attribute",
-    "Budget",
     "Event",
     "EventFilter",
     "EventFilterInvalid",
@@ -23,8 +22,8 @@ __all__ = [
     "FilterPolicy",
     "FilterPolicyInvalid",
     "Filtered",
+    "MessageBudget",
     "NestedPolicyRefused",
-    "OverBudgetError",
     "Scope",
     "Subject",
     "Verdict",

@@ -8,7 +8,7 @@ alphabetical order, and a key that must be absent is looked for only where the k
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from redrive.model.filtering.budget import Budget
+from redrive.model.budget import Budget
 from redrive.model.filtering.condition import KeyTest
 from redrive.model.filtering.subject import Fields, Places
 

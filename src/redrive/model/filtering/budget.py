@@ -7,45 +7,35 @@ the others need. What cannot be decided within its share does not match.
 
 from typing import Final
 
+from redrive.model.budget import Budget
+
 #: Of one message: 40 ms. A message of a thousand order lines takes some 3,000 for a filter on three keys.
 STEPS_MAX: Final = 100_000
 #: Of one filter, however many there are: enough for twenty order lines.
 SHARE_MIN: Final = 200
+#: To compare a text takes less than to copy it.
 _CHARS_PER_STEP: Final = 256
 
 
-class OverBudgetError(Exception):
-    """A filter needs more steps than it has."""
+class MessageBudget(Budget):
+    """The steps that are left to the filter at hand, and beside them those of the message's other filters."""
 
-
-class Budget:
-    """The steps that are left to a message, and of them those of the filter at hand."""
-
-    __slots__ = ("_left", "_share")
+    __slots__ = ("_others",)
 
     def __init__(self) -> None:
-        self._left = STEPS_MAX
-        self._share = STEPS_MAX
+        super().__init__(STEPS_MAX)
+        self._others = 0
 
     @property
     def spent(self) -> int:
         """The steps taken."""
-        return STEPS_MAX - self._left
+        return STEPS_MAX - self.left - self._others
 
     def share(self, filters: int) -> None:
         """Begin with one filter of so many that are still to be asked."""
-        self._share = max(self._left // filters, SHARE_MIN)
-
-    def spend(self, steps: int) -> None:
-        """Take steps.
-
-        Raises:
-            OverBudgetError: The filter at hand has used up its share.
-        """
-        self._left -= steps
-        self._share -= steps
-        if self._share < 0:
-            raise OverBudgetError
+        left = self.left + self._others
+        self.left = max(left // filters, SHARE_MIN)
+        self._others = left - self.left
 
 
 def weight(value: object) -> int:

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redrive.model.filtering.budget import Budget, weight
+from redrive.model.budget import Budget
+from redrive.model.filtering.budget import MessageBudget, weight
 from redrive.model.filtering.event_operators import Comparison, EventFilterInvalid, read_comparison
 from redrive.model.memo import remembered
 
@@ -79,7 +80,7 @@ class EventFilter:
 
     def matches(self, document: Document) -> bool:
         """True if an event passes: see `asked`."""
-        return self.asked(Event(document), Budget())[0]
+        return self.asked(Event(document), MessageBudget())[0]
 
     def asked(self, event: "Event", budget: Budget) -> tuple[bool, int]:
         """True if an event passes, and how many advanced filters were asked for that.

@@ -3,7 +3,7 @@
 A message's values lead to the clauses that want them, key by key, and the clauses found under all their keys
 are the answer. Only a clause with a condition that no bucket answers (a network, a wildcard, anything-but), or
 any clause for a message with arrays of objects, has its own tests run, and only when the buckets could not rule
-it out; and within the steps that a message may take, of which each filter has its share (`Budget`).
+it out; and within the steps that a message may take, of which each filter has its share (`MessageBudget`).
 """
 
 from collections import Counter
@@ -11,8 +11,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from redrive.model.budget import OverBudgetError
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.budget import Budget, OverBudgetError
+from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.groups import Groups
 from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, Verdict, read_fields, refusal
 from redrive.model.filtering.postings import is_indexed
@@ -58,7 +59,7 @@ class FilterIndex(Generic[K]):
         """The keys of the filters that the message passes."""
         return self.filter(subject).passed
 
-    def filter(self, subject: Subject, budget: Budget | None = None) -> Filtered[K]:
+    def filter(self, subject: Subject, budget: MessageBudget | None = None) -> Filtered[K]:
         """The keys of the filters that the message passes, and why it does not pass the others.
 
         Args:
@@ -67,7 +68,7 @@ class FilterIndex(Generic[K]):
         """
         passed: set[K] = set()
         refused: Counter[Verdict] = Counter()
-        budget = budget or Budget()
+        budget = budget or MessageBudget()
         for index in self._scopes.values():
             if index.policies:  # an index without filters must not have the body parsed
                 found = index.filter(subject, budget)
@@ -117,7 +118,7 @@ class _ScopeIndex(Generic[K]):
         for wanted in policy.keys:
             self._wanted.discard(wanted)
 
-    def filter(self, subject: Subject, budget: Budget) -> Filtered[K]:
+    def filter(self, subject: Subject, budget: MessageBudget) -> Filtered[K]:
         fields = read_fields(subject, self._scope, self._wanted)
         if fields is None:
             return Filtered(set(), {Verdict.INVALID_BODY: len(self.policies)})
@@ -151,7 +152,9 @@ def _is_indexed(clause: Clause) -> bool:
     return all(is_indexed(condition) for test in clause.tests for condition in test.conditions)
 
 
-def _decide(undecided: dict[K, list[Clause]], fields: Fields, passed: set[K], budget: Budget) -> set[K]:
+def _decide(
+    undecided: dict[K, list[Clause]], fields: Fields, passed: set[K], budget: MessageBudget
+) -> set[K]:
     """Run the tests of what the buckets leave open, and add to `passed`; the filters that took too many steps."""
     elements = Elements.of(fields)
     costly: set[K] = set()

@@ -3,8 +3,9 @@
 import enum
 from collections.abc import Iterable
 
+from redrive.model.budget import Budget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.budget import Budget, OverBudgetError
+from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.condition import KeyTest
 from redrive.model.filtering.subject import Fields, Subject, Wanted
 
@@ -96,7 +97,7 @@ class FilterPolicy:
             return Verdict.INVALID_BODY
         if fields.invalid:
             return Verdict.INVALID_ATTRIBUTES
-        elements, budget = Elements.of(fields), Budget()
+        elements, budget = Elements.of(fields), MessageBudget()
         try:
             if any(clause.matches(fields, elements, budget) for clause in self.clauses):
                 return Verdict.MATCHED

@@ -209,6 +209,11 @@ def test_a_grant_is_retired_by_whom_it_names(server: Server, kms: Client) -> Non
     assert [each["GrantId"] for each in kms.list_retirable_grants(RetiringPrincipal=root)["Grants"]] == [
         made["GrantId"]
     ]
+    service = "lambda.amazonaws.com"
+    assert kms.list_retirable_grants(RetiringServicePrincipal=service)["Grants"] == []
+    for principals in ({}, {"RetiringPrincipal": root, "RetiringServicePrincipal": service}):
+        with refused("ValidationException"):
+            kms.list_retirable_grants(**principals)
     with refused("AccessDeniedException"):
         kms_of(server, OTHER).retire_grant(KeyId=key, GrantId=made["GrantId"])
     kms.retire_grant(GrantToken=made["GrantToken"])

@@ -11,9 +11,11 @@ from redrive.aws.apigateway.control.records import Deployment
 from redrive.aws.apigateway.control.schemas import Unfit, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.http import Request
+from redrive.model.budget import OverBudgetError
 
 ACTION: Final = "execute-api:Invoke"
 SIGNED: Final = "AWS_IAM"
@@ -76,11 +78,11 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
         )
 
 
-def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+async def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
     """Refuse a request that lacks what its method's validator looks for.
 
     Raises:
-        Refusal: `BAD_REQUEST_PARAMETERS` or `BAD_REQUEST_BODY`.
+        Refusal: `BAD_REQUEST_PARAMETERS`, `BAD_REQUEST_BODY`, or `THROTTLED`.
     """
     validators = deployment.tree.get("validators") or {}
     validator = validators.get(method.get("requestValidatorId"))
@@ -93,7 +95,7 @@ def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: Dep
             shown = ", ".join(name.rpartition(".")[2] for name in missing)
             raise Refusal("BAD_REQUEST_PARAMETERS", detail=shown)
     if validator.get("validateRequestBody"):
-        _check_body(exchange, method, deployment)
+        await _check_body(exchange, method, deployment)
 
 
 def _is_given(exchange: Exchange, name: str) -> bool:
@@ -107,7 +109,7 @@ def _is_given(exchange: Exchange, name: str) -> bool:
             return bool(exchange.parameters.get(wanted))
 
 
-def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
     wanted = method.get("requestModels") or {}
     name = wanted.get(exchange.content_type) or wanted.get("$default")
     models = {
@@ -115,8 +117,13 @@ def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deplo
     }
     if name is None or name not in models:
         return
+    text, body = models[name], exchange.request.body
     try:
-        check_body(models[name], exchange.request.body, models)
+        await within_budget(exchange.place.account, lambda budget: check_body(text, body, models, budget))
+    except AwsError:
+        raise Refusal("THROTTLED") from None
+    except OverBudgetError:
+        raise Refusal("BAD_REQUEST_BODY", reason="the model takes too long to check") from None
     except Unfit as unfit:
         exchange.error["validationErrorString"] = f"[{unfit}]"
         raise Refusal("BAD_REQUEST_BODY", reason=str(unfit)) from None

@@ -12,9 +12,10 @@ from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.parameters import request_value
 from redrive.aws.apigateway.mapping.template_objects import variables_of
-from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.mapping.velocity.template import render
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES
+from redrive.aws.wire.errors import AwsError
 from redrive.http import Response
 
 JSON: Final = "application/json"
@@ -77,13 +78,10 @@ def is_header(name: str, value: str) -> bool:
     return bool(_NAME.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
 
 
-async def refused(
-    renderer: Renderer, exchange: Exchange, refusal: Refusal, tree: Tree | None = None
-) -> Answer:
+async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> Answer:
     """The answer to a request that is refused, as the API words it.
 
     Args:
-        renderer: Renders the API's own template.
         exchange: The request.
         refusal: Why.
         tree: Of the deployment; None: it is not known which.
@@ -101,8 +99,8 @@ async def refused(
             headers[target.removeprefix(_HEADER)] = value
     for kind, template in (own.get("responseTemplates") or {}).items():
         try:
-            text, _ = await renderer.render(template, lambda: variables_of(exchange, ""))
-        except TemplateFailed:
+            text, _ = await render(exchange.place.account, template, lambda: variables_of(exchange, ""))
+        except (TemplateFailed, AwsError):
             break
         return Answer(status, text.encode(), {**headers, "Content-Type": kind})
     return Answer(status, body, headers)

@@ -1,16 +1,23 @@
-"""Models: bodies checked against JSON Schema, draft 4, as far as request validation needs it, at a bounded cost."""
+"""Models: bodies checked against JSON Schema, draft 4, as far as request validation needs it, within a budget.
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+A schema is read once: refused where a keyword has a value that it cannot have, its patterns compiled, its `enum` made a
+set. The meta-schema is that of https://json-schema.org/draft-04/schema.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 import re2
 
 from redrive.aws.apigateway.control.errors import bad_request
+from redrive.model.budget import Budget
+from redrive.model.memo import remembered
 
-_STEPS_MAX: Final = 100_000
 _DEPTH_MAX: Final = 64
+#: Of one value and one schema: 2 µs.
+_CHECK_STEPS: Final = 4
+_VALUES_MAX: Final = 100_000
 _DEFINITIONS: Final = "#/definitions/"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
@@ -21,65 +28,219 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
+#: Of a compiled pattern; RE2 keeps states of its own for the texts that it has seen, 8 MiB of them by default.
+_PATTERN_BYTES_MAX: Final = 1024 * 1024
+_INVALID: Final = (
+    "Invalid model specified: Validation Result: warnings : [], errors : [Invalid model schema specified]"
+)
 
 
 class Unfit(Exception):  # noqa: N818 - an answer
     """A body that a model does not allow; the text says why."""
 
 
-@lru_cache(maxsize=256)
-def _read(text: str) -> Any:
-    return orjson.loads(text)
+class _SchemaInvalidError(Exception):
+    """A text that is no JSON Schema."""
 
 
 def check_schema(text: str) -> None:
-    """Refuse a model whose schema is no JSON.
+    """Refuse a model whose schema is no JSON Schema of draft 4.
 
     Raises:
         AwsError: `BadRequestException`.
     """
-    try:
-        _read(text)
-    except orjson.JSONDecodeError:
-        raise bad_request("Model schema is not a valid JSON document") from None
+    if _read(text) is None:
+        raise bad_request(_INVALID)
 
 
-def check_body(text: str, body: bytes, models: Mapping[str, str]) -> None:
+def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget) -> None:
     """Check a body against the schema of a model.
 
     Args:
         text: The schema.
         body: Of a request.
         models: The texts of the API's other models, by name, which a schema may refer to by their URLs' ends.
+        budget: Of steps for each pair of a value and a schema, a required name, or a pattern and a name.
 
     Raises:
         Unfit: It does not fit, or is no JSON.
+        OverBudgetError: It takes longer to say.
     """
+    budget.spend_chars(len(body))
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise Unfit("the body is no JSON") from None
     root = _read(text)
-    _Checking(root, models).check(value, root, "", 0)
+    if root is None:
+        raise Unfit("the model's schema is invalid")
+    _Checking(root, models, budget).check(value, root, "", 0)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+@remembered(256, 16 * 1024, longer_max=8)
+def _read(text: str) -> Mapping[str, Any] | None:
+    """A schema, its patterns compiled and its choices hashed; None: it is no schema."""
+    try:
+        return _compiled(orjson.loads(text), Budget(_VALUES_MAX), 0)
+    except (orjson.JSONDecodeError, _SchemaInvalidError):
+        return None
+
+
+def _compiled(schema: Any, budget: Budget, depth: int) -> dict[str, Any]:
+    if not isinstance(schema, dict) or depth > _DEPTH_MAX or budget.left < len(schema):
+        raise _SchemaInvalidError
+    budget.spend(1 + len(schema))
+
+    def read(inner: Any) -> dict[str, Any]:
+        return _compiled(inner, budget, depth + 1)
+
+    return {
+        name: _KEYWORDS[name](value, read) if name in _KEYWORDS else value for name, value in schema.items()
+    }
+
+
+_Read = Callable[[Any], dict[str, Any]]
+_Keyword = Callable[[Any, _Read], Any]
+
+
+def _value(holds: Callable[[Any], bool]) -> _Keyword:
+    """A keyword whose value is used as it is."""
+
+    def keyword(value: Any, _: _Read) -> Any:
+        if not holds(value):
+            raise _SchemaInvalidError
+        return value
+
+    return keyword
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _texts(value: Any) -> bool:
+    """True for a list of one or more texts, none of them twice."""
+    if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
+        return False
+    return len(set(value)) == len(value)
+
+
+def _types(value: Any) -> bool:
+    return (
+        all(each in _TYPES for each in value) if _texts(value) else isinstance(value, str) and value in _TYPES
+    )
+
+
+def _one(value: Any, read: _Read) -> Any:
+    return read(value)
+
+
+def _by_name(value: Any, read: _Read) -> Any:
+    if not isinstance(value, dict):
+        raise _SchemaInvalidError
+    return {name: read(inner) for name, inner in value.items()}
+
+
+def _several(value: Any, read: _Read) -> Any:
+    if not isinstance(value, list) or not value:
+        raise _SchemaInvalidError
+    return [read(inner) for inner in value]
+
+
+def _one_or_truth(value: Any, read: _Read) -> Any:
+    return value if isinstance(value, bool) else read(value)
+
+
+def _one_or_several(value: Any, read: _Read) -> Any:
+    return _several(value, read) if isinstance(value, list) else read(value)
+
+
+def _choices(value: Any, _: _Read) -> frozenset[bytes]:
+    if not isinstance(value, list) or not value:
+        raise _SchemaInvalidError
+    return frozenset(_identity(each) for each in value)
+
+
+def _pattern(value: Any, _: _Read) -> Any:
+    """A compiled pattern; None for one that RE2 does not have (`(?=…)`), which forbids nothing."""
+    if not isinstance(value, str):
+        raise _SchemaInvalidError
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_BYTES_MAX
+    try:
+        return re2.compile(value, options)
+    except re2.error:
+        return None
+
+
+def _patterns(value: Any, read: _Read) -> Any:
+    return [(_pattern(name, read), inner) for name, inner in _by_name(value, read).items()]
+
+
+_KEYWORDS: Final[Mapping[str, _Keyword]] = {
+    **dict.fromkeys(("minimum", "maximum"), _value(_number)),
+    **dict.fromkeys(
+        ("exclusiveMinimum", "exclusiveMaximum", "uniqueItems"), _value(lambda v: isinstance(v, bool))
+    ),
+    **dict.fromkeys(
+        (f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties")),
+        _value(_count),
+    ),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _several),
+    **dict.fromkeys(("properties", "definitions"), _by_name),
+    "$ref": _value(lambda value: isinstance(value, str)),
+    "additionalItems": _one_or_truth,
+    "additionalProperties": _one_or_truth,
+    "enum": _choices,
+    "items": _one_or_several,
+    "multipleOf": _value(lambda value: _number(value) and value > 0),
+    "not": _one,
+    "pattern": _pattern,
+    "patternProperties": _patterns,
+    "required": _value(_texts),
+    "type": _value(_types),
+}
+
+
+def _identity(value: Any) -> bytes:
+    """The same bytes for equal values; 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer of more than 64 bits, as a double has it
+        return repr(value).encode()
+
+
+# ---- checking --------------------------------------------------------------------------------------------------------
 
 
 class _Checking:
-    def __init__(self, root: Any, models: Mapping[str, str]) -> None:
+    def __init__(self, root: Mapping[str, Any], models: Mapping[str, str], budget: Budget) -> None:
         self._root = root
         self._models = models
-        self._left = _STEPS_MAX
+        self._budget = budget
 
     def check(self, value: Any, schema: Any, path: str, depth: int) -> None:
         """Raise Unfit where a value does not fit a schema; one that is no object allows everything."""
-        self._left -= 1
-        if self._left < 0 or depth > _DEPTH_MAX:
+        self._budget.spend(_CHECK_STEPS)
+        self._budget.spend_chars(len(path))
+        if depth > _DEPTH_MAX:
             raise Unfit("the model takes too long to check")
         if not isinstance(schema, Mapping):
             return
         if "$ref" in schema:
-            self.check(value, self._referred(str(schema["$ref"])), path, depth + 1)
+            self.check(value, self._referred(schema["$ref"]), path, depth + 1)
             return
-        _check_value(value, schema, path)
+        self._check_value(value, schema, path)
         if isinstance(value, dict):
             self._check_object(value, schema, path, depth)
         elif isinstance(value, list):
@@ -87,38 +248,40 @@ class _Checking:
         self._check_choices(value, schema, path, depth)
 
     def _referred(self, reference: str) -> Any:
-        if reference.startswith(_DEFINITIONS):
-            return (self._root.get("definitions") or {}).get(reference.removeprefix(_DEFINITIONS))
-        text = self._models.get(reference.rpartition("/")[2])
-        return None if text is None else _read(text)
+        name = reference.rpartition("/")[2]
+        own: Mapping[str, Any] = self._root.get("definitions") or {}
+        if reference.startswith(_DEFINITIONS) and name in own:
+            return own[name]
+        return _read(self._models[name]) if name in self._models else None
 
     def _check_object(
         self, value: Mapping[str, Any], schema: Mapping[str, Any], path: str, depth: int
     ) -> None:
-        properties = schema.get("properties") or {}
-        missing = [name for name in _names(schema.get("required")) if name not in value]
+        properties, required = schema.get("properties") or {}, schema.get("required") or ()
+        self._budget.spend(len(required))
+        missing = [name for name in required if name not in value]
         if missing:
-            raise Unfit(f"object has missing required properties ({missing})")
-        patterns = schema.get("patternProperties") or {}
+            raise Unfit(f"object has missing required properties ({[_short(name) for name in missing[:20]]})")
+        patterns = schema.get("patternProperties") or ()
         others = schema.get("additionalProperties", True)
         for name, item in value.items():
             if name in properties:
                 self.check(item, properties[name], f"{path}/{name}", depth + 1)
                 continue
-            fitting = [inner for pattern, inner in patterns.items() if _found(pattern, name)]
+            fitting = [inner for pattern, inner in patterns if self._fits_pattern(pattern, name)]
             for inner in fitting:
                 self.check(item, inner, f"{path}/{name}", depth + 1)
             if not fitting and others is False:
-                raise Unfit(f"object instance has properties which are not allowed by the schema: {name}")
+                raise Unfit(
+                    f"object instance has properties which are not allowed by the schema: {_short(name)}"
+                )
             if not fitting:
                 self.check(item, others, f"{path}/{name}", depth + 1)
 
     def _check_list(self, value: Sequence[Any], schema: Mapping[str, Any], path: str, depth: int) -> None:
         items = schema.get("items")
-        if schema.get("uniqueItems"):
-            self._left -= len(value)
-            if len({orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in value}) < len(value):
-                raise Unfit(f"{path}: the elements are not unique")
+        if schema.get("uniqueItems") and len({self._identity(item) for item in value}) < len(value):
+            raise Unfit(f"{path}: the elements are not unique")
         for number, item in enumerate(value):
             inner = items[number] if isinstance(items, list) and number < len(items) else items
             self.check(item, inner, f"{path}/{number}", depth + 1)
@@ -138,33 +301,45 @@ class _Checking:
         try:
             self.check(value, schema, path, depth + 1)
         except Unfit:
-            if self._left < 0:
-                raise
             return False
         return True
 
+    def _check_value(self, value: Any, schema: Mapping[str, Any], path: str) -> None:
+        kinds = schema.get("type")
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if kinds and not any(_is(value, kind) for kind in kinds):
+            raise Unfit(f"{path}: instance type does not match any allowed primitive type (allowed: {kinds})")
+        if "enum" in schema and not self._is_choice(value, schema["enum"]):
+            raise Unfit(f"{path}: instance value not found in enum")
+        if isinstance(value, str):
+            _check_length(len(value), schema, "Length", path)
+            if "pattern" in schema and not self._fits_pattern(schema["pattern"], value):
+                raise Unfit(f"{path}: the text does not match its pattern")
+        elif isinstance(value, list):
+            _check_length(len(value), schema, "Items", path)
+        elif isinstance(value, dict):
+            _check_length(len(value), schema, "Properties", path)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            _check_number(value, schema, path)
 
-def _names(given: Any) -> Sequence[str]:
-    return given if isinstance(given, list) else ()
+    def _is_choice(self, value: Any, choices: Collection[bytes]) -> bool:
+        return self._identity(value) in choices
+
+    def _identity(self, value: Any) -> bytes:
+        identity = _identity(value)
+        self._budget.spend_chars(len(identity))
+        return identity
+
+    def _fits_pattern(self, pattern: Any, text: str) -> bool:
+        if pattern is None:
+            return True
+        self._budget.spend_search(pattern.programsize, len(text))
+        return pattern.search(text) is not None
 
 
-def _check_value(value: Any, schema: Mapping[str, Any], path: str) -> None:
-    kinds = schema.get("type")
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        raise Unfit(f"{path}: instance type does not match any allowed primitive type (allowed: {kinds})")
-    if "enum" in schema and value not in schema["enum"]:
-        raise Unfit(f"{path}: instance value not found in enum")
-    if isinstance(value, str):
-        _check_length(len(value), schema, "Length", path)
-        if "pattern" in schema and not _found(str(schema["pattern"]), value):
-            raise Unfit(f"{path}: the text does not match its pattern")
-    elif isinstance(value, list):
-        _check_length(len(value), schema, "Items", path)
-    elif isinstance(value, dict):
-        _check_length(len(value), schema, "Properties", path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        _check_number(value, schema, path)
+def _short(name: str) -> str:
+    """A name for a reason, of which a choice may put together as many as it has branches."""
+    return name[:100]
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -172,7 +347,7 @@ def _is(value: Any, kind: str) -> bool:
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(value, _TYPES.get(kind, (object,)))
+    return isinstance(value, _TYPES[kind])
 
 
 def _check_length(length: int, schema: Mapping[str, Any], name: str, path: str) -> None:
@@ -189,10 +364,3 @@ def _check_number(value: float, schema: Mapping[str, Any], path: str) -> None:
     step = schema.get("multipleOf")
     if outside or at_bound or (step and value % step):
         raise Unfit(f"{path}: the number is not allowed")
-
-
-def _found(pattern: str, text: str) -> bool:
-    try:
-        return re2.search(pattern, text) is not None
-    except re2.error:
-        return True  # a pattern that this server cannot read forbids nothing

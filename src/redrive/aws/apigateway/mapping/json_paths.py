@@ -4,7 +4,10 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+import orjson
+
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
+from redrive.model.budget import Budget
 
 _STEP: Final = re.compile(
     r"(?P<deep>\.\.)?(?:\.?(?P<name>[^.\[\]'\"*()?@\s]+)|\[\s*'(?P<quoted>[^']*)'\s*\]|\[\s*\"(?P<double>[^\"]*)\"\s*\]"
@@ -54,6 +57,22 @@ def looked_up(budget: Budget, document: Any, path: str) -> Any:
     if several:
         return found
     return found[0] if found else None
+
+
+def json_text(budget: Budget, document: Any, path: str) -> str:
+    """The JSON of what stands at a path. Wildcards find a value several times over, and all of it is paid for."""
+    found = looked_up(budget, document, path)
+    if any(deep or key is None for deep, key in steps_of(path)):
+        _weigh(budget, found)
+    return orjson.dumps(found).decode()
+
+
+def _weigh(budget: Budget, value: Any) -> None:
+    budget.spend()
+    if isinstance(value, str):
+        budget.spend_chars(len(value))
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _weigh(budget, child)
 
 
 def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:

@@ -10,7 +10,8 @@ import orjson
 
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.mapping.json_paths import looked_up
-from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
+from redrive.model.budget import Budget, OverBudgetError
 
 _STEPS_MAX: Final = 20_000
 
@@ -48,7 +49,7 @@ def body_value(body: str, path: str) -> str | None:
     try:
         document = orjson.loads(body)
         found = looked_up(Budget(_STEPS_MAX), document, path if path.startswith("$") else f"$.{path}")
-    except (orjson.JSONDecodeError, TemplateFailed):
+    except (orjson.JSONDecodeError, TemplateFailed, OverBudgetError):
         return None
     return as_text(found)
 

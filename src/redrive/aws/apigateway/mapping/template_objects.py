@@ -14,11 +14,13 @@ import orjson
 from typing_extensions import override
 
 from redrive.aws.apigateway.control.exchange import Exchange, last_values
-from redrive.aws.apigateway.mapping.json_paths import looked_up
-from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
-from redrive.aws.apigateway.mapping.velocity.values import HostObject, text_of
+from redrive.aws.apigateway.mapping.json_paths import json_text, looked_up
+from redrive.aws.apigateway.mapping.velocity.values import HostObject, TemplateFailed, text_of
+from redrive.model.budget import Budget
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
+#: A character may become `\u0000` or `%F0%9F%98%80`.
+_GROWTH_MAX: Final = 12
 _PLACES: Final = ("path", "querystring", "header")
 
 
@@ -47,8 +49,7 @@ class InputObject(HostObject):
         given = text_of(budget, arguments[0]) if arguments else ""
         match name:
             case "json":
-                found = looked_up(budget, self._read(budget), given or "$")
-                return budget.text(orjson.dumps(found).decode())
+                return json_text(budget, self._read(budget), given or "$")
             case "path":
                 return looked_up(budget, self._read(budget), given or "$")
             case "params":
@@ -57,7 +58,7 @@ class InputObject(HostObject):
 
     def _read(self, budget: Budget) -> Any:
         if not self._is_read:
-            budget.text(self.body)
+            budget.spend_chars(len(self.body))
             try:
                 self._document = orjson.loads(self.body)
             except orjson.JSONDecodeError:
@@ -92,9 +93,9 @@ class UtilObject(HostObject):
         method = _UTIL.get(name)
         if method is None or not arguments:
             return None
-        text = budget.text(text_of(budget, arguments[0]))
-        made = method(text)
-        return budget.text(made) if isinstance(made, str) else made
+        text = text_of(budget, arguments[0])
+        budget.spend_chars(_GROWTH_MAX * len(text))
+        return method(text)
 
 
 def _escaped(text: str) -> str:

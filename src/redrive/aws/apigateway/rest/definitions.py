@@ -15,6 +15,7 @@ from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.defined_methods import Definition, defined_method
 from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES, METHODS, RESOURCES
 from redrive.aws.apigateway.rest.resources import with_resource
@@ -153,14 +154,12 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) 
 
 
 def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
+    texts = {str(name): json.dumps(schema, default=str) for name, schema in schemas.items()}
+    for text in texts.values():
+        check_schema(text)
     return {
-        str(name): {
-            "id": new_id(chance),
-            "name": str(name),
-            "schema": json.dumps(schema, default=str),
-            "contentType": "application/json",
-        }
-        for name, schema in schemas.items()
+        name: {"id": new_id(chance), "name": name, "schema": text, "contentType": "application/json"}
+        for name, text in texts.items()
     }
 
 

@@ -12,7 +12,6 @@ from redrive.aws.apigateway.control.exchange import Exchange, Place
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, Deployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.usage import Usage
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES, STAGES
 from redrive.aws.apigateway.rest.routing import Routes
@@ -48,7 +47,6 @@ class RestFront:
         engine: Engine,
         authentication: Authentication,
         integrations: Integrations,
-        renderer: Renderer,
         usage: Usage,
     ) -> None:
         """Answer them.
@@ -57,13 +55,11 @@ class RestFront:
             engine: Where deployments are.
             authentication: Tells who signed, where a method wants it.
             integrations: Call what is behind methods.
-            renderer: Renders templates.
             usage: Knows keys and plans, and how fast callers may ask.
         """
         self._documents = engine.resources.documents
         self._authentication = authentication
         self._integrations = integrations
-        self._renderer = renderer
         self._usage = usage
         self._routes: dict[str, tuple[Deployment, Routes]] = {}
 
@@ -90,7 +86,7 @@ class RestFront:
         except Exception:  # a fault of ours
             logger.exception("api.failed: request %s to %s", exchange.id, place.api)
             why = Refusal("API_CONFIGURATION_ERROR")
-        return await refused(self._renderer, exchange, why, deployment.tree)
+        return await refused(exchange, why, deployment.tree)
 
     async def _answered(self, exchange: Exchange, staged: Staged) -> Answer:
         deployment, request = staged.deployment, exchange.request
@@ -109,7 +105,7 @@ class RestFront:
             raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
         check_policies(exchange, deployment.settings.get("policy"), signed=signed)
         await self._usage.admit(exchange, method, staged.settings)
-        check_request(exchange, method, deployment)
+        await check_request(exchange, method, deployment)
         binary = deployment.settings.get("binaryMediaTypes") or ()
         integration = method["methodIntegration"]
         try:

@@ -12,7 +12,6 @@ from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
 from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
 from redrive.aws.apigateway.rest.services import ServiceIntegration, read_uri, with_variables
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -42,7 +41,6 @@ class Integrations:
         calls: InnerCalls,
         outgoing: Outgoing,
         callers: Callers,
-        renderer: Renderer,
         clock: Clock,
     ) -> None:
         """Call it by these.
@@ -52,14 +50,12 @@ class Integrations:
             calls: For functions as proxies.
             outgoing: For HTTP endpoints.
             callers: Makes callers of credentials.
-            renderer: Renders mapping templates.
             clock: Tells how long it took.
         """
         self._services = services
         self._calls = calls
         self._outgoing = outgoing
         self._callers = callers
-        self._renderer = renderer
         self._clock = clock
 
     async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> Answer:
@@ -80,9 +76,9 @@ class Integrations:
             passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
             return passed
         body = _request_body(exchange, integration, binary)
-        mapped = await mapped_request(self._renderer, exchange, integration, body)
+        mapped = await mapped_request(exchange, integration, body)
         answer = await self._timed(exchange, self._asked(exchange, integration, mapped))
-        made = await mapped_answer(self._renderer, exchange, method, answer, binary)
+        made = await mapped_answer(exchange, method, answer, binary)
         if integration["type"] == "MOCK":
             made.headers.setdefault("Content-Type", JSON)
         return made
@@ -129,7 +125,7 @@ class Integrations:
     ) -> Answer:
         request = exchange.request
         body = _request_body(exchange, integration, binary)
-        mapped = await mapped_request(self._renderer, exchange, {**integration, "requestTemplates": {}}, body)
+        mapped = await mapped_request(exchange, {**integration, "requestTemplates": {}}, body)
         query = "&".join(part for part in (request.query, urlencode(mapped.query)) if part)
         url = url_with(exchange, integration["uri"], mapped.path, query)
         headers = http_headers(exchange)

@@ -13,8 +13,9 @@ from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
 from redrive.aws.apigateway.mapping.parameters import request_value, response_value
 from redrive.aws.apigateway.mapping.template_objects import variables_of
-from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
-from redrive.aws.apigateway.mapping.velocity.template import Renderer
+from redrive.aws.apigateway.mapping.velocity.template import render
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
+from redrive.aws.wire.errors import AwsError
 
 _TARGET: Final = "integration.request."
 _HEADER: Final = "method.response.header."
@@ -38,13 +39,10 @@ class Mapped:
     body: bytes
 
 
-async def mapped_request(
-    renderer: Renderer, exchange: Exchange, integration: Mapping[str, Any], body: bytes
-) -> Mapped:
+async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], body: bytes) -> Mapped:
     """The request that an integration makes of a caller's.
 
     Args:
-        renderer: Renders mapping templates.
         exchange: The request.
         integration: As it was deployed.
         body: The request's, converted as the integration wants it.
@@ -62,7 +60,7 @@ async def mapped_request(
     template = _request_template(exchange, integration)
     if template is not None:
         given = body.decode("utf-8", "replace")
-        text, overrides = await _rendered(renderer, exchange, template, given, "requestOverride")
+        text, overrides = await _rendered(exchange, template, given, "requestOverride")
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
@@ -83,7 +81,7 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
 
 
 async def _rendered(
-    renderer: Renderer, exchange: Exchange, template: str, body: str, override: str
+    exchange: Exchange, template: str, body: str, override: str
 ) -> tuple[str, Mapping[str, Any]]:
     """The text of a template, and what it put in the place of the mapped parameters.
 
@@ -91,9 +89,11 @@ async def _rendered(
         Refusal: The template failed.
     """
     try:
-        text, names = await renderer.render(template, lambda: variables_of(exchange, body))
+        text, names = await render(exchange.place.account, template, lambda: variables_of(exchange, body))
     except TemplateFailed as failure:
         raise Refusal("API_CONFIGURATION_ERROR", reason=str(failure)) from None
+    except AwsError:
+        raise Refusal("THROTTLED") from None
     context = names.get("context")
     overrides = context.get(override) if isinstance(context, dict) else None
     return text, overrides if isinstance(overrides, dict) else {}
@@ -114,14 +114,13 @@ def _texts(given: Any) -> dict[str, str]:
 
 
 async def mapped_answer(
-    renderer: Renderer, exchange: Exchange, method: Mapping[str, Any], answer: Answer, binary: Sequence[str]
+    exchange: Exchange, method: Mapping[str, Any], answer: Answer, binary: Sequence[str]
 ) -> Answer:
     """The answer that a method makes of its integration's.
 
     Bytes become text before a template sees them, and base64 becomes bytes behind it.
 
     Args:
-        renderer: Renders mapping templates.
         exchange: The request.
         method: As it was deployed.
         answer: The integration's.
@@ -148,7 +147,7 @@ async def mapped_answer(
     kind, template = _response_template(exchange, chosen)
     if not template:
         return Answer(status, decoded(payload, handling, is_binary=was_binary), headers)
-    text, overrides = await _rendered(renderer, exchange, template, body, "responseOverride")
+    text, overrides = await _rendered(exchange, template, body, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
     wanted = overrides.get("status")
     if isinstance(wanted, str) and wanted.isdecimal() and len(wanted) == len("200"):

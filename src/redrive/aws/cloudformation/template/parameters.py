@@ -154,7 +154,9 @@ def choose_values(
     Raises:
         TemplateInvalid: One has no value, or may not have this one.
     """
-    strange = [item["ParameterKey"] for item in given if item.get("ParameterKey") not in declared]
+    strange = [
+        item.get("ParameterKey") or "null" for item in given if item.get("ParameterKey") not in declared
+    ]
     if strange:
         raise TemplateInvalid(f"Parameters: [{', '.join(strange)}] do not exist in the template")
     values = dict(_given_values(given, previous))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from redrive.aws.apigateway.mapping.velocity import values
-from redrive.aws.apigateway.mapping.velocity.budget import Budget
 from redrive.aws.apigateway.mapping.velocity.expressions import Expression, Node, Reference, Scope
+from redrive.model.budget import Budget
 
 
 class Broken(Exception):  # noqa: N818 - a turn of the way, not an error

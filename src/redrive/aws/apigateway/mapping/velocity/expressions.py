@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from redrive.aws.apigateway.mapping.velocity import values
-from redrive.aws.apigateway.mapping.velocity.budget import Budget
 from redrive.aws.apigateway.mapping.velocity.methods import called
 from redrive.aws.apigateway.mapping.velocity.values import Value
+from redrive.model.budget import Budget
 
 
 class Scope:
@@ -29,7 +29,8 @@ class Scope:
 
     def write(self, text: str) -> None:
         """Write a piece."""
-        self.out.append(self.budget.text(text))
+        self.budget.spend_chars(len(text))
+        self.out.append(text)
 
 
 class Expression(Protocol):
@@ -72,7 +73,7 @@ class Interpolated:
         inner = Scope(scope.budget, scope.names)
         for node in self.nodes:
             node.write(inner)
-        return scope.budget.text("".join(inner.out))
+        return "".join(inner.out)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,15 @@ from typing import Any, Final, TypeAlias
 
 import re2
 
-from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
-from redrive.aws.apigateway.mapping.velocity.values import HostObject, Value, equal, key_of, text_of
+from redrive.aws.apigateway.mapping.velocity.values import (
+    HostObject,
+    TemplateFailed,
+    Value,
+    equal,
+    key_of,
+    text_of,
+)
+from redrive.model.budget import Budget
 
 _INTS: Final = 1 << 32
 
@@ -25,12 +32,11 @@ def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> V
     found = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
     if found is None:
         return None
-    budget.spend(len(value) // 64 if isinstance(value, str | list | dict) else 0)
+    budget.spend_chars(len(value) if isinstance(value, str | list | dict) else 0)
     try:
-        made = found(budget, value, *arguments)
+        return found(budget, value, *arguments)
     except (TypeError, AttributeError, ValueError, IndexError, KeyError) as error:
         raise TemplateFailed(f"{name}: {error}") from None
-    return budget.text(made) if isinstance(made, str) else made
 
 
 def _kind(value: Value) -> type:
@@ -43,45 +49,54 @@ def _kind(value: Value) -> type:
 
 Method: TypeAlias = Callable[..., Value]
 _GROUP: Final = re.compile(r"\$(\d)")
+_OPTIONS: Final = re2.Options()
+_OPTIONS.log_errors = False
 
 
-def _matches(_: Budget, text: str, pattern: str) -> bool:
-    return _compiled(pattern).fullmatch(text) is not None
+def _matches(budget: Budget, text: str, pattern: str) -> bool:
+    return _compiled(budget, text, pattern).fullmatch(text) is not None
 
 
-def _compiled(pattern: str) -> Any:
+def _compiled(budget: Budget, text: str, pattern: str) -> Any:
+    """A regular expression; to go through the text with it is paid for."""
+    budget.spend(len(pattern))
     try:
-        return re2.compile(pattern)
+        compiled = re2.compile(pattern, _OPTIONS)
     except re2.error:
         raise TemplateFailed(f"{pattern} is no regular expression") from None
+    budget.spend_search(compiled.programsize, len(text))
+    return compiled
 
 
 def _replaced(budget: Budget, text: str, old: str, new: str, count: int = -1) -> str:
-    budget.spend((len(text) + text.count(old) * len(new)) // 64)
+    budget.spend_chars(len(text) + text.count(old) * len(new))
     return text.replace(old, new, count)
 
 
 def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
     def expanded(found: Any) -> str:
         budget.spend()
-        made = _GROUP.sub(lambda group: _group(found, int(group[1])), new)
-        return budget.text(made)
+        budget.spend_chars(len(new))
+        return _GROUP.sub(lambda group: _group(budget, found, int(group[1])), new)
 
-    return str(_compiled(pattern).sub(expanded, text, count=count))
+    return str(_compiled(budget, text, pattern).sub(expanded, text, count=count))
 
 
-def _group(found: Any, number: int) -> str:
+def _group(budget: Budget, found: Any, number: int) -> str:
     """The text of a group of a match."""
     if number > found.re.groups:
         raise TemplateFailed(f"No group {number}")
-    return found[number] or ""
+    text: str = found[number] or ""
+    budget.spend()
+    budget.spend_chars(len(text))
+    return text
 
 
 def _split(budget: Budget, text: str, pattern: str) -> list[str]:
     """The texts between matches, as Java has them: nothing before an empty first match, and no empty ones at the end."""
     parts: list[str] = []
     begin = 0
-    for found in _compiled(pattern).finditer(text):
+    for found in _compiled(budget, text, pattern).finditer(text):
         budget.spend()
         if found.end() > 0:
             parts.append(text[begin : found.start()])
@@ -103,6 +118,17 @@ def _substring(_: Budget, text: str, begin: int, end: int | None = None) -> str:
 
 def _index_from(_: Budget, text: str, part: str, begin: int = 0) -> int:
     return text.find(part, max(0, begin))
+
+
+def _last_index(_: Budget, text: str, part: str) -> int:
+    """The last place of a part. Python's `rfind` takes time by the product of both lengths, and `find` by their sum."""
+    at = text[::-1].find(part[::-1])
+    return at if at < 0 else len(text) - len(part) - at
+
+
+def _joined(budget: Budget, text: str, other: str) -> str:
+    budget.spend_chars(len(other))
+    return text + other
 
 
 def _hash_code(budget: Budget, text: str) -> int:
@@ -190,13 +216,13 @@ _OF_TEXTS: Final[Mapping[str, Method]] = {
     "startsWith": lambda _, text, part: text.startswith(part),
     "endsWith": lambda _, text, part: text.endswith(part),
     "indexOf": _index_from,
-    "lastIndexOf": lambda _, text, part: text.rfind(part),
+    "lastIndexOf": _last_index,
     "substring": _substring,
     "charAt": _got,
     "toUpperCase": lambda _, text: text.upper(),
     "toLowerCase": lambda _, text: text.lower(),
     "trim": lambda _, text: text.strip(),
-    "concat": lambda _, text, other: text + other,
+    "concat": _joined,
     "replace": _replaced,
     "replaceAll": _replaced_all,
     "replaceFirst": lambda budget, text, pattern, new: _replaced_all(budget, text, pattern, new, 1),

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.budget import TemplateFailed
 from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, Text
 from redrive.aws.apigateway.mapping.velocity.expressions import (
     Element,
@@ -22,6 +21,7 @@ from redrive.aws.apigateway.mapping.velocity.expressions import (
     RangeOf,
     Reference,
 )
+from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 
 DEPTH_MAX: Final = 40
 _NUMBER_CHARS_MAX: Final = 19  # of Java's longs

@@ -2,8 +2,8 @@
 
 from typing import Any, Final, TypeAlias
 
-from redrive.aws.apigateway.mapping.velocity.budget import Budget, TemplateFailed
 from redrive.aws.apigateway.mapping.velocity.doubles import java_double
+from redrive.model.budget import Budget
 
 Value: TypeAlias = Any
 """None, bool, int, float, str, list, dict, or an object with methods of its own."""
@@ -11,6 +11,10 @@ Value: TypeAlias = Any
 _LONG_BITS: Final = 64
 _LONG_END: Final = 1 << 63
 _DEPTH_MAX: Final = 100
+
+
+class TemplateFailed(Exception):  # noqa: N818 - a refusal
+    """A template that cannot be read or carried out; the text says why."""
 
 
 class HostObject:
@@ -48,16 +52,17 @@ def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
         raise TemplateFailed("A value is nested too deeply")
     if isinstance(value, dict):
         inner = (f"{key}={_inner(budget, item, depth)}" for key, item in value.items())
-        return budget.text("{" + ", ".join(inner) + "}")
+        return "{" + ", ".join(inner) + "}"
     if isinstance(value, list):
-        return budget.text("[" + ", ".join(_inner(budget, item, depth) for item in value) + "]")
-    if isinstance(value, HostObject):
-        return budget.text(value.text(budget))
-    return ""
+        return "[" + ", ".join(_inner(budget, item, depth) for item in value) + "]"
+    return value.text(budget) if isinstance(value, HostObject) else ""
 
 
 def _inner(budget: Budget, value: Value, depth: int) -> str:
-    return "null" if value is None else text_of(budget, value, depth + 1)
+    """The text of a value in a list or a map; a text that stands there a thousand times is paid for as often."""
+    text = "null" if value is None else text_of(budget, value, depth + 1)
+    budget.spend_chars(len(text))
+    return text
 
 
 def is_true(value: Value) -> bool:
@@ -98,8 +103,9 @@ def _is_number(value: Value) -> bool:
 def add(budget: Budget, left: Value, right: Value) -> Value:
     """The sum of numbers, or texts one after the other."""
     if isinstance(left, str) or isinstance(right, str):
-        budget.spend((len(left) if isinstance(left, str) else 0) // 64)
-        return budget.text(text_of(budget, left) + text_of(budget, right))
+        one, other = text_of(budget, left), text_of(budget, right)
+        budget.spend_chars(len(one) + len(other))
+        return one + other
     return calculated("+", left, right)
 
 

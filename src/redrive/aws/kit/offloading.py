@@ -1,0 +1,71 @@
+"""Offloading: what may take longer than 20 ms is done beside the event loop, one piece at a time for each account."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from redrive.aws.wire.errors import AwsError
+from redrive.model.budget import STEPS_AT_ONCE, STEPS_MAX, Budget, OverBudgetError
+
+#: Of the whole process. Python's own work takes turns with the event loop, every half millisecond.
+_THREADS: Final = 2
+#: Pieces of one account that wait for those before them: some 10 s of work.
+_WAITING_MAX: Final = 50
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Line:
+    """The pieces of work of one account."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    length: int = 0
+
+
+_threads: Final = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-offload")
+_lines: Final[dict[str, _Line]] = {}
+
+
+async def offload(account: str, work: Callable[[], T]) -> T:
+    """The result of some work, done in a thread when the account's work before it is done.
+
+    Accounts take turns: each has at most one piece among those that wait for a thread.
+
+    Args:
+        account: Whose work it is.
+        work: Touches nothing that the event loop changes meanwhile.
+
+    Raises:
+        AwsError: `ThrottlingException`: too much of the account's work waits already.
+    """
+    line = _lines.setdefault(account, _Line())
+    if line.length >= _WAITING_MAX:
+        raise AwsError("ThrottlingException", "Rate exceeded", query_code="Throttling")
+    line.length += 1
+    try:
+        async with line.turn:
+            return await asyncio.get_running_loop().run_in_executor(_threads, work)
+    finally:
+        line.length -= 1
+        if not line.length:
+            del _lines[account]
+
+
+async def within_budget(account: str, work: Callable[[Budget], T], steps_max: int = STEPS_MAX) -> T:
+    """The result of some work: what is done within 2 ms at once, and what takes longer anew beside the event loop.
+
+    Args:
+        account: Whose work it is.
+        work: Changes nothing, and spends what it does.
+        steps_max: What it may spend.
+
+    Raises:
+        OverBudgetError: It takes more.
+        AwsError: See `offload`.
+    """
+    try:
+        return work(Budget(STEPS_AT_ONCE))
+    except OverBudgetError:
+        return await offload(account, lambda: work(Budget(steps_max)))
