@@ -216,7 +216,7 @@ async def test_an_event_that_only_ever_waited_says_so(stage: Stage) -> None:
     await stage.publish(topic, EVENT | {"id": "e-2"})
     await stage.pass_time(20 * MINUTE_MS)
     letters = {letter["id"]: letter for letter in stage.letters}
-    assert letters["e-2"]["lastDeliveryOutcome"] == "OpenCircuit"
+    assert letters["e-2"]["lastDeliveryOutcome"] == "Probation"
     assert letters["e-2"]["deliveryAttempts"] == 0
     assert letters["e-1"]["lastDeliveryOutcome"] == "NotFound"
     assert letters["e-1"]["deliveryAttempts"] == 1

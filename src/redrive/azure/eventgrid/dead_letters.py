@@ -63,7 +63,7 @@ def letter_of(fact: Attempted, settings: DeliverySettings) -> Letter:
     reason = REFUSED if attempt.result is AttemptResult.REFUSED else TOO_MANY_ATTEMPTS
     if attempt.reason is Reason.EXPIRED:
         reason, attempted_at = TOO_OLD, None
-        result = None if delivery.attempts else outcomes.CIRCUIT
+        result = None if delivery.attempts else outcomes.PROBATION
     return Letter(
         reason=reason,
         attempts=delivery.attempts,

@@ -37,7 +37,7 @@ AZURE_FUNCTION: Final = "AzureFunction"
 WEB_HOOK: Final = "WebHook"
 
 ABORTED: Final = "Aborted"
-CIRCUIT: Final = "OpenCircuit"
+PROBATION: Final = "Probation"
 _INVALID_FUNCTION: Final = "InvalidAzureFunctionDestination"
 _NO_SESSION: Final = "SessionQueueNotSupported"
 _SERVICE_BUS: Final = frozenset({"ServiceBusQueue", "ServiceBusTopic"})
