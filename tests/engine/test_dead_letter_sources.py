@@ -1,5 +1,6 @@
 """Sources of dead letters are right whichever node changed something, and are not read again for what did not."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +13,8 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore
-from tests.engine.samples import make_queue, named
+from tests.engine.samples import make_queue, named, send
+from tests.engine.stage import PlainProfile
 
 MakeNode = Callable[[str], Engine]
 
@@ -34,6 +36,7 @@ async def test_sources_follow_changes_and_cost_no_read(engine: Engine, store: He
     wanted = Subscription("s", topic.name, 0, "1", "http", "http://s", dead_letter=dead.name)
     subscription = await engine.resources.subscriptions.create(wanted)
     assert await source_names(engine, dead) == ["orders", "s"]
+    await engine.operations.dead_letter_queues("1", "here", 100)
     store.calls.clear()
     assert await source_names(engine, dead) == ["orders", "s"]
     (found,) = await engine.operations.dead_letter_queues("1", "here", 100)
@@ -47,6 +50,49 @@ async def test_sources_follow_changes_and_cost_no_read(engine: Engine, store: He
     await engine.resources.queues.update(orders.name, lambda queue: replace(queue, dead_letter=None))
     assert await source_names(engine, dead) == []
     assert await engine.operations.dead_letter_queues("1", "here", 100) == []
+
+
+async def dead_letter_queues(engine: Engine) -> list[str]:
+    found = await engine.operations.dead_letter_queues("1", "here")
+    return [each.queue.name.name for each in found]
+
+
+@pytest.mark.parametrize("source", ["queue", "subscription"])
+async def test_a_queue_whose_source_was_deleted_is_listed_while_it_holds_dead_letters(
+    engine: Engine, dead: Queue, source: str
+) -> None:
+    await send(engine, dead, "died")
+    if source == "queue":
+        orders = await make_queue(engine, "orders", dead_letters=dead)
+        await engine.resources.queues.delete(orders)
+    else:
+        topic = await engine.resources.topics.create(Topic(0, named("t"), "plain"))
+        wanted = Subscription("s", topic.name, 0, "1", "http", "http://p", False, dead_letter=dead.name)
+        await engine.resources.subscriptions.delete(await engine.resources.subscriptions.create(wanted))
+    assert await dead_letter_queues(engine) == ["dead"]
+    await engine.messages.purge(dead)
+    assert await dead_letter_queues(engine) == []
+    await asyncio.sleep(1)
+    await send(engine, dead, "an order, in a queue that has another use by now")
+    assert await dead_letter_queues(engine) == []
+
+
+async def test_what_carries_the_dead_letters_of_a_service_is_a_source_of_them(
+    nodes: MakeNode,
+) -> None:
+    engine = nodes("one")
+    engine.add_profile("plain", PlainProfile())
+    await engine.open()
+    dead = await make_queue(engine, "dead")
+    private = named("f")._replace(region="here:plain")
+    topic = await engine.resources.topics.create(Topic(0, private, "plain"))
+    wanted = Subscription("s", topic.name, 0, "1", "http", "http://p", False, carries_to=dead.name)
+    carrier = await engine.resources.subscriptions.create(wanted)
+    (found,) = await engine.operations.dead_letter_queues("1", "here")
+    assert (found.queue, found.from_subscriptions, found.from_carriers) == (dead, [], [carrier])
+    assert await source_names(engine, dead) == []  # nothing of the engine's that a redrive would go back to
+    await engine.resources.subscriptions.delete(carrier)
+    assert await dead_letter_queues(engine) == []
 
 
 async def test_sources_of_other_nodes_and_at_topics_of_others_are_heard_of(

@@ -48,6 +48,8 @@ def _queues(client: Client, parsed: argparse.Namespace) -> int:
             print(f"    from queue {name}")
         for subscription in queue["from_subscriptions"]:
             print(f"    from topic {subscription['topic']} to {subscription['endpoint']}")
+        for source in queue["from_services"]:
+            print(f"    from {source['service']} {source['name']}")
     return 0
 
 

@@ -115,7 +115,10 @@ class Engine:
         self._redriver = Redriver(store, runtime, self.resources, self._notifier, self._counters)
         self._chosen = ChosenMoves(sealed, store, runtime, self.resources, self._notifier, self._counters)
         self._dead_letters = DeadLetters(
-            store, clock, self.resources, DeadLetterSources(self._directory, self._subscriptions)
+            store,
+            clock,
+            self.resources,
+            DeadLetterSources(self._directory, self._subscriptions, self._profiles.keys()),
         )
         self._circuits = CircuitBreakers(self._directory, runtime.node)
         self._sweeper = Sweeper(

@@ -1,9 +1,10 @@
 """The kinds of documents that topics, subscriptions and queues are kept as, and what is found beside them."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription, Topic
@@ -40,28 +41,33 @@ SERVING: Final = DocumentKind("serving_queue", _write_key, _read_key)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRecord:
-    """The name of a queue's id, the moment the queue was deleted (ms), and whether it was emptied since."""
+class QueueRecord(Document):
+    """The record of a queue's id, which outlives the queue.
+
+    Attributes:
+        id: The number.
+        name: The queue's.
+        deleted_at: When the queue was deleted (ms).
+        emptied: Whether it was emptied since.
+        dead_letters_to: The queue that its dead letters went to when it was deleted.
+    """
+
+    restored: ClassVar = {"name": ResourceName._make, "dead_letters_to": ResourceName._make}
 
     id: int
     name: ResourceName
     deleted_at: int | None = None
     emptied: bool = False
+    dead_letters_to: ResourceName | None = None
 
 
-def _write_number(number: QueueRecord) -> dict[str, Any]:
-    return asdict(number) | {"name": list(number.name)}
-
-
-def _read_number(document: Any) -> QueueRecord:
-    return QueueRecord(
-        document["id"], ResourceName(*document["name"]), document["deleted_at"], document["emptied"]
-    )
-
-
-QUEUE_RECORD: Final = DocumentKind("queue_number", _write_number, _read_number)
+QUEUE_RECORD: Final[DocumentKind[QueueRecord]] = DocumentKind(
+    "queue_number", QueueRecord.to_document, QueueRecord.from_document
+)
 # Deleted queues once more by name, which may have been used for several in turn.
-TOMBSTONE: Final = DocumentKind("deleted_queue", _write_number, _read_number)
+TOMBSTONE: Final[DocumentKind[QueueRecord]] = DocumentKind(
+    "deleted_queue", QueueRecord.to_document, QueueRecord.from_document
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,9 +80,14 @@ class Subscription(Document):
         waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
         held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
         subscriber: What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.
+        carries_to: The queue that it takes a service's dead letters to, as a client would (a function's, for instance).
     """
 
-    restored: ClassVar = {"topic": ResourceName._make, "dead_letter": ResourceName._make}
+    restored: ClassVar = {
+        "topic": ResourceName._make,
+        "dead_letter": ResourceName._make,
+        "carries_to": ResourceName._make,
+    }
 
     id: str
     topic: ResourceName
@@ -104,6 +109,7 @@ class Subscription(Document):
     waiting_id: int | None = None
     held_by: str | None = None
     subscriber: str | None = None
+    carries_to: ResourceName | None = None
 
     @property
     def held(self) -> bool:

@@ -71,6 +71,10 @@ def _shown_queue(found: DeadLetterQueue) -> dict[str, Any]:
             {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_place}
             for sub in found.from_subscriptions
         ],
+        "from_services": [
+            {"service": sub.topic.region.partition(":")[2], "name": sub.topic.name}
+            for sub in found.from_carriers
+        ],
     }
 
 

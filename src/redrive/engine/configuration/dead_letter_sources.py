@@ -16,7 +16,10 @@ from redrive.engine.kinds import (
     QUEUE,
     QUEUE_RECORD,
     SUBSCRIPTION,
+    TOMBSTONE,
     TOPIC,
+    QueueRecord,
+    grave_key,
     number_key,
     of_account,
 )
@@ -44,22 +47,43 @@ class Origin(NamedTuple):
 UNKNOWN: Final = Origin(None, None)
 
 
+class Sources(NamedTuple):
+    """The places that send their dead letters to one queue.
+
+    Attributes:
+        queues: Queues.
+        subscriptions: Subscriptions.
+        carriers: Subscriptions that carry dead letters of something else: of a function, for instance.
+        deleted_at: When the last of those that were deleted went (ms); None: none was, as far as is remembered.
+    """
+
+    queues: list[ResourceName]
+    subscriptions: list[Subscription]
+    carriers: list[Subscription]
+    deleted_at: int | None = None
+
+
 class DeadLetterSources:
     """The queues and subscriptions that dead letters come from."""
 
-    def __init__(self, directory: Directory, subscriptions: Subscriptions) -> None:
+    def __init__(
+        self, directory: Directory, subscriptions: Subscriptions, dialects: Collection[str] = ()
+    ) -> None:
         """Look into this directory.
 
         Args:
             directory: Where queues and subscriptions are.
             subscriptions: Finds those that an account has at topics of others.
+            dialects: The facades whose private topics may have subscriptions that carry dead letters.
         """
+        self._dialects = dialects
         self._directory = directory
         self._subscriptions = subscriptions
         self._queues = CountByKey(directory, QUEUE, lambda queue: queue.name.key, _target_of_queue)
         self._of_topics = CountByKey(
             directory, SUBSCRIPTION, lambda subscription: subscription.key, _target_of_subscription
         )
+        self._of_deleted = CountByKey(directory, TOMBSTONE, grave_key, _target_of_deleted)
         self._elsewhere: dict[tuple[str, str], list[Subscription]] = {}
         self._places: dict[tuple[str, str], list[ResourceName]] = {}  # by account and beginning
         directory.on_forget(self._changed)
@@ -73,6 +97,8 @@ class DeadLetterSources:
             self._queues.changed(key)
         if kind in ("", SUBSCRIPTION.name):
             self._of_topics.changed(key)
+        if kind in ("", TOMBSTONE.name):
+            self._of_deleted.changed(key)
         if kind in ("", SUBSCRIPTION.name, ELSEWHERE.name):
             self._elsewhere.clear()
 
@@ -88,20 +114,47 @@ class DeadLetterSources:
             *(subscription for subscription in elsewhere if subscription.dead_letter == target),
         ]
 
-    async def by_target(
-        self, account: str, region: str
-    ) -> dict[ResourceName, tuple[list[ResourceName], list[Subscription]]]:
-        """The queues and the subscriptions of an account's region that have a target for dead letters, by that."""
-        prefix = of_account(account, region)
-        found: dict[ResourceName, tuple[list[ResourceName], list[Subscription]]] = {}
-        for target, keys in (await self._queues.keys_by_sort(prefix)).items():
-            found[ResourceName.from_key(target)] = ([ResourceName.from_key(key) for key in keys], [])
-        of_topics = await self._of_topics.keys_by_sort(prefix)
-        subscriptions = await self._values(SUBSCRIPTION, [key for keys in of_topics.values() for key in keys])
-        for subscription in (*subscriptions, *await self._at_others(account, region)):
+    async def by_target(self, account: str, region: str) -> dict[ResourceName, Sources]:
+        """The sources of dead letters of an account's region by their target, and those that were deleted."""
+        found: dict[ResourceName, Sources] = {}
+
+        def of(target: ResourceName) -> Sources:
+            return found.setdefault(target, Sources([], [], []))
+
+        for target, keys in (await self._queues.keys_by_sort(of_account(account, region))).items():
+            of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
+        for subscription in await self._subscribed(account, region):
             if subscription.dead_letter is not None:
-                found.setdefault(subscription.dead_letter, ([], []))[1].append(subscription)
+                of(subscription.dead_letter).subscriptions.append(subscription)
+            if subscription.carries_to is not None:
+                of(subscription.carries_to).carriers.append(subscription)
+        for tombstone in await self._deleted(account, region):
+            if tombstone.dead_letters_to is not None:
+                sources = of(tombstone.dead_letters_to)
+                latest = max(sources.deleted_at or 0, tombstone.deleted_at or 0)
+                found[tombstone.dead_letters_to] = sources._replace(deleted_at=latest)
         return dict(sorted(found.items()))
+
+    def _prefixes(self, account: str, region: str) -> list[str]:
+        """The beginnings of the keys of an account's topics in a region, its own and private ones."""
+        own = of_account(account, region)
+        return [own, *(of_account(account, f"{region}:{dialect}") for dialect in self._dialects if region)]
+
+    async def _subscribed(self, account: str, region: str) -> list[Subscription]:
+        """The subscriptions of an account's region whose own dead letters, or whose deliveries, go to a queue."""
+        keys: list[str] = []
+        for prefix in self._prefixes(account, region):
+            by_target = await self._of_topics.keys_by_sort(prefix)
+            keys += [key for of_target in by_target.values() for key in of_target]
+        return [*await self._values(SUBSCRIPTION, keys), *await self._at_others(account, region)]
+
+    async def _deleted(self, account: str, region: str) -> list[QueueRecord]:
+        """What sent dead letters and was deleted no longer ago than a message can be kept."""
+        keys: list[str] = []
+        for prefix in self._prefixes(account, region):
+            by_target = await self._of_deleted.keys_by_sort(prefix)
+            keys += [key for of_target in by_target.values() for key in of_target]
+        return await self._values(TOMBSTONE, keys)
 
     async def origins(self, numbers: Collection[int]) -> dict[int, Origin]:
         """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
@@ -175,4 +228,9 @@ def _target_of_queue(queue: Queue) -> Sequence[str]:
 
 
 def _target_of_subscription(subscription: Subscription) -> Sequence[str]:
-    return () if subscription.dead_letter is None else (subscription.dead_letter.key,)
+    target = subscription.dead_letter or subscription.carries_to
+    return () if target is None else (target.key,)
+
+
+def _target_of_deleted(tombstone: QueueRecord) -> Sequence[str]:
+    return () if tombstone.dead_letters_to is None else (tombstone.dead_letters_to.key,)

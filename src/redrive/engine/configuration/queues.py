@@ -198,14 +198,18 @@ class Queues:
         draft.remove(QUEUE, queue.name.key)
         if queue.serves:
             draft.remove(SERVING, queue.serves)
-        tombstone = self.mark_deleted(draft, queue.id, queue.name)
+        target = None if current.dead_letter is None else current.dead_letter.queue
+        tombstone = self.mark_deleted(draft, queue.id, queue.name, target)
         await draft.get(QUEUE_RECORD, number_key(queue.id))
         draft.put(QUEUE_RECORD, number_key(queue.id), tombstone)
         return True
 
-    def mark_deleted(self, draft: Draft, queue_id: int, name: ResourceName) -> QueueRecord:
+    def mark_deleted(
+        self, draft: Draft, queue_id: int, name: ResourceName, dead_letters_to: ResourceName | None = None
+    ) -> QueueRecord:
         """Let the sweep empty what has that number: a queue, a subscription's backlog, an archive."""
-        tombstone = QueueRecord(queue_id, name, deleted_at=self._clock.now())
+        now = self._clock.now()
+        tombstone = QueueRecord(queue_id, name, deleted_at=now, dead_letters_to=dead_letters_to)
         draft.put(TOMBSTONE, grave_key(tombstone), tombstone)
         draft.put(DUE, due_of(tombstone).due_key, due_of(tombstone))
         return tombstone

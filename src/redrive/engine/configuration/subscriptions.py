@@ -274,7 +274,8 @@ class Subscriptions:
         if current.expires_at is not None:
             draft.remove(DUE, end_of(current, current.expires_at).due_key)
         for queue_id in current.backlogs:
-            self._queues.mark_deleted(draft, queue_id, current.backlog_name)
+            target = current.dead_letter or current.carries_to
+            self._queues.mark_deleted(draft, queue_id, current.backlog_name, target)
 
 
 async def _put_end(draft: Draft, current: Subscription | None, changed: Subscription) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin
+from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin, Sources
 from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
     AttemptNote,
@@ -29,6 +29,7 @@ class DeadLetterQueue:
         letters: How many may be redriven now.
         from_queues: Queues that send theirs here.
         from_subscriptions: Subscriptions that do.
+        from_carriers: Subscriptions that carry dead letters of something else here: of a function, for instance.
         at_most: The number that the count went as far as; None: to the end.
     """
 
@@ -36,6 +37,7 @@ class DeadLetterQueue:
     letters: int
     from_queues: Sequence[ResourceName]
     from_subscriptions: Sequence[Subscription]
+    from_carriers: Sequence[Subscription] = ()
     at_most: int | None = None
 
 
@@ -93,7 +95,10 @@ class DeadLetters:
         self._sources = sources
 
     async def queues(self, account: str, region: str, count_max: int | None = None) -> list[DeadLetterQueue]:
-        """The dead-letter queues of an account's region that stand, by name; counted as far as `count_max`."""
+        """The dead-letter queues of an account's region that stand, by name; counted as far as `count_max`.
+
+        Those whose sources were all deleted are among them as long as they hold dead letters.
+        """
         return await self.queues_of([ResourceName(account, region, "")], count_max)
 
     async def queues_of(
@@ -109,7 +114,23 @@ class DeadLetters:
         queues = [queue for queue in found if queue is not None]
         most = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
         numbers = await self._numbers(queues, most)
-        return [DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name], most) for queue in queues]
+        return [
+            DeadLetterQueue(queue, numbers[queue.id], *sources[queue.name][:3], most)
+            for queue in queues
+            if await self._is_target(queue, numbers[queue.id], sources[queue.name])
+        ]
+
+    async def _is_target(self, queue: Queue, number: int, sources: Sources) -> bool:
+        """True if something sends its dead letters to a queue, or did before it was deleted and they are still there.
+
+        What came after the last source was deleted is no dead letter: the queue has found another use.
+        """
+        if sources.queues or sources.subscriptions or sources.carriers:
+            return True
+        if not number or sources.deleted_at is None:
+            return False
+        first = await self._store.look(LookRequest(queue.id, 1))
+        return any(delivery.sent_at <= sources.deleted_at for delivery in first)
 
     async def _numbers(self, queues: Sequence[Queue], at_most: int | None) -> dict[int, int]:
         """The numbers of messages that may be redriven now."""

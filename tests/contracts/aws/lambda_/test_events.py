@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 import pytest
@@ -67,6 +68,13 @@ def _sum(workshop: Workshop, name: str, metric: str) -> float:
     return sum(point["Sum"] for point in points)
 
 
+def dead_letter_queues(workshop: Workshop) -> dict[str, Any]:
+    """The dead-letter queues of the caller, as the control route lists them, by name."""
+    place = urlencode({"account": workshop.account, "region": workshop.region})
+    _, answer = workshop.server.ask("GET", f"/_redrive/dead-letter-queues?{place}")
+    return {queue["queue"]: queue for queue in orjson.loads(answer)["queues"]}
+
+
 class TestRetries:
     def test_a_failing_function_is_tried_at_0_60_and_180_seconds_and_its_letter_says_why(
         self, workshop: Workshop
@@ -92,6 +100,31 @@ class TestRetries:
         assert counted == {"Invocations": 3, "Errors": 3}
         assert _sum(workshop, function.name, "AsyncEventsReceived") == 1
         assert _sum(workshop, function.name, "AsyncEventsDropped") == 1
+
+    def test_queues_of_letters_and_of_failures_are_listed_while_they_hold_any(
+        self, workshop: Workshop
+    ) -> None:
+        letters, failures = workshop.sqs.queue(), workshop.sqs.queue()
+        function = Counting(workshop, DeadLetterConfig={"TargetArn": letters.arn})
+        workshop.client.put_function_event_invoke_config(
+            FunctionName=function.name,
+            MaximumRetryAttempts=0,
+            DestinationConfig={"OnFailure": {"Destination": failures.arn}},
+        )
+        workshop.send(function.name, {"fail": "x"})
+        workshop.server.advance(0)
+        source = {"service": "lambda", "name": f"{function.name}:$LATEST"}
+        listed = dead_letter_queues(workshop)
+        assert {name: queue["letters"] for name, queue in listed.items()} == {
+            letters.name: 1,
+            failures.name: 1,
+        }
+        assert [queue["from_services"] for queue in listed.values()] == [[source], [source]]
+        workshop.client.delete_function(FunctionName=function.name)
+        assert dead_letter_queues(workshop).keys() == {letters.name, failures.name}
+        for queue in (letters, failures):
+            queue.delete(queue.one())
+        assert dead_letter_queues(workshop) == {}
 
     def test_a_successful_event_is_done(self, workshop: Workshop) -> None:
         function = Counting(workshop)

@@ -78,8 +78,22 @@ async def put_in(
     )
     await resources.subscriptions.put_in(draft, backlog)
     for target, arn in targets.items():
-        wanted = replace(backlog, id=target, protocol=TO_TARGET, endpoint=arn, attributes={}, confirmed=False)
+        wanted = replace(
+            backlog,
+            id=target,
+            protocol=TO_TARGET,
+            endpoint=arn,
+            attributes={},
+            confirmed=False,
+            carries_to=None if target == Target.ON_SUCCESS else _queue_of(arn),
+        )
         await resources.subscriptions.put_in(draft, wanted)
+
+
+def _queue_of(arn: str) -> ResourceName | None:
+    """The queue that an ARN names; None: it names something else."""
+    service, region, account, name = arn.split(":")[2:6]
+    return ResourceName(account, region, name) if service == "sqs" else None
 
 
 async def begin_in(draft: Draft, resources: Resources, function: FunctionRecord, qualifier: str) -> None:
