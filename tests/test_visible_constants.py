@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import redrive
+from redrive.azure.eventgrid import outcomes
 from redrive.engine.counters import METRIC_NAMES
-from redrive.protocols.azure.eventgrid import outcomes
 from redrive.settings import Settings
 
 _LIST: Final = Path(__file__).with_name("visible_constants.json")
