@@ -1,6 +1,5 @@
 """Sources of dead letters are right whichever node changed something, and are not read again for what did not."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -72,12 +71,12 @@ async def test_a_queue_whose_source_was_deleted_is_listed_while_it_holds_dead_le
     assert await dead_letter_queues(engine) == ["dead"]
     await engine.messages.purge(dead)
     assert await dead_letter_queues(engine) == []
-    await asyncio.sleep(1)
+    await engine.clock.sleep_until(engine.clock.now() + 1000)
     await send(engine, dead, "an order, in a queue that has another use by now")
     assert await dead_letter_queues(engine) == []
 
 
-async def test_what_carries_the_dead_letters_of_a_service_is_a_source_of_them(
+async def test_a_carrier_of_a_services_dead_letters_is_a_source_of_them(
     nodes: MakeNode,
 ) -> None:
     engine = nodes("one")

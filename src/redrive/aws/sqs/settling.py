@@ -19,13 +19,14 @@ from redrive.engine.ports import Settled
 from redrive.model.queue import Queue
 
 _REASON: Final = attrgetter("reason")
+_EXPIRED: Final = frozenset({"lapsed", "superseded"})
 
 
 class Settling:
     """Ends and extends the claims that receipt handles stand for.
 
     In a standard queue the handle of a message that was received again since still deletes it and changes its
-    visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it does nothing.
+    visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it is refused.
     """
 
     def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles) -> None:
@@ -147,8 +148,8 @@ def _superseded(queue: Queue, settled: Sequence[Settled]) -> list[int]:
 
 
 def _check_deleted(entry: Entry, settled: Settled) -> None:
-    """A message already gone, or received anew since, is no error; a FIFO claim that ran out is."""
-    if settled.reason == "lapsed":
+    """A message already gone is no error; a FIFO claim that ran out is, whether somebody received anew or not."""
+    if settled.reason in _EXPIRED:
         raise invalid("ReceiptHandle", entry["ReceiptHandle"], "The receipt handle has expired.")
 
 

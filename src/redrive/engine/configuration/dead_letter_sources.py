@@ -149,7 +149,7 @@ class DeadLetterSources:
         return [*await self._values(SUBSCRIPTION, keys), *await self._at_others(account, region)]
 
     async def _deleted(self, account: str, region: str) -> list[QueueRecord]:
-        """What sent dead letters and was deleted no longer ago than a message can be kept."""
+        """Sources of dead letters that were deleted, no longer ago than a message can be kept."""
         keys: list[str] = []
         for prefix in self._prefixes(account, region):
             by_target = await self._of_deleted.keys_by_sort(prefix)

@@ -134,14 +134,25 @@ def test_an_earlier_handle_still_changes_visibility(sqs: Sqs) -> None:
     assert queue.bodies() == ["again"]
 
 
-def test_an_earlier_handle_of_a_fifo_queue_does_nothing(sqs: Sqs) -> None:
+def test_an_earlier_handle_of_a_fifo_queue_is_refused(sqs: Sqs) -> None:
     queue = sqs.fifo()
     queue.send_fifo("ordered")
-    first, _ = received_twice(queue)
-    queue.delete(first)
+    first, second = received_twice(queue)
+    handle = first["ReceiptHandle"]
+    expired = (
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+    )
+    with refused("InvalidParameterValue", expired):
+        queue.delete(first)
+    answer = queue.call("delete_message_batch", Entries=[{"Id": "a", "ReceiptHandle": handle}])
+    assert [(entry["Code"], entry["Message"]) for entry in answer["Failed"]] == [
+        ("InvalidParameterValue", expired)
+    ]
     with refused("InvalidParameterValue"):
         queue.hide(first, 0)
     assert queue.counts() == (0, 1, 0)
+    queue.delete(second)
+    assert queue.counts() == (0, 0, 0)
 
 
 # ---- purging -------------------------------------------------------------------------------------------------------
