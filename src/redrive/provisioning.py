@@ -86,10 +86,10 @@ class Provisioner:
 
     async def _make_queue(self, queue: DeclaredQueue) -> None:
         fixed, others = _parted(queue.attributes)
-        now = {name: value for name, value in others.items() if name not in _ABOUT_OTHERS}
+        own = {name: value for name, value in others.items() if name not in _ABOUT_OTHERS}
         await self._call(queue, "sqs", "CreateQueue", QueueName=queue.name, Attributes=fixed)
-        if now:
-            await self._call(queue, "sqs", "SetQueueAttributes", QueueUrl=_url(queue), Attributes=now)
+        if own:
+            await self._call(queue, "sqs", "SetQueueAttributes", QueueUrl=_url(queue), Attributes=own)
         if queue.tags:
             await self._call(queue, "sqs", "TagQueue", QueueUrl=_url(queue), Tags=dict(queue.tags))
 

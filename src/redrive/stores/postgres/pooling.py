@@ -68,7 +68,7 @@ async def found(connection: asyncpg.Connection, another: Connect) -> Pooling:
         async with other.transaction():
             taken = await session_of(other)
             # Between transactions the second may have taken the very session of the first, which then has another.
-            now = await session_of(connection)
+            last = await session_of(connection)
     except TimeoutError as error:
         raise StoreUnavailable(_too_small(1)) from error
     except asyncpg.InvalidSQLStatementNameError:  # prepared in one session, executed in another
@@ -79,7 +79,7 @@ async def found(connection: asyncpg.Connection, another: Connect) -> Pooling:
         return Pooling.STATEMENT
     finally:
         other.terminate()
-    return Pooling.SESSION if now == first != taken else Pooling.TRANSACTION
+    return Pooling.SESSION if last == first != taken else Pooling.TRANSACTION
 
 
 async def shortage(another: Connect) -> str:

@@ -22,63 +22,67 @@ class Removal(StepParts):
         Raises:
             StepFailed: It could not be removed.
         """
-        now = self.resources[name]
+        current = self.resources[name]
         await self.clear_leftovers(name)
-        now = self.resources[name]
-        if now.status in {"DELETE_COMPLETE", "DELETE_SKIPPED"}:
+        current = self.resources[name]
+        if current.status in {"DELETE_COMPLETE", "DELETE_SKIPPED"}:
             return
-        if self._is_kept(now):
-            await self._gone(replace(now, status="DELETE_SKIPPED"), forget=forget)
+        if self._is_kept(current):
+            await self._gone(replace(current, status="DELETE_SKIPPED"), forget=forget)
             return
-        if now.name or now.physical_id:
-            now = replace(now, status="DELETE_IN_PROGRESS", reason="", updated_at=self._journal.now)
-            await self._write(now, event_of(self._stack, now, now.updated_at))
-            reason = await self._delete(now, Leftover(now.type, now.name, now.physical_id, now.properties))
+        if current.name or current.physical_id:
+            current = replace(current, status="DELETE_IN_PROGRESS", reason="", updated_at=self._journal.now)
+            await self._write(current, event_of(self._stack, current, current.updated_at))
+            reason = await self._delete(
+                current, Leftover(current.type, current.name, current.physical_id, current.properties)
+            )
             if reason and self._stack.forced:
-                await self._gone(replace(now, status="DELETE_SKIPPED", reason=reason), forget=forget)
+                await self._gone(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
                 return
             if reason:
-                await self._fail(now, "DELETE_FAILED", reason)
-        await self._gone(replace(now, status="DELETE_COMPLETE"), forget=forget)
+                await self._fail(current, "DELETE_FAILED", reason)
+        await self._gone(replace(current, status="DELETE_COMPLETE"), forget=forget)
 
-    def _is_kept(self, now: StackResource) -> bool:
-        if now.logical_id in self._stack.retained:
+    def _is_kept(self, current: StackResource) -> bool:
+        if current.logical_id in self._stack.retained:
             return True
-        if not now.physical_id:
+        if not current.physical_id:
             return False
-        created_in_vain = now.born == self._stack.change and "ROLLBACK" in self._stack.status
-        return now.policy == "Retain" or (now.policy == "RetainExceptOnCreate" and not created_in_vain)
+        created_in_vain = current.born == self._stack.change and "ROLLBACK" in self._stack.status
+        return current.policy == "Retain" or (
+            current.policy == "RetainExceptOnCreate" and not created_in_vain
+        )
 
-    async def _gone(self, now: StackResource, *, forget: bool) -> None:
-        now = replace(now, updated_at=self._journal.now)
-        event = event_of(self._stack, now, now.updated_at, reason=now.reason)
+    async def _gone(self, current: StackResource, *, forget: bool) -> None:
+        current = replace(current, updated_at=self._journal.now)
+        event = event_of(self._stack, current, current.updated_at, reason=current.reason)
         if forget:
-            await self._journal.forget(now, event)
-            del self.resources[now.logical_id]
+            await self._journal.forget(current, event)
+            del self.resources[current.logical_id]
         else:
-            await self._write(now, event)
+            await self._write(current, event)
 
     async def clear_leftovers(self, name: str) -> None:
         """Remove what a resource replaced, as far as nobody wants it kept; what cannot be removed stays behind."""
-        now = self.resources[name]
-        if not now.leftovers:
+        current = self.resources[name]
+        if not current.leftovers:
             return
         events = []
-        for left in now.leftovers:
+        for left in current.leftovers:
             if left.policy == "Retain":
                 continue
-            old = replace(now, physical_id=left.physical_id, properties=left.properties)
+            old = replace(current, physical_id=left.physical_id, properties=left.properties)
             events.append(event_of(self._stack, old, self._journal.now, "DELETE_IN_PROGRESS"))
-            reason = await self._delete(now, left)
+            reason = await self._delete(current, left)
             status = "DELETE_FAILED" if reason else "DELETE_COMPLETE"
             events.append(event_of(self._stack, old, self._journal.now, status, reason))
-        await self._write(replace(now, leftovers=()), *events)
+        await self._write(replace(current, leftovers=()), *events)
 
-    async def _delete(self, now: StackResource, left: Leftover) -> str:
+    async def _delete(self, current: StackResource, left: Leftover) -> str:
         """Remove a resource; the reason why it could not be, or an empty text."""
         kind = type_of(left.type)
         wanted = replace(
-            self._wanted(now, again=True),
+            self._wanted(current, again=True),
             name=left.name,
             physical_id=left.physical_id,
             properties=left.properties,

@@ -30,25 +30,27 @@ class Steps(StepParts):
         Raises:
             StepFailed: It could not be done.
         """
-        definition, now = values.program.resources[name], self.resources.get(name)
+        definition, current = values.program.resources[name], self.resources.get(name)
         change = self._stack.change
-        done = now is not None and now.change == change and now.status.endswith("_COMPLETE")
-        if done and now is not None and now.status != "DELETE_COMPLETE":
+        done = current is not None and current.change == change and current.status.endswith("_COMPLETE")
+        if done and current is not None and current.status != "DELETE_COMPLETE":
             return
-        born_here = now is None or now.born == change or now.status == "DELETE_COMPLETE"
+        born_here = current is None or current.born == change or current.status == "DELETE_COMPLETE"
         imported = set(values.imported)
         try:
             properties = values.properties(definition)
             typed = type_of(definition.type).schema.typed(properties)
         except (TemplateInvalid, NotYetKnown) as refusal:
-            await self._refused(definition, values, now, str(refusal), born_here=born_here)
+            await self._refused(definition, values, current, str(refusal), born_here=born_here)
         used = values.imported - imported
         after = self._as_defined(definition, values, typed)
-        if born_here or now is None:
-            again = now is not None and now.status == "CREATE_IN_PROGRESS" and now.change == change
-            await self._create(after, now if again else None, used, definition.creation_policy)
+        if born_here or current is None:
+            again = (
+                current is not None and current.status == "CREATE_IN_PROGRESS" and current.change == change
+            )
+            await self._create(after, current if again else None, used, definition.creation_policy)
         else:
-            await self._change(after, now, used)
+            await self._change(after, current, used)
 
     def _as_defined(
         self, definition: ResourceDefinition, values: Values, properties: Mapping[str, Any]
@@ -72,17 +74,17 @@ class Steps(StepParts):
         self,
         definition: ResourceDefinition,
         values: Values,
-        now: StackResource | None,
+        current: StackResource | None,
         reason: str,
         *,
         born_here: bool,
     ) -> NoReturn:
         """The properties cannot be used; what is there stays as it is."""
-        if now is None or born_here:
+        if current is None or born_here:
             failed = self._as_defined(definition, values, {})
-            await self._fail(replace(failed, name=now.name if now else ""), "CREATE_FAILED", reason)
-        before = now.before if now.change == self._stack.change else now.as_it_is
-        await self._fail(replace(now, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
+            await self._fail(replace(failed, name=current.name if current else ""), "CREATE_FAILED", reason)
+        before = current.before if current.change == self._stack.change else current.as_it_is
+        await self._fail(replace(current, before=before, change=self._stack.change), "UPDATE_FAILED", reason)
 
     async def _create(
         self,
@@ -113,33 +115,33 @@ class Steps(StepParts):
         after = replace(after, status="CREATE_COMPLETE")
         await self._write(after, started, event_of(self._stack, after, made_at))
 
-    async def _change(self, after: StackResource, now: StackResource, used: set[str]) -> None:
+    async def _change(self, after: StackResource, current: StackResource, used: set[str]) -> None:
         change = self._stack.change
-        touched = now.change == change and now.before is not None
-        was = now.before if touched and now.before is not None else now.as_it_is
-        begun = touched and now.status == "UPDATE_IN_PROGRESS"
+        touched = current.change == change and current.before is not None
+        was = current.before if touched and current.before is not None else current.as_it_is
+        begun = touched and current.status == "UPDATE_IN_PROGRESS"
         after = replace(
             after,
             name=was.name,
             physical_id=was.physical_id,
             attributes=was.attributes,
-            born=now.born,
+            born=current.born,
             before=was,
-            leftovers=now.leftovers,
+            leftovers=current.leftovers,
             status="UPDATE_IN_PROGRESS",
         )
         changed = changed_properties(was.properties, after.properties)
-        if not changed and after.type == now.type:
-            quiet = replace(after, status=was.status, updated_at=now.updated_at, change=change)
-            if quiet != replace(now, before=was, change=change):
+        if not changed and after.type == current.type:
+            quiet = replace(after, status=was.status, updated_at=current.updated_at, change=change)
+            if quiet != replace(current, before=was, change=change):
                 await self._write(quiet, used=used)
             return
         kind = type_of(after.type)
-        if after.type != now.type:
+        if after.type != current.type:
             await self._fail(
                 after,
                 "UPDATE_FAILED",
-                f"Update of resource type is not permitted. The new type {after.type} is not {now.type}.",
+                f"Update of resource type is not permitted. The new type {after.type} is not {current.type}.",
             )
         try:
             replacing = kind.replacing(changed, was.properties)
@@ -149,7 +151,7 @@ class Steps(StepParts):
         if not allows(self._stack.policy, action, after.logical_id, after.type):
             await self._fail(after, "UPDATE_FAILED", denied(action, after.logical_id))
         if replacing:
-            await self._replace(kind, after, was, now if begun else None, used)
+            await self._replace(kind, after, was, current if begun else None, used)
         else:
             await self._update(kind, after, was, used, begun=begun)
 
@@ -219,17 +221,17 @@ class Steps(StepParts):
         Raises:
             StepFailed: It could not be done.
         """
-        now = self.resources[name]
-        was = now.before
-        if was is None or now.change != self._stack.change or name in self._stack.skipped:
+        current = self.resources[name]
+        was = current.before
+        if was is None or current.change != self._stack.change or name in self._stack.skipped:
             return
-        kept = tuple(left for left in now.leftovers if left.physical_id != was.physical_id)
-        if now.name != was.name or (now.physical_id and now.physical_id != was.physical_id):
-            made = "" if now.physical_id == was.physical_id else now.physical_id
-            new = Leftover(now.type, now.name, made, now.properties)
+        kept = tuple(left for left in current.leftovers if left.physical_id != was.physical_id)
+        if current.name != was.name or (current.physical_id and current.physical_id != was.physical_id):
+            made = "" if current.physical_id == was.physical_id else current.physical_id
+            new = Leftover(current.type, current.name, made, current.properties)
             kept = kept if new in kept else (*kept, new)
         back = replace(
-            now,
+            current,
             name=was.name,
             physical_id=was.physical_id,
             properties=was.properties,
@@ -242,25 +244,25 @@ class Steps(StepParts):
             status="UPDATE_IN_PROGRESS",
             updated_at=self._journal.now,
         )
-        if now.properties == was.properties and now.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+        if current.properties == was.properties and current.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             await self._write(replace(back, status=was.status))
             return
         await self._journal_only(event_of(self._stack, back, self._journal.now), back)
-        if now.name == was.name and now.physical_id in ("", was.physical_id):
-            await self._put_back(back, now)
+        if current.name == was.name and current.physical_id in ("", was.physical_id):
+            await self._put_back(back, current)
         done = replace(back, status="UPDATE_COMPLETE", updated_at=self._journal.now)
         await self._write(done, event_of(self._stack, done, done.updated_at))
 
-    async def _put_back(self, back: StackResource, now: StackResource) -> None:
+    async def _put_back(self, back: StackResource, current: StackResource) -> None:
         kind = type_of(back.type)
 
         async def update(ask: Ask, wanted: Wanted) -> Made:
-            return await kind.update(ask, wanted, now.properties)
+            return await kind.update(ask, wanted, current.properties)
 
         try:
             await self._attempt(kind, update, self._wanted(back, again=True))
         except AttemptRefused as refusal:
-            failed = replace(now, physical_id=back.physical_id)
+            failed = replace(current, physical_id=back.physical_id)
             await self._fail(failed, "UPDATE_FAILED", refusal.reason)
 
     async def _journal_only(self, event: StackEvent, back: StackResource) -> None:

@@ -111,13 +111,13 @@ def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list
     """The properties that the template says, and that are others now."""
     found = []
     for name, value in expected.items():
-        now = actual.get(name, _ABSENT)
-        if now is not _ABSENT and now != value:
+        current = actual.get(name, _ABSENT)
+        if current is not _ABSENT and current != value:
             found.append(
                 {
                     "PropertyPath": f"/{name}",
                     "ExpectedValue": orjson.dumps(value).decode(),
-                    "ActualValue": orjson.dumps(now).decode(),
+                    "ActualValue": orjson.dumps(current).decode(),
                     "DifferenceType": "NOT_EQUAL",
                 }
             )

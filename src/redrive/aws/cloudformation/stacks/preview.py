@@ -28,13 +28,13 @@ async def preview(engine: Engine, stack: Stack, settings: StackSettings, program
         As change sets show them; for a change that touches no resource but outputs or tags, one that says so.
     """
     found = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
-    now = {resource.logical_id: resource for resource in found if resource.status != "DELETE_COMPLETE"}
-    values = Values(program, dict(now), await Programs(engine).exports(stack.name))
+    current = {resource.logical_id: resource for resource in found if resource.status != "DELETE_COMPLETE"}
+    values = Values(program, dict(current), await Programs(engine).exports(stack.name))
     replaced: set[str] = set()
     changes: list[Change] = []
     for name in _in_order(program):
-        changes += _of_resource(program.resources[name], now.get(name), values, replaced)
-    changes += [_removed(now[name]) for name in now if name not in program.resources]
+        changes += _of_resource(program.resources[name], current.get(name), values, replaced)
+    changes += [_removed(current[name]) for name in current if name not in program.resources]
     if not changes and await _differs_else(engine, stack, settings, program):
         changes.append({"Type": "Outputs"})
     return changes
@@ -61,22 +61,22 @@ async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, p
 
 
 def _of_resource(
-    definition: ResourceDefinition, now: StackResource | None, values: Values, replaced: set[str]
+    definition: ResourceDefinition, current: StackResource | None, values: Values, replaced: set[str]
 ) -> list[Change]:
     after = _known_properties(definition, values, replaced)
     program = values.program
-    if now is None:
+    if current is None:
         _, shown_after = shown_properties(definition, program, {}, after)
         return [_change("Add", definition.logical_id, definition.type, AfterContext=context_of(shown_after))]
-    changed = changed_properties(now.properties, after)
+    changed = changed_properties(current.properties, after)
     if not changed:
         return []
     kind = type_of(definition.type)
-    replacing = kind.replacing(changed, now.properties)
+    replacing = kind.replacing(changed, current.properties)
     unknown = {name for name in changed if after.get(name) == UNKNOWN}
     if replacing - unknown:
         replaced.add(definition.logical_id)
-    shown_before, shown_after = shown_properties(definition, program, now.properties, after)
+    shown_before, shown_after = shown_properties(definition, program, current.properties, after)
     details = [
         _detail(name, definition, values, "Always" if name in replacing else "Never")
         for name in sorted(changed)
@@ -84,14 +84,14 @@ def _of_resource(
     for name, detail in zip(sorted(changed), details, strict=True):
         detail["Target"] |= target_values(name, shown_before, shown_after)
     shown = {
-        "PhysicalResourceId": now.physical_id,
+        "PhysicalResourceId": current.physical_id,
         "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
         "Scope": ["Properties"],
         "Details": details,
         "BeforeContext": context_of(shown_before),
         "AfterContext": context_of(shown_after),
     }
-    if replacing and now.replace_policy != "Retain":
+    if replacing and current.replace_policy != "Retain":
         shown["PolicyAction"] = "ReplaceAndDelete"
     return [_change("Modify", definition.logical_id, definition.type, **shown)]
 
@@ -130,10 +130,14 @@ def _detail(name: str, definition: ResourceDefinition, values: Values, recreatio
     return {"Target": target, "Evaluation": "Static", "ChangeSource": "DirectModification"}
 
 
-def _removed(now: StackResource) -> Change:
-    action = "Retain" if now.policy == "Retain" else "Delete"
+def _removed(current: StackResource) -> Change:
+    action = "Retain" if current.policy == "Retain" else "Delete"
     return _change(
-        "Remove", now.logical_id, now.type, PhysicalResourceId=now.physical_id, PolicyAction=action
+        "Remove",
+        current.logical_id,
+        current.type,
+        PhysicalResourceId=current.physical_id,
+        PolicyAction=action,
     )
 
 

@@ -66,8 +66,8 @@ class Queue(ResourceType):
         changed = changed_properties(before, wanted.properties) - _NO_ATTRIBUTES
         attributes = {**{name: _DEFAULTS.get(name, "") for name in changed}, **_attributes(wanted.properties)}
         if changed:
-            now = {name: value for name, value in attributes.items() if name in changed}
-            await ask("sqs", "SetQueueAttributes", QueueUrl=_url(wanted), Attributes=now)
+            values = {name: value for name, value in attributes.items() if name in changed}
+            await ask("sqs", "SetQueueAttributes", QueueUrl=_url(wanted), Attributes=values)
         await _TAGS.set(ask, wanted.all_tags(), QueueUrl=_url(wanted))
         return _made(wanted)
 
