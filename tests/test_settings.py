@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,21 +115,23 @@ def test_a_push_service_has_a_name_and_a_url(pairs: str, complaint: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("host", "forbids", "effect"),
+    ("given", "effect"),
     [
-        ("127.0.0.1", False, False),
-        ("::1", False, False),
-        ("127.0.0.1", True, True),
-        ("0.0.0.0", False, True),
-        ("10.1.2.3", False, True),
-        ("redrive.example.org", False, True),
+        ({}, False),
+        ({"host": "::1"}, False),
+        ({"host": "::1", "auth": "required"}, True),
+        ({"host": "127.0.0.1", "auth": "required"}, True),
+        ({"public_url": "https://queues.example"}, True),
+        ({"forbid_private_endpoints": True}, True),
+        ({"host": "0.0.0.0", "auth": "required"}, True),
+        ({"host": "10.1.2.3", "auth": "required"}, True),
+        ({"host": "redrive.example.org", "auth": "required"}, True),
     ],
 )
 def test_a_server_that_others_can_reach_pushes_nothing_to_private_addresses(
-    host: str, forbids: bool, effect: bool
+    given: dict[str, Any], effect: bool
 ) -> None:
-    settings = Settings(host=host, auth="required", forbid_private_endpoints=forbids)
-    assert settings.forbids_private is effect
+    assert Settings(**given).forbids_private is effect
 
 
 def test_private_networks_are_opened_by_their_prefix() -> None:

@@ -87,12 +87,21 @@ async def test_a_name_that_leads_inside_is_not_connected_to(
     assert opened == []
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"host": "0.0.0.0", "auth": "required"},
+        {"host": "127.0.0.1", "auth": "required"},
+        {"host": "127.0.0.1", "public_url": "https://queues.example"},
+    ],
+    ids=["every address", "signatures behind a proxy", "a public URL"],
+)
 @pytest.mark.parametrize("host", SPELLINGS)
 async def test_a_spelling_of_loopback_is_not_connected_to(
-    host: str, opened: list[object], monkeypatch: pytest.MonkeyPatch
+    host: str, settings: dict[str, str], opened: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve_numbers_alone(monkeypatch)
-    endpoint = web_of(Settings(host="0.0.0.0", auth="required"))
+    endpoint = web_of(Settings(**settings))  # type: ignore[arg-type]  # texts alone
     attempt = await endpoint.push(PushRequest(f"http://{host}:9/", b"{}", "text/plain", {}, 5_000))
     await endpoint.close()
     assert attempt.reason in (Reason.FORBIDDEN_ADDRESS, Reason.NAME_NOT_RESOLVED)

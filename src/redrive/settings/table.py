@@ -193,7 +193,7 @@ class Settings:
     )
     filter_policies_max: int = _setting(200, "how many filter policies an SNS topic may have")
     forbid_private_endpoints: bool = _switch(
-        "push nothing to private, loopback and link-local addresses, also where host is loopback"
+        "push nothing to private, loopback and link-local addresses, also where nobody else reaches the server"
     )
     allow_private_endpoints: str = _setting(
         "", "CIDR,…: private networks that are pushed to all the same", check=read_networks
@@ -295,8 +295,12 @@ class Settings:
 
     @property
     def forbids_private(self) -> bool:
-        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
-        return self.forbid_private_endpoints or not is_loopback(self.host)
+        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them.
+
+        A server on loopback that asks for signatures or has a public URL is no developer's own: it is behind a proxy.
+        """
+        reached = self.auth == "required" or bool(self.public_url) or not is_loopback(self.host)
+        return self.forbid_private_endpoints or reached
 
 
 def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT001 - a setting's value, of any type
