@@ -25,7 +25,6 @@ from redrive.access.keys import ANY_ACCOUNT
 from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
-from redrive.aws.kit.call import Facade
 from redrive.composition import (
     apigateway,
     cloudformation,
@@ -278,46 +277,33 @@ async def _core(
 
 
 def _extensions(core: Core) -> list[Extension]:
-    """The facades and their parts; SQS shows messages of all the others, and functions call SQS, SNS and S3.
-
-    Alarms call SNS and Lambda, which are made after them; stacks and the console call all.
-    """
-    called: dict[str, Facade] = {}
+    """The facades and their parts; they call each other by `core.services`, once all of them are made."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
-    beyond = destinations.extension(core)
-    keys = kms.extension(core)
+    beyond, keys = destinations.extension(core), kms.extension(core)
     topics = sns.extension(core, [part.sns for part in parts if part.sns is not None], keys.encryption)
-    buckets = s3.extension(core)
-    watching = cloudwatch.extension(core, called)
-    others = [make.extension(core) for make in (iam, event_grid)]
-    facades = [beyond, watching, *others, keys, buckets, topics, *parts]
+    others = (apigateway, cloudformation, cloudwatch, event_grid, iam, s3)
+    facades = [beyond, keys, topics, *parts, *(make.extension(core) for make in others)]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.presenters
-    queues = sqs.extension(core, presenters, keys.encryption)
-    called |= {**topics.services, **queues.services, **buckets.services, **keys.services}
-    elsewhere = beyond.endpoints.get(destinations.ELSEWHERE)
-    invoked = lambda_.extension(core, called, elsewhere, presenters, keys.encryption)
-    streams = firehose.extension(core, called, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE))
-    called |= {**invoked.services, **streams.services}
-    offered: dict[str, Facade] = {}
-    apis = apigateway.extension(core, called)
-    pages = console.extension(core, offered, functools.partial(file_bytes, core.settings.store))
-    found = [*facades, queues, invoked, streams, apis, pages]
-    services = {name: service for part in found for name, service in part.services.items()}
-    made_of_all = cloudformation.extension(core, services)
-    offered |= {**services, **made_of_all.services}
-    return [*found, made_of_all]
+    extensions = [
+        *facades,
+        sqs.extension(core, presenters, keys.encryption),
+        lambda_.extension(core, beyond.endpoints.get(destinations.ELSEWHERE), presenters, keys.encryption),
+        firehose.extension(core, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE)),
+        console.extension(core, functools.partial(file_bytes, core.settings.store)),
+    ]
+    for extension in extensions:
+        core.services.update(extension.services)
+    return extensions
 
 
 def _server(
     core: Core, extensions: Sequence[Extension], declared: Declared, collector: opentelemetry.Collector
 ) -> Server:
-    services: dict[str, Facade] = {}
     for extension in extensions:
         extension.register(core.engine)
-        services |= extension.services
-    provisioner = Provisioner(services, core.keyring, core.runtime, core.settings.region)
+    provisioner = Provisioner(core.services, core.keyring, core.runtime, core.settings.region)
 
     async def provision() -> None:
         await provisioner.apply(declared)
@@ -331,7 +317,7 @@ def _server(
             for drive in extension.drives:
                 drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
-    router = make_router(core, extensions, services, time, provision, exposition)
+    router = make_router(core, extensions, time, provision, exposition)
     answer = collector.traced(router.answer)
     request_log = RequestLog(answer, monotonic) if core.settings.request_log else None
     front = HttpFront(

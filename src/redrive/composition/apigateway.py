@@ -1,7 +1,5 @@
 """Amazon API Gateway: APIs, and what is behind them."""
 
-from collections.abc import Mapping
-
 from redrive.aws.apigateway.control.access_log import AccessLog
 from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.metrics import ApiMetrics
@@ -14,27 +12,21 @@ from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.services import ServiceIntegration
-from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.wire_calls import WireCalls
-from redrive.aws.kit.call import Facade
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 
 
-def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
-    """APIs, whose requests are told by their host or path.
-
-    Args:
-        core: What they are built on.
-        services: What may be behind them.
-    """
+def extension(core: Core) -> Extension:
+    """APIs, whose requests are told by their host or path."""
     engine, identities = core.engine, core.sessions.identities
-    clock = core.runtime.clock
-    calls = InnerCalls(services, core.runtime)
+    clock, calls = core.runtime.clock, core.calls
     outgoing = OutgoingCalls(core.web)
     callers = Callers(identities, open_functions=core.settings.auth == "off")
     integrations = Integrations(
-        ServiceIntegration(WireCalls(services, core.runtime, identities if identities.restricts else None)),
+        ServiceIntegration(
+            WireCalls(core.services, core.runtime, identities if identities.restricts else None)
+        ),
         calls,
         outgoing,
         callers,

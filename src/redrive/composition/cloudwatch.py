@@ -1,12 +1,9 @@
 """Amazon CloudWatch: metrics, alarms and logs."""
 
-from collections.abc import Mapping
-
 from redrive.aws.cloudwatch.alarms.backlog import TO_ACTION
 from redrive.aws.cloudwatch.alarms.part import Alarms
 from redrive.aws.cloudwatch.facade import CloudWatch
 from redrive.aws.gateway.rounds import Rounds
-from redrive.aws.kit.call import Facade
 from redrive.aws.logs.facade import Logs
 from redrive.aws.logs.subscribed import TO_DESTINATION
 from redrive.composition.core import Core
@@ -14,13 +11,8 @@ from redrive.composition.extension import Extension
 from redrive.runtime.simulated import SimulatedClock
 
 
-def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
-    """Metrics, alarms and logs; a reader gets all that was counted until then.
-
-    Args:
-        core: What they are built on.
-        services: What alarms and log groups call; those that are added later are found as well.
-    """
+def extension(core: Core) -> Extension:
+    """Metrics, alarms and logs; a reader gets all that was counted until then."""
     flush = core.telemetry.flush
     open_functions = core.settings.auth == "off"
     leaps = isinstance(core.runtime.clock, SimulatedClock)
@@ -28,7 +20,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         core.engine,
         core.store,
         flush,
-        services,
+        core.services,
         leaps=leaps,
         open_functions=open_functions,
     )
@@ -36,7 +28,7 @@ def extension(core: Core, services: Mapping[str, Facade]) -> Extension:
         core.engine,
         core.store,
         flush,
-        services,
+        core.services,
         core.sessions.identities,
         Rounds(core.secret, core.runtime.chance),
         leaps=leaps,

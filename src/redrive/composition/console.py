@@ -1,10 +1,8 @@
 """The web console."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from redrive import __version__
-from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.kit.call import Facade
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.console.clock_hands import ClockHands
@@ -21,12 +19,11 @@ from redrive.server.hosts import known_hosts
 from redrive.settings import origins_of
 
 
-def extension(core: Core, services: Mapping[str, Facade], store_bytes: Callable[[], int | None]) -> Extension:
+def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
     """The console over the engine; nothing where it is off.
 
     Args:
         core: What it is built on.
-        services: Called by pages; those that are added later are found as well.
         store_bytes: See `Installation`.
     """
     settings = core.settings
@@ -46,7 +43,7 @@ def extension(core: Core, services: Mapping[str, Facade], store_bytes: Callable[
     hands = ClockHands(clock.now, clock.next_at) if isinstance(clock, SimulatedClock) else None
     tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
-        services=InnerCalls(services, core.runtime),
+        services=core.calls,
         telemetry=core.store,
         settle=core.telemetry.flush,
         keyring=core.keyring,

@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from redrive.access.keyring import Keyring
@@ -14,7 +14,9 @@ from redrive.access.signing_pair import SigningPair
 from redrive.aws.gateway.authentication import Authentication, SigV4Verifier, TrustAll
 from redrive.aws.gateway.holders import Holders
 from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.sessions import Sessions
+from redrive.aws.kit.call import Facade
 from redrive.aws.kms.material import RootKey
 from redrive.azure.wire import bearer
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
@@ -53,6 +55,7 @@ class Core:
         stream: The stream of this node in every log group.
         origins: Where each setting comes from, where that is known.
         siblings: The processes that serve the same address.
+        services: Amazon's services, by botocore's names: complete once all extensions are made, and called from then on.
     """
 
     settings: Settings
@@ -75,6 +78,12 @@ class Core:
     stream: str
     origins: Sequence[Origin] = ()
     siblings: Siblings = ALONE
+    services: dict[str, Facade] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> InnerCalls:
+        """Calls to these services from within."""
+        return InnerCalls(self.services, self.runtime)
 
     @property
     def public_url(self) -> str | None:

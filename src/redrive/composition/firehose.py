@@ -1,10 +1,6 @@
 """Amazon Data Firehose: delivery streams that this server fills, and delivers to its buckets."""
 
-from collections.abc import Mapping
-
 from redrive.aws.firehose.facade import Firehose
-from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.kit.call import Facade
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.engine.ports import Endpoint
@@ -12,12 +8,11 @@ from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import aws_endpoint_of, read_aws_endpoints
 
 
-def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | None) -> Extension:
+def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
     """Delivery streams.
 
     Args:
         core: What they are built on.
-        services: S3, Lambda, KMS, and Firehose itself; those that are added later are found as well.
         elsewhere: Fills streams of other servers, where the settings name any.
     """
     named = read_aws_endpoints(core.settings.aws_endpoints)
@@ -28,7 +23,7 @@ def extension(core: Core, services: Mapping[str, Facade], elsewhere: Endpoint | 
     leaps = isinstance(core.runtime.clock, SimulatedClock)
     firehose = Firehose(
         core.engine,
-        InnerCalls(services, core.runtime),
+        core.calls,
         core.sessions.identities,
         core.telemetry.count,
         core.telemetry.logs,

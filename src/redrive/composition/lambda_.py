@@ -8,10 +8,8 @@ from typing import Final
 from typing_extensions import override
 
 from redrive.aws.encryption.encryption import Encryption
-from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.gateway.sessions import SERVICE_SECONDS
-from redrive.aws.kit.call import Facade
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
@@ -58,7 +56,6 @@ _SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
 
 def extension(
     core: Core,
-    services: Mapping[str, Facade],
     elsewhere: Endpoint | None,
     presenters: Mapping[str, Presenter],
     encryption: Encryption | None = None,
@@ -67,7 +64,6 @@ def extension(
 
     Args:
         core: What it is built on.
-        services: Those that code comes from, and that dead letters and records go to; Lambda itself is added here.
         elsewhere: Invokes functions of other servers, where the settings name any.
         presenters: By envelope, for messages of queues that other services sent.
         encryption: Knows the keys of queues.
@@ -95,8 +91,7 @@ def extension(
         leaps=leaps,
     )
     warmth = Warmth(core.engine, lookup, executor, pool)
-    called = dict(services)
-    calls = InnerCalls(called, core.runtime)
+    calls = core.calls
     facade = Lambda(
         core.engine,
         lookup,
@@ -109,7 +104,6 @@ def extension(
         consumers.follow,
         warmth,
     )
-    called["lambda"] = facade
     return Extension(
         services={"lambda": facade},
         paths={PATH: downloads.answer},

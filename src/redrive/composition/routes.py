@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.kit.call import Facade
 from redrive.aws.wire.rest.s3_routes import is_for_s3
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
@@ -28,7 +27,6 @@ from redrive.server.scraping import Scrapers
 def make_router(
     core: Core,
     extensions: Sequence[Extension],
-    services: Mapping[str, Facade],
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
     exposition: Exposition,
@@ -38,7 +36,6 @@ def make_router(
     Args:
         core: What it is built on.
         extensions: Its facades.
-        services: All of Amazon's that they bring.
         time: Moves the clock, where it is a simulated one.
         provision: Makes what the settings declare, again after a reset.
         exposition: Writes the metrics.
@@ -48,7 +45,7 @@ def make_router(
     gateway = Gateway(
         core.runtime,
         core.authentication,
-        services,
+        core.services,
         core.public_url,
         identities if identities.restricts else None,
     )
@@ -59,7 +56,7 @@ def make_router(
     guard = BrowserGuard(known_hosts(core.settings), core.refusals)
     required = core.settings.auth == "required"
     return Router(
-        _control(core, extensions, sorted(services), time, provision, guard, exposition),
+        _control(core, extensions, sorted(core.services), time, provision, guard, exposition),
         {**paths, **_own_paths(core)},
         protocols,
         gateway,
