@@ -25,6 +25,7 @@ from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import make_pair
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Facade
 from redrive.aws.sns.certificate import certificate_path
 from redrive.aws.sns.dialect import SnsDeliveryProfile
@@ -108,7 +109,8 @@ async def _cpu_us(ask: "Ask", calls: int, *, telemetry: bool) -> float:
         engine.add_listener(StatusLog(collector.logs, runtime.chance, stream), "sns")
     audit = AuditLog(collector.logs, collector.count, runtime.chance, stream)
     parts = [data_protection(engine, audit)]
-    services: dict[str, Facade] = {"sqs": Sqs(engine, secret), "sns": Sns(engine, parts, secret)}
+    sns = Sns(engine, parts, secret, Identities(resources.documents, restricts=False))
+    services: dict[str, Facade] = {"sqs": Sqs(engine, secret), "sns": sns}
     gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)
     await engine.open()
     try:

@@ -11,6 +11,7 @@ from redrive.aws.apigateway.http.facade import HttpApiGateway
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.http import Request, Response
@@ -36,7 +37,11 @@ class GatewayWorld(Watched):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
-        self.facades = {"apigateway": ApiGateway(self.engine), "apigatewayv2": HttpApiGateway(self.engine)}
+        identities = Identities(self.engine.resources.documents, restricts=False)
+        self.facades = {
+            "apigateway": ApiGateway(self.engine, identities),
+            "apigatewayv2": HttpApiGateway(self.engine, identities),
+        }
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
 
     @override

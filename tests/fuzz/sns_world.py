@@ -9,6 +9,7 @@ import orjson
 
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.engine.engine import Engine
@@ -46,7 +47,16 @@ class SnsWorld(Watched):
         parts = sns_parts(self.engine, audit_log)
         profile = sns_profile(open_queues=True, parts=parts, base_url="http://localhost")
         self.engine.add_profile("sns", profile)
-        self._gateway = Gateway(runtime, TrustAll(REGION), {"sns": Sns(self.engine, parts, SECRET)}, None)
+        self._gateway = Gateway(
+            runtime,
+            TrustAll(REGION),
+            {
+                "sns": Sns(
+                    self.engine, parts, SECRET, Identities(self.engine.resources.documents, restricts=False)
+                )
+            },
+            None,
+        )
         self.complaints = Complaints()
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.access.condition_keys import PRINCIPAL_TAG
+from redrive.access.session_tokens import Session
 from redrive.access.statements import Identity, Policy, Statement
 
 _NO_KEYS: Final[Mapping[str, str]] = {}
@@ -74,6 +75,7 @@ class Principal:
         keys: The condition keys that follow from who it is, names in lower case.
         permissions: Of a user or a role; None: its account is all it needs, or nothing is its own.
         bounded: Those of its names, a role's, whose mention in a resource's policy does not lift boundaries.
+        session: The session of a role that it is, with its session policies; None: it is no role's.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Principal:
     keys: Mapping[str, str] = field(compare=False, repr=False)
     permissions: Permissions | None = field(default=None, compare=False, repr=False)
     bounded: frozenset[Identity] = frozenset()
+    session: Session | None = field(default=None, compare=False, repr=False)
 
 
 # Every request needs its caller's principal; 1,024 accounts at one node make the cache a dictionary look-up.
@@ -122,6 +125,12 @@ def user_principal(
     )
 
 
+def without_rights(arn: str, account: str) -> Principal:
+    """A principal of an account that no policy names and nothing is allowed to, such as a user who was deleted."""
+    keys = _keys(arn, account, "Unknown", "", {})
+    return Principal(arn, account, frozenset(), keys, permissions_of([]))
+
+
 def role_session(
     role: str,
     unique_id: str,
@@ -129,6 +138,7 @@ def role_session(
     tags: Mapping[str, str],
     permissions: Permissions | None,
     keys: Mapping[str, str] = _NO_KEYS,
+    origin: Session | None = None,
 ) -> Principal:
     """Somebody who has assumed a role.
 
@@ -139,6 +149,7 @@ def role_session(
         tags: Of the role, and over them those of the session.
         permissions: None: all that the account may.
         keys: Further condition keys, names in lower case.
+        origin: The session itself; None where nothing will act for it later.
     """
     account, name = role.split(":")[4], role.rpartition("/")[2]
     arn = f"arn:aws:sts::{account}:assumed-role/{name}/{session}"
@@ -149,6 +160,7 @@ def role_session(
         keys={**_keys(role, account, "AssumedRole", f"{unique_id}:{session}", tags), **keys},
         permissions=permissions,
         bounded=_names(role, unique_id),
+        session=origin,
     )
 
 

@@ -4,6 +4,7 @@ from redrive.aws.apigateway.control.access_log import AccessLog
 from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.metrics import ApiMetrics
 from redrive.aws.apigateway.control.outgoing import OutgoingCalls
+from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.front import ApiFront
 from redrive.aws.apigateway.http.facade import HttpApiGateway
@@ -22,11 +23,9 @@ def extension(core: Core) -> Extension:
     engine, identities = core.engine, core.sessions.identities
     clock, calls = core.runtime.clock, core.calls
     outgoing = OutgoingCalls(core.web)
-    callers = Callers(identities, open_functions=core.settings.auth == "off")
+    callers = Callers(integration_roles(identities), open_functions=core.settings.auth == "off")
     integrations = Integrations(
-        ServiceIntegration(
-            WireCalls(core.services, core.runtime, identities if identities.restricts else None)
-        ),
+        ServiceIntegration(WireCalls(core.services, core.runtime)),
         calls,
         outgoing,
         callers,
@@ -41,7 +40,10 @@ def extension(core: Core) -> Extension:
         AccessLog(core.telemetry.logs, core.stream),
     )
     return Extension(
-        services={"apigateway": ApiGateway(engine), "apigatewayv2": HttpApiGateway(engine)},
+        services={
+            "apigateway": ApiGateway(engine, identities),
+            "apigatewayv2": HttpApiGateway(engine, identities),
+        },
         hosted=front,
         kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
     )

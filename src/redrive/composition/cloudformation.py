@@ -19,7 +19,7 @@ def extension(core: Core) -> Extension:
         InnerCalls(core.services, core.runtime, core.base_url),
         core.services,
         core.base_url,
-        core.sessions.identities.acting,
+        core.sessions.identities,
     )
     operations = StackOperations(
         core.engine, asked, core.secret.key("answers to stacks"), alone=alone, leaps=leaps

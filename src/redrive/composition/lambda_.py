@@ -13,6 +13,7 @@ from redrive.aws.gateway.sessions import SERVICE_SECONDS
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
@@ -103,6 +104,7 @@ def extension(
         downloads,
         consumers.follow,
         warmth,
+        ExecutionRoles(core.sessions.identities),
     )
     return Extension(
         services={"lambda": facade},
@@ -168,10 +170,11 @@ def _pool(core: Core, folder: Path) -> FunctionPool:
 async def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
     """The variables that let a function call this server as its role."""
     simulated = isinstance(core.runtime.clock, SimulatedClock)
-    credentials = await core.sessions.for_role(
+    credentials = await core.sessions.for_function(
         function.role,
         function.name.name,
         function.name.account,
+        function.name.region,
         _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
     )
     return {

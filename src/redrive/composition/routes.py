@@ -41,14 +41,7 @@ def make_router(
         exposition: Writes the metrics.
     """
     paths: dict[str, Answer] = {}
-    identities = core.sessions.identities
-    gateway = Gateway(
-        core.runtime,
-        core.authentication,
-        core.services,
-        core.public_url,
-        identities if identities.restricts else None,
-    )
+    gateway = Gateway(core.runtime, core.authentication, core.services, core.public_url)
     protocols: list[Recognising] = [_ObjectRequests(gateway)]
     for extension in extensions:
         paths |= extension.paths

@@ -46,7 +46,16 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
         signer.close()
 
     return Extension(
-        services={"sns": Sns(core.engine, parts, core.secret, settings.filter_policies_max, encryption)},
+        services={
+            "sns": Sns(
+                core.engine,
+                parts,
+                core.secret,
+                core.sessions.identities,
+                settings.filter_policies_max,
+                encryption,
+            )
+        },
         paths={PATH_BEGINNING: certificate},
         profiles={"sns": profile},
         listeners=[(status_log, ("sns",))],

@@ -46,6 +46,10 @@ async def _allow(at: Stage, action: str) -> None:
     await at.ask("iam", "PutRolePolicy", RoleName="writer", PolicyName=name, PolicyDocument=allows(action))
 
 
+async def _trust(at: Stage, *services: str) -> None:
+    await at.ask("iam", "UpdateAssumeRolePolicy", RoleName="writer", PolicyDocument=trust(*services))
+
+
 async def _publish(at: Stage, topic: str, **attributes: Any) -> None:
     await at.ask("sns", "Publish", TopicArn=topic, Message="m", **attributes)
     await at.advance(1)
@@ -60,7 +64,7 @@ async def test_a_role_has_to_trust_and_to_be_allowed() -> None:
         await at.ask("iam", "CreateRole", RoleName="writer", AssumeRolePolicyDocument=trust("lambda"))
         with pytest.raises(AwsError, match="unable to assume role"):
             await _stream(at)
-        await at.ask("iam", "UpdateAssumeRolePolicy", RoleName="writer", PolicyDocument=trust("firehose"))
+        await _trust(at, "firehose")
         await _stream(at)
         await at.ask("firehose", "PutRecord", DeliveryStreamName="orders", Record={"Data": b"1"})
         await at.advance(301)
@@ -73,13 +77,14 @@ async def test_a_role_has_to_trust_and_to_be_allowed() -> None:
 
         topic = (await at.ask("sns", "CreateTopic", Name="t"))["TopicArn"]
         role = {"SubscriptionRoleArn": ROLE, "RawMessageDelivery": "true"}
-        await at.ask(
-            "sns", "Subscribe", TopicArn=topic, Protocol="firehose", Endpoint=STREAM, Attributes=role
-        )
+        subscribed = {"TopicArn": topic, "Protocol": "firehose", "Endpoint": STREAM, "Attributes": role}
+        with pytest.raises(AwsError, match="SNS is unable to assume role"):
+            await at.ask("sns", "Subscribe", **subscribed)
+        await _trust(at, "firehose", "sns")
+        await at.ask("sns", "Subscribe", **subscribed)
+        await _trust(at, "firehose")
         await _publish(at, topic)
-        await at.ask(
-            "iam", "UpdateAssumeRolePolicy", RoleName="writer", PolicyDocument=trust("firehose", "sns")
-        )
+        await _trust(at, "firehose", "sns")
         await _publish(at, topic)
         await at.advance(300)
         assert (

@@ -169,7 +169,7 @@ def signed(request: Request, service: str, key: Key | None) -> Request:
     url = f"http://{HOST}{request.path}{'?' if request.query else ''}{request.query}"
     headers = {**request.headers, "host": HOST}
     aws_request = AWSRequest(request.method, url, data=request.body, headers=headers)
-    names = {"cloudwatch": "monitoring"}
+    names = {"cloudwatch": "monitoring", "apigatewayv2": "apigateway"}
     SigV4Auth(Credentials(*key), names.get(service, service), REGION).add_auth(aws_request)
     return Request(
         request.method,

@@ -4,7 +4,7 @@ import pytest
 
 from redrive.access.session_tokens import account_in, lasting_key_id, temporary_key_id
 from redrive.model.names import ResourceName
-from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, allow, key_of, on_stage
+from tests.aws.iam.stage import ACCOUNT, OTHER, REGION, Key, Stage, allow, key_of, on_stage
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 STRANGERS = {"AWS": f"arn:aws:iam::{OTHER}:root"}
@@ -236,17 +236,17 @@ def test_functions_get_credentials_of_their_role() -> None:
     async def play(stage: Stage) -> None:
         sessions = stage.server.core.sessions
         made_up = f"arn:aws:iam::{ACCOUNT}:role/made-up"
-        before = await sessions.for_role(made_up, "billing", ACCOUNT)
+        before = await sessions.for_function(made_up, "billing", ACCOUNT, REGION)
         credentials = Key(before.access_key_id, before.secret, before.token)
         assert (await who(stage, credentials))[1] == f"arn:aws:iam::{ACCOUNT}:root"  # nobody has roles here
         role = await stage.role("worker", SERVICE)
-        made = await sessions.for_role(role, "billing", ACCOUNT, 900)
+        made = await sessions.for_function(role, "billing", ACCOUNT, REGION, 900)
         credentials = Key(made.access_key_id, made.secret, made.token)
         assert (await who(stage, credentials))[1] == f"arn:aws:sts::{ACCOUNT}:assumed-role/worker/billing"
-        foreign = await sessions.for_role(role, "billing", OTHER)
+        foreign = await sessions.for_function(role, "billing", OTHER, REGION)
         others = Key(foreign.access_key_id, foreign.secret, foreign.token)
         assert await stage.refusal(others, "sts", "GetCallerIdentity") == INVALID
-        after = await sessions.for_role(made_up, "billing", ACCOUNT)
+        after = await sessions.for_function(made_up, "billing", ACCOUNT, REGION)
         made_up_now = Key(after.access_key_id, after.secret, after.token)
         assert await stage.refusal(made_up_now, "sts", "GetCallerIdentity") == INVALID
         await stage.advance(900)

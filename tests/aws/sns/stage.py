@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from redrive.access.principals import ANONYMOUS, account_root
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Call
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
@@ -78,7 +79,9 @@ class Stage:
         self.renderer = notification_renderer(signing_pair(), BASE_URL, parts)
         self.dialect = SnsDeliveryProfile(self.renderer, self.clock, open_queues=open_queues)
         self.engine.add_profile("sns", self.dialect)
-        self.sns = Sns(self.engine, parts, SECRET)
+        self.sns = Sns(
+            self.engine, parts, SECRET, Identities(self.engine.resources.documents, restricts=False)
+        )
 
     def write(self, group: ResourceName, stream: str, at: int, message: str) -> None:
         """See `LogSink.write`."""

@@ -2,10 +2,13 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+from redrive.access.session_tokens import Session
 from redrive.aws.cloudformation.names import stack_arn
+from redrive.aws.gateway.identities import session_of
+from redrive.aws.kit.call import Call
 from redrive.engine.ports import DocumentKind, Unremembered
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
@@ -55,7 +58,7 @@ class Stack(Document):
     Attributes:
         name: Account, region and name; the name is free again once the stack is deleted.
         id: Unique.
-        caller: The ARN of the principal that made it.
+        caller: The ARN of the principal that made it, or that made the last change to it.
         status: `CREATE_COMPLETE` …
         reason: For the status, as far as there is any to tell.
         created_at: ms.
@@ -78,9 +81,11 @@ class Stack(Document):
         forced: A deletion leaves alone what it cannot delete.
         skipped: The logical ids that a rollback leaves as they are.
         drift: Of the last look: status and moment (ms).
+        session: Of the caller, by which its rights are found again; None: it is the account's root.
     """
 
     restored: ClassVar = {
+        "session": Session.from_claims,
         "name": ResourceName._make,
         "settings": StackSettings.from_document,
         "wanted": StackSettings.from_document,
@@ -115,6 +120,7 @@ class Stack(Document):
     forced: bool = False
     skipped: tuple[str, ...] = ()
     drift: tuple[str, int] | tuple[()] = ()
+    session: Session | None = None
 
     @property
     def arn(self) -> str:
@@ -130,6 +136,22 @@ class Stack(Document):
     def aim(self) -> StackSettings:
         """The settings that a change leads to, or those in force."""
         return self.wanted or self.settings
+
+
+def asked_by(stack: Stack, call: Call, role: str | None = None) -> Stack:
+    """A stack as a caller changes it: with the caller's rights, or by a role if one is given.
+
+    Args:
+        stack: As it is.
+        call: The caller's, who may pass the role.
+        role: The ARN of a role in place of the stack's; None or empty: the stack keeps the one it has.
+    """
+    caller, session = call.principal.name, session_of(call.principal)
+    if not role:
+        return replace(stack, caller=caller, session=session)
+    aim = stack.wanted and replace(stack.wanted, role=role)
+    settings = replace(stack.settings, role=role)
+    return replace(stack, caller=caller, session=session, settings=settings, wanted=aim)
 
 
 @dataclass(frozen=True, slots=True)

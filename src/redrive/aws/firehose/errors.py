@@ -38,3 +38,8 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, KeyUnusable):
         return error("InvalidKMSResourceException", str(refusal))
     raise refusal
+
+
+def unassumable(role: str) -> AwsError:
+    """The refusal of a role that Firehose cannot act as."""
+    return invalid(f"Firehose is unable to assume role {role}. Please check the role provided.")

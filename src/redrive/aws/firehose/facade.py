@@ -5,18 +5,18 @@ from typing import Any
 
 from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.error_log import ErrorLog
-from redrive.aws.firehose.errors import translated
+from redrive.aws.firehose.errors import translated, unassumable
 from redrive.aws.firehose.flushing import Flusher
 from redrive.aws.firehose.metrics import Count, StreamMetrics
 from redrive.aws.firehose.putting import Putting
 from redrive.aws.firehose.records import STREAM
-from redrive.aws.firehose.roles import Roles
 from redrive.aws.firehose.streams import Streams
 from redrive.aws.firehose.subscribed import SubscribedStreams
 from redrive.aws.firehose.transforming import Transformation
 from redrive.aws.firehose.writing import ObjectWriter
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.wire.errors import AwsError
@@ -59,12 +59,16 @@ class Firehose:
             elsewhere: See `SubscribedStreams`.
             alone: No other node can be at this store.
         """
-        roles, log, metrics = Roles(identities), ErrorLog(sink), StreamMetrics(count)
+        roles = ServiceRoles(identities, "firehose", "redrive-firehose", unassumable)
+        log, metrics = ErrorLog(sink), StreamMetrics(count)
         transformation = Transformation(calls, roles, engine.runtime, log, metrics)
         flusher = Flusher(engine, transformation, ObjectWriter(calls, roles), log, metrics)
         self.deliveries = Deliveries(engine, flusher, alone=alone)
         self.endpoint = SubscribedStreams(
-            calls, roles, elsewhere, lambda: id_text(engine.runtime.message_id())
+            calls,
+            ServiceRoles(identities, "sns", "redrive-sns", unassumable),
+            elsewhere,
+            lambda: id_text(engine.runtime.message_id()),
         )
         streams = Streams(engine, calls, roles, self.deliveries)
         putting = Putting(engine, streams, self.deliveries, metrics)

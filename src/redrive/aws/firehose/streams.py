@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.firehose import configuration, encrypting
-from redrive.aws.firehose.errors import error, invalid, no_such_stream, unoffered
+from redrive.aws.firehose.errors import error, invalid, no_such_stream, unassumable, unoffered
 from redrive.aws.firehose.ports import Buffers
 from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
-from redrive.aws.firehose.roles import Roles
+from redrive.aws.gateway.identities import account_of
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -27,12 +28,13 @@ _PLAIN: Final = (
     *("RoleARN", "BucketARN", "Prefix", "ErrorOutputPrefix", "BufferingHints", "CompressionFormat"),
     *("EncryptionConfiguration", "CloudWatchLoggingOptions"),
 )
+_UPDATES: Final = ("ExtendedS3DestinationUpdate", "S3DestinationUpdate")
 
 
 class Streams:
     """The operations on delivery streams."""
 
-    def __init__(self, engine: Engine, calls: InnerCalls, roles: Roles, buffers: Buffers) -> None:
+    def __init__(self, engine: Engine, calls: InnerCalls, roles: ServiceRoles, buffers: Buffers) -> None:
         """Keep them in this engine.
 
         Args:
@@ -53,7 +55,7 @@ class Streams:
         if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
             raise unoffered(f"streams of the type {params['DeliveryStreamType']}")
         settings = configuration.of_request(params)
-        await self._roles.check(call, settings["RoleARN"])
+        await self._check_role(call, settings["RoleARN"])
         await encrypting.check_key(self._calls, call, encrypting.asked(params))
         wanted = DeliveryStream(
             *name, call.id, call.now, settings, tags=tags_of(params), encryption=encrypting.asked(params)
@@ -104,6 +106,12 @@ class Streams:
         names = [stream.name for stream in found]
         return {"DeliveryStreamNames": names[:limit], "HasMoreDeliveryStreams": len(names) > limit}
 
+    async def _check_role(self, call: Call, role: str) -> None:
+        """Refuse another account's role, whether policies count or not, and one that the caller may not pass."""
+        if account_of(role) != call.account:
+            raise unassumable(role)
+        await self._roles.check(call, role)
+
     async def update_destination(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_UpdateDestination.html."""
         stream = await self.named(call, params)
@@ -115,7 +123,8 @@ class Streams:
             if current is None:
                 raise no_such_stream(stream.resource)
             settings = configuration.of_update(params, current.destination)
-            await self._roles.check(call, settings["RoleARN"])
+            if any("RoleARN" in (params.get(name) or {}) for name in _UPDATES):
+                await self._check_role(call, settings["RoleARN"])
             if params["CurrentDeliveryStreamVersionId"] != str(current.version):
                 text = (
                     f"Cannot update firehose: {current.name} since the current version id: {current.version} and"

@@ -8,8 +8,8 @@ import orjson
 
 from redrive.access.principals import Principal
 from redrive.aws.firehose.putting import BATCH_BYTES_MAX
-from redrive.aws.firehose.roles import Roles
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Endpoint, PushRequest
@@ -37,7 +37,7 @@ class SubscribedStreams:
     def __init__(
         self,
         calls: InnerCalls,
-        roles: Roles,
+        roles: ServiceRoles,
         elsewhere: Callable[[str], Endpoint | None],
         new_request_id: Callable[[], str],
     ) -> None:
@@ -62,11 +62,11 @@ class SubscribedStreams:
         records = push_request.parts or (push_request.body,)
         arn = parse_arn(push_request.endpoint)
         role = push_request.headers.get(ROLE, "")
-        if not await self._roles.trusts(arn.account, role, "sns", arn.region):
+        if not await self._roles.may_act(arn.account, role, arn.region):
             return _refused(
                 "AccessDeniedException", f"SNS is unable to assume role {role}", HTTPStatus.FORBIDDEN
             )
-        principal = await self._roles.acting(arn.account, role)
+        principal = await self._roles.acting(arn.account, role, arn.region)
         attempts: list[Attempt] = []
         for together in _calls(records):
             attempts += await self._put(principal, arn.region, arn.resource.removeprefix(_RESOURCE), together)

@@ -16,8 +16,8 @@ from redrive.aws.firehose.error_log import LAMBDA, ErrorLog
 from redrive.aws.firehose.metrics import StreamMetrics
 from redrive.aws.firehose.packing import WaitingRecord
 from redrive.aws.firehose.records import DeliveryStream, Processor
-from redrive.aws.firehose.roles import Roles
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
 from redrive.model.ids import id_text
@@ -80,7 +80,7 @@ class Transformation:
     """Invokes the functions of streams."""
 
     def __init__(
-        self, calls: InnerCalls, roles: Roles, runtime: Runtime, log: ErrorLog, metrics: StreamMetrics
+        self, calls: InnerCalls, roles: ServiceRoles, runtime: Runtime, log: ErrorLog, metrics: StreamMetrics
     ) -> None:
         """Invoke them by these calls, as these roles."""
         self._calls = calls
@@ -148,7 +148,7 @@ class Transformation:
                 for record in batch
             ],
         }
-        principal = await self._roles.acting(stream.account, stream.role)
+        principal = await self._roles.acting(stream.account, stream.role, stream.region)
         params = {"FunctionName": arn, "Payload": orjson.dumps(event)}
         try:
             answer = await self._calls.call("lambda", "Invoke", params, principal, stream.region)

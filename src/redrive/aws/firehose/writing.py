@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from redrive.aws.firehose.records import DeliveryStream
-from redrive.aws.firehose.roles import Roles
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 
@@ -19,7 +19,7 @@ Ask = Callable[..., Awaitable[Structure]]
 class ObjectWriter:
     """Puts objects into the buckets of streams."""
 
-    def __init__(self, calls: InnerCalls, roles: Roles) -> None:
+    def __init__(self, calls: InnerCalls, roles: ServiceRoles) -> None:
         """Put them by these calls, as these roles."""
         self._calls = calls
         self._roles = roles
@@ -30,7 +30,7 @@ class ObjectWriter:
         Raises:
             AwsError: S3 refuses.
         """
-        principal = await self._roles.acting(stream.account, stream.role)
+        principal = await self._roles.acting(stream.account, stream.role, stream.region)
         where = {"Bucket": stream.bucket, "Key": key}
 
         async def ask(operation: str, **params: Any) -> Structure:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from redrive.access.patterns import Values
-from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
@@ -44,22 +43,6 @@ _OF_NO_KEY: Final = frozenset(
 _OF_CALLERS: Final = frozenset(
     {"AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}
 )
-#: Parameters that pass a role on, by service and operation, and the service that acts as the role.
-_PASSED: Final = {
-    ("lambda", "CreateFunction"): ("Role", "lambda.amazonaws.com"),
-    ("lambda", "UpdateFunctionConfiguration"): ("Role", "lambda.amazonaws.com"),
-    ("logs", "PutSubscriptionFilter"): ("roleArn", "logs.amazonaws.com"),
-    ("apigateway", "PutIntegration"): ("credentials", "apigateway.amazonaws.com"),
-    ("apigatewayv2", "CreateIntegration"): ("CredentialsArn", "apigateway.amazonaws.com"),
-    ("apigatewayv2", "UpdateIntegration"): ("CredentialsArn", "apigateway.amazonaws.com"),
-    ("cloudformation", "CreateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
-    ("cloudformation", "UpdateStack"): ("RoleARN", "cloudformation.amazonaws.com"),
-    ("cloudformation", "DeleteStack"): ("RoleARN", "cloudformation.amazonaws.com"),
-    ("cloudformation", "CreateChangeSet"): ("RoleARN", "cloudformation.amazonaws.com"),
-    ("firehose", "CreateDeliveryStream"): ("RoleARN", "firehose.amazonaws.com"),
-    ("firehose", "UpdateDestination"): ("RoleARN", "firehose.amazonaws.com"),
-}
-
 Resources = Callable[[Call, str, Structure], Iterable[str]]
 
 
@@ -79,33 +62,35 @@ def check_own_policies(call: Call, service: str, operation: str, params: Structu
         return
     prefix, name = _action(call, service, operation)
     for arn in _RESOURCES.get(service, _guessed)(call, operation, params):
-        _check(call, service, f"{prefix}:{name}", arn)
-    passed = _PASSED.get((service, operation))
-    if passed is not None:
-        for role in _roles(params, passed[0]):
-            _check(call, service, "iam:PassRole", role, {"iam:passedtoservice": passed[1]})
+        check_action(call, service, f"{prefix}:{name}", arn)
 
 
-def _roles(params: Structure, member: str) -> Iterator[str]:
-    """The roles that a parameter passes on, be it one of a structure's: of a destination."""
-    for name, value in params.items():
-        if name == member and value:
-            yield value
-        elif isinstance(value, Mapping) and value.get(member):
-            yield value[member]
+def check_action(
+    call: Call, service: str, action: str, arn: str, keys: Mapping[str, Values] = _NO_KEYS
+) -> None:
+    """Refuse a caller whose own policies do not allow an action.
 
+    Args:
+        call: The caller's.
+        service: Whose error it is.
+        action: `iam:PassRole`.
+        arn: Of what the action is about, which is the caller's account's.
+        keys: The condition keys that the action has of its own.
 
-def _check(call: Call, service: str, action: str, arn: str, keys: Mapping[str, Values] = _NO_KEYS) -> None:
+    Raises:
+        AwsError: The service's own for a caller without permission.
+    """
     decision = call.decide(action, arn, call.account, keys=keys)
     if not decision.allowed:
         reason = decision.reason(action)
         text = (
             f"User: {call.principal.name} is not authorized to perform: {action} on resource: {arn} {reason}"
         )
-        raise _denied(service, text)
+        raise denied(service, text)
 
 
-def _denied(service: str, text: str) -> AwsError:
+def denied(service: str, text: str) -> AwsError:
+    """A service's own error for a caller without permission."""
     if service == "s3":
         return AwsError("AccessDenied", text, status=403)
     return Service.load(service).error(_CODES.get(service, "AccessDeniedException"), text)
@@ -114,32 +99,6 @@ def _denied(service: str, text: str) -> AwsError:
 _CODES: Final = {"sns": "AuthorizationError"}
 #: The services whose actions are methods of HTTP, and whose resources are paths.
 _BY_METHOD: Final = frozenset({"apigateway", "apigatewayv2"})
-
-
-async def check_given_role(
-    call: Call, identities: Identities, service: str, operation: str, params: Structure
-) -> None:
-    """Refuse a role that Lambda cannot act as: it does not trust Lambda, or is not there though others are.
-
-    Raises:
-        AwsError: `InvalidParameterValueException`.
-    """
-    if service != "lambda" or (service, operation) not in _PASSED or not params.get("Role"):
-        return
-    arn: str = params["Role"]
-    if arn.split(":")[4] != call.account:
-        raise Service.load("lambda").error("AccessDeniedException", "Cross-account pass role is not allowed.")
-    role = await identities.role(arn)
-    if role is None:
-        account = arn.split(":")[4]
-        trusted = call.principal.permissions is None and not await identities.has_any(account)
-    else:
-        trusted = identities.trusts(role, "lambda", call.region)
-    if not trusted:
-        raise Service.load("lambda").error(
-            "InvalidParameterValueException",
-            "The role defined for the function cannot be assumed by Lambda.",
-        )
 
 
 def _action(call: Call, service: str, operation: str) -> tuple[str, str]:

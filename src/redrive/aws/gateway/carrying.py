@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from redrive.aws.gateway.authorization import check_given_role, check_own_policies
-from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.authorization import check_own_policies
 from redrive.aws.gateway.unoffered import operation_text, service_text
 from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.codec import Codec
@@ -19,7 +18,6 @@ async def carried_out(
     name: str,
     codec: Codec,
     facades: Mapping[str, Facade],
-    identities: Identities | None,
 ) -> Response:
     """The answer of an operation.
 
@@ -29,7 +27,6 @@ async def carried_out(
         name: The operation, as the request names it.
         codec: Of the request's protocol.
         facades: The services that this server offers.
-        identities: Users and roles, where their policies count.
 
     Raises:
         AwsError: The service refuses.
@@ -46,8 +43,6 @@ async def carried_out(
     operation.check(params)
     if call.principal.permissions is not None:
         check_own_policies(call, called, operation.name, params)
-    if identities is not None and called == "lambda" and "Role" in params:
-        await check_given_role(call, identities, called, operation.name, params)
     try:
         result = await verb(call, params)
     except RedriveError as refused:

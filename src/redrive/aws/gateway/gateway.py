@@ -11,7 +11,6 @@ from typing import Final
 from redrive.access.principals import ANONYMOUS
 from redrive.aws.gateway.authentication import Authentication, Caller
 from redrive.aws.gateway.carrying import carried_out
-from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.unoffered import refusal
 from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.codec import Codec
@@ -42,7 +41,6 @@ class Gateway:
         authentication: Authentication,
         facades: Mapping[str, Facade],
         public_url: str | None,
-        identities: Identities | None = None,
     ) -> None:
         """Offer these services.
 
@@ -51,9 +49,7 @@ class Gateway:
             authentication: Tells who calls.
             facades: By botocore's names of the services.
             public_url: What URLs in answers begin with; None for the host that the client used.
-            identities: Users and roles; None: there are none.
         """
-        self._identities = identities
         self._runtime = runtime
         self._authentication = authentication
         self._facades = facades
@@ -102,7 +98,7 @@ class Gateway:
         base_url = self._public_url or f"{request.scheme}://{request.host}"
         call = Call(request, caller.principal, caller.region, now, request_id, base_url)
         name = action(request) if recognised.operation is None else recognised.operation
-        return await carried_out(call, service, name, codec, self._facades, self._identities)
+        return await carried_out(call, service, name, codec, self._facades)
 
 
 def _follows_link(request: Request) -> bool:

@@ -1,7 +1,7 @@
 """Identities as callers: the users and roles that requests come from, with all the policies that count for each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final
 
@@ -27,6 +27,7 @@ from redrive.access.principals import (
     role_session,
     service_principal,
     user_principal,
+    without_rights,
 )
 from redrive.access.session_tokens import Session
 from redrive.access.statements import Policy
@@ -37,6 +38,20 @@ _ARN_PARTS: Final = 6
 _ROLE: Final = "role/"
 #: Of a managed policy that is there no more.
 _NOTHING: Final = Policy("", "", (), frozenset())
+
+
+def account_of(arn: str) -> str:
+    """The account in an ARN; empty in a text that is none."""
+    parts = arn.split(":", _ARN_PARTS - 1)
+    return parts[4] if len(parts) == _ARN_PARTS else ""
+
+
+def session_of(principal: Principal) -> Session | None:
+    """The session by which a service finds a principal again that it acts for later; None of an account's root."""
+    if principal.session is not None or principal.permissions is None:
+        return principal.session
+    name, unique_id = principal.name.rpartition("/")[2], principal.keys["aws:userid"]
+    return Session(principal.account, user=name, unique_id=unique_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,32 +102,69 @@ class Identities:
         keys = {"aws:tokenissuetime": moment_text(session.issued_at)}
         if session.source_identity:
             keys["aws:sourceidentity"] = session.source_identity
-        return role_session(session.role, session.unique_id, session.name, tags, permissions, keys)
+        return role_session(session.role, session.unique_id, session.name, tags, permissions, keys, session)
 
-    async def acting(
-        self, account: str, caller: str, role: str, session: str = "AWSCloudFormation"
-    ) -> Principal:
-        """The principal that a service acts for, long after somebody asked it to.
+    async def again(self, account: str, arn: str, session: Session | None) -> Principal:
+        """The principal that asked for something a while ago, with the rights it has now; who is gone has none.
 
         Args:
-            account: Whose it is.
-            caller: The ARN of whoever asked; who is there no more may do nothing.
-            role: The ARN of a role to act with instead; empty: none was given.
-            session: The name of the session that acts as the role.
+            account: For which the service acts.
+            arn: The principal's.
+            session: Of `session_of`; None in documents of releases that did not keep it.
         """
-        if not self.restricts or (not role and caller.endswith(":root")):
+        if not self.restricts or (session is None and arn == account_root(account).name):
             return account_root(account)
-        found: Principal | None = None
-        if role or ":assumed-role/" in caller:
-            arn = role or f"arn:aws:iam::{account}:role/{caller.split('/')[1]}"
-            known = await self.role(arn)
-            if known is not None:
-                found = await self.session(
-                    Session(account=account, role=arn, unique_id=known.id, name=session)
-                )
-        elif ":user/" in caller:
-            found = await self.user(account, caller.rpartition("/")[2])
-        return found or user_principal(caller, "", {}, permissions_of([], None, []))
+        if session is None and ":assumed-role/" in arn:
+            role = await self.role(f"arn:aws:iam::{account}:role/{arn.split('/')[1]}")
+            if role is not None:
+                session = Session(account, role=role.arn, unique_id=role.id, name=arn.rpartition("/")[2])
+        elif session is None and ":user/" in arn:
+            session = Session(account, user=arn.rpartition("/")[2])
+        principal = None
+        if session is not None and session.account == account:
+            unique_id = session.unique_id or None
+            principal = (
+                await self.session(session)
+                if session.role
+                else await self.user(account, session.user, unique_id)
+            )
+        return principal or without_rights(arn, account)
+
+    async def acting(self, service: str, account: str, role: str, region: str, session: str) -> Principal:
+        """The principal by which a service acts as a role for an account; one without rights where it may not.
+
+        Args:
+            service: Its name in host names.
+            account: For which it acts.
+            role: The role's ARN.
+            region: Where it acts.
+            session: The name of the session.
+        """
+        if not self.restricts:
+            return account_root(account)
+        assumed = await self.assumed(service, account, role, region)
+        principal = None if assumed is None else await self.session(replace(assumed, name=session))
+        return principal or without_rights(role, account)
+
+    async def assumed(self, service: str, account: str, role: str, region: str) -> Session | None:
+        """The session in which a service may act as a role for an account, without a name; None: it may not.
+
+        The role is one of that account, and trusts the service. A role that does not exist stands for the account itself
+        as long as that has neither users nor roles.
+
+        Args:
+            service: See `acting`.
+            account: See `acting`.
+            role: See `acting`.
+            region: See `acting`.
+        """
+        known = await self.role(role)
+        if known is None:
+            own = account_of(role) == account and not await self.has_any(account)
+            return Session(account) if own else None
+        if known.account != account or not self.trusts(known, service, region):
+            return None
+        return Session(account, role=known.arn, unique_id=known.id)
 
     async def role(self, arn: str) -> Role | None:
         """The role of an ARN."""
@@ -125,7 +177,7 @@ class Identities:
     def trusts(self, role: Role, service: str, region: str) -> bool:
         """True if a service may act as a role."""
         principal = service_principal(service, region)
-        keys = resource_keys(region=region, account=role.account)
+        keys = {**resource_keys(region=region, account=role.account), "aws:sourceaccount": role.account}
         asked = AccessRequest(principal, "sts:AssumeRole", role.arn, request_keys(keys))
         trust = stored_policy(role.trust, Form.TRUST)
         return evaluate(trust, asked, role.account, policy_decides=True).allowed

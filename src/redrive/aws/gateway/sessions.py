@@ -53,23 +53,24 @@ class Sessions:
             return None
         return self.tokens.read(scope.access_key_id, token_of(request))
 
-    async def for_role(
-        self, role_arn: str, session_name: str, account: str, seconds: int = SERVICE_SECONDS
+    async def for_function(
+        self, role: str, function: str, account: str, region: str, seconds: int = SERVICE_SECONDS
     ) -> Credentials:
-        """The temporary credentials of a role, for a process that a service of this server runs.
+        """The temporary credentials of a function's role, for a process that runs the function.
 
-        Who may pass the role to the service is asked where it is passed. A role that is not there may do nothing, once
-        the account has any user or role at all; in an account that has none, such a session is the account's own.
+        Where policies count, a role that Lambda may not act as for the account may do nothing; see `Identities.assumed`.
 
         Args:
-            role_arn: The role's.
-            session_name: Shown as the end of the caller's ARN.
-            account: Whose the process is; another account's role may do nothing here.
+            role: The role's ARN.
+            function: The function's name, which the session has as well.
+            account: Whose the function is.
+            region: Where it is.
             seconds: For how long, on the engine's clock.
         """
-        role = await self.identities.role(role_arn)
-        if role is None and self.identities.restricts and not await self.identities.has_any(account):
-            return self.begin(Session(account=account), seconds)
-        unique_id = role.id if role is not None and role.account == account else _NOBODYS
-        session = Session(account=account, role=role_arn or "-", unique_id=unique_id, name=session_name)
-        return self.begin(session, seconds)
+        session = None
+        if self.identities.restricts:
+            session = await self.identities.assumed("lambda", account, role, region)
+        elif (known := await self.identities.role(role)) is not None:
+            session = Session(account, role=role, unique_id=known.id)
+        session = session or Session(account, role=role, unique_id=_NOBODYS)
+        return self.begin(replace(session, name=function), seconds)

@@ -10,7 +10,6 @@ from typing import Final
 from redrive.access.patterns import Values
 from redrive.access.principals import Principal
 from redrive.aws.gateway.carrying import carried_out
-from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import BASE_URL
 from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.errors import AwsError, common
@@ -27,19 +26,15 @@ _FAILED: Final = "The request processing has failed because of an unknown error.
 class WireCalls:
     """Answers requests from within."""
 
-    def __init__(
-        self, facades: Mapping[str, Facade], runtime: Runtime, identities: Identities | None = None
-    ) -> None:
+    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime) -> None:
         """Let these services answer.
 
         Args:
             facades: By botocore's names of the services; one that comes later is found as well.
             runtime: Time.
-            identities: Users and roles; None: their policies do not count.
         """
         self._facades = facades
         self._runtime = runtime
-        self._identities = identities
 
     async def answer(
         self,
@@ -65,7 +60,7 @@ class WireCalls:
         name = recognised.operation or action(request)
         call = Call(request, caller, region, self._runtime.clock.now(), request_id, BASE_URL, keys)
         try:
-            return await carried_out(call, service, name, codec, self._facades, self._identities)
+            return await carried_out(call, service, name, codec, self._facades)
         except AwsError as refused:
             return codec.render_error(service, refused, request_id)
         except Exception:  # a fault of ours, which the API answers for

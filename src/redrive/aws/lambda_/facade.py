@@ -9,6 +9,7 @@ from redrive.aws.lambda_.errors import translated
 from redrive.aws.lambda_.functions.aliases import AliasOperations
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.fixed_settings import FixedSettings
 from redrive.aws.lambda_.functions.lifecycle import FunctionOperations
 from redrive.aws.lambda_.functions.permissions import Permissions
@@ -54,6 +55,7 @@ class Lambda:
         downloads: Downloads,
         follow: Callable[[], Awaitable[None]],
         warmth: Warmth,
+        roles: ExecutionRoles,
     ) -> None:
         """Speak for this engine.
 
@@ -68,11 +70,12 @@ class Lambda:
             downloads: Where their code can be fetched from.
             follow: Awaited when event source mappings have changed.
             warmth: Keeps environments ready.
+            roles: Those that functions run as.
         """
         layers = LayerCode(engine.resources.documents, code)
         self.operations: Mapping[str, Verb] = operations_of(
             "lambda",
-            FunctionOperations(engine, lookup, archives, code, runner, downloads, layers),
+            FunctionOperations(engine, lookup, archives, code, runner, downloads, layers, roles),
             LayerOperations(engine, archives, code, downloads, layers),
             LayerPermissions(engine),
             UrlOperations(engine),

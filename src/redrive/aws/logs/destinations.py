@@ -9,6 +9,7 @@ from redrive.access.principals import Principal, account_root, acting_for
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import TRACE, Rounds
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
@@ -21,6 +22,10 @@ from redrive.model.names import ResourceName
 _SERVICE: Final = "logs"  # that policies and trusts let in
 _SESSION: Final = "redrive-logs"
 _STREAM: Final = "deliverystream/"
+_UNTESTED: Final = (
+    "Could not deliver test message to specified Firehose stream. Check if the given Firehose stream is in"
+    " ACTIVE state."
+)
 _BUSY: Final = "The delivery stream did not take the record."
 
 
@@ -121,24 +126,22 @@ class DeliveryStreams:
 
         Args:
             calls: Calls of this server's services.
-            identities: Where roles are.
+            identities: Users and roles.
         """
         self._calls = calls
-        self._identities = identities
+        self._roles = ServiceRoles(identities, _SERVICE, _SESSION, _unassumable)
 
     async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
         """See `Destination.check`: the stream takes a message, put there as the role."""
         if not role:
             raise invalid("destinationArn for vendor firehose cannot be used without roleArn")
+        await self._roles.check(call, role)
         try:
             await self._put(group, arn, role, control_message(call.now))
         except KeyError:
             raise invalid("This server does not offer firehose.") from None
         except AwsError as refused:
-            raise invalid(
-                "Could not deliver test message to specified Firehose stream. Check if the given Firehose stream is in"
-                " ACTIVE state."
-            ) from refused
+            raise invalid(_UNTESTED) from refused
 
     async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
         """See `Destination.deliver`."""
@@ -148,23 +151,14 @@ class DeliveryStreams:
     async def _put(self, group: ResourceName, arn: str, role: str, record: bytes) -> None:
         name = arn.rpartition("/")[2]
         records = {"DeliveryStreamName": name, "Records": [{"Data": record}]}
-        caller = await self._acting(group, role)
+        caller = await self._roles.acting(group.account, role, group.region)
         answer = await self._calls.call("firehose", "PutRecordBatch", records, caller, group.region)
         if answer.get("FailedPutCount"):
             raise common("ServiceUnavailableException", _BUSY)
 
-    async def _acting(self, group: ResourceName, arn: str) -> Principal:
-        """The principal that puts records.
 
-        Raises:
-            AwsError: The role is gone, or does not trust CloudWatch Logs.
-        """
-        if self._identities.restricts:
-            role = await self._identities.role(arn)
-            trusted = role is not None and self._identities.trusts(role, _SERVICE, group.region)
-            if not trusted or arn.split(":")[4] != group.account:
-                raise invalid(f"CloudWatch Logs cannot assume the role {arn}.")
-        return await self._identities.acting(group.account, account_root(group.account).name, arn, _SESSION)
+def _unassumable(_: str) -> AwsError:
+    return invalid(_UNTESTED)
 
 
 def destination_of(text: str, account: str, region: str) -> str:

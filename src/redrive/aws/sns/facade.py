@@ -5,6 +5,7 @@ from typing import Any
 
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.sns.confirmations import QUESTION, Confirmations
@@ -13,6 +14,7 @@ from redrive.aws.sns.errors import translated
 from redrive.aws.sns.limits import FILTERS_MAX
 from redrive.aws.sns.part import SnsPart
 from redrive.aws.sns.publishing import Publishing
+from redrive.aws.sns.roles import with_roles_checked
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
 from redrive.aws.sns.tags import TagOperations
@@ -32,6 +34,7 @@ class Sns:
         engine: Engine,
         parts: Sequence[SnsPart],
         secret: InstallationSecret,
+        identities: Identities,
         filters_max: int = FILTERS_MAX,
         encryption: Encryption | None = None,
     ) -> None:
@@ -41,13 +44,14 @@ class Sns:
             engine: It knows this package's `SnsDeliveryProfile` as `sns`.
             parts: What SNS consists of besides topics and subscriptions; one of them screens.
             secret: Proves links that unsubscribe.
+            identities: Users and roles, some of which SNS acts as.
             filters_max: Filter policies a topic.
             encryption: Knows the keys of topics; None: no topic has one.
         """
         tokens, confirmations = UnsubscribeTokens(secret), Confirmations(engine)
         (screening,) = (part.screening for part in parts if part.screening is not None)
         direct = Direct(engine, OptOuts(engine.resources.documents))
-        self.operations: Mapping[str, Verb] = operations_of(
+        operations = operations_of(
             "sns",
             TopicOperations(engine),
             TagOperations(engine),
@@ -56,6 +60,7 @@ class Sns:
             Publishing(engine, direct, screening, encryption),
             *(operations for part in parts for operations in part.operations),
         )
+        self.operations: Mapping[str, Verb] = with_roles_checked(operations, identities)
 
     kinds: tuple[DocumentKind[Any], ...] = (QUESTION,)
     """The documents of SNS itself besides topics and subscriptions; a reset removes them."""

@@ -16,11 +16,13 @@ from redrive.aws.apigateway.control.records import (
     api_key,
     deployment_key,
 )
+from redrive.aws.apigateway.control.roles import check_roles
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.definitions import defined_tree
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, TARGET
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.aws.apigateway.rest.definitions import read_definition
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.hosted_urls import hosted_url
 from redrive.aws.wire.shapes import Structure
@@ -37,9 +39,10 @@ _PAYLOAD: Final = "2.0"
 class HttpApiOperations:
     """Keeps HTTP APIs."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
+    def __init__(self, engine: Engine, roles: ServiceRoles) -> None:
+        """Keep them in this engine; integrations may have these roles."""
         self._engine = engine
+        self._roles = roles
         self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
 
@@ -84,7 +87,8 @@ class HttpApiOperations:
         given = {name: params[name] for name in _GIVEN if params.get(name) is not None}
 
         def change(api: HttpApi) -> HttpApi:
-            return replace(api, settings={**api.settings, **given})
+            tree = _quick_changed(api.tree, params)
+            return replace(api, settings={**api.settings, **given}, tree=tree)
 
         return shown(call, await self.edit(call, params["ApiId"], change))
 
@@ -121,7 +125,9 @@ class HttpApiOperations:
         """Change an API of the caller's; the API as it is then."""
 
         async def decide(draft: Draft) -> HttpApi:
-            changed = change(await _api_in(draft, call, api_id))
+            before = await _api_in(draft, call, api_id)
+            changed = change(before)
+            await check_roles(self._roles, call, changed.tree, before.tree)
             draft.put(HTTP_API, changed.key, changed)
             return changed
 
@@ -138,6 +144,7 @@ class HttpApiOperations:
             **settings,
         }
         made = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
+        await check_roles(self._roles, call, tree, {})
 
         async def decide(draft: Draft) -> None:
             if await draft.get(API_PLACE, api_id) is not None:
@@ -281,6 +288,30 @@ def _standing(found: HttpApi | None, api_id: str) -> HttpApi:
 async def _api_in(draft: Draft, call: Call, api_id: str) -> HttpApi:
     found = await draft.get(HTTP_API, api_key(call.account, call.region, api_id))
     return _standing(found, api_id)
+
+
+def _quick_changed(tree: Tree, params: Structure) -> Tree:
+    """The tree of an API that was made with a target, with another target, role or route.
+
+    Raises:
+        AwsError: `BadRequestException`: it was made without.
+    """
+    for place, given in (
+        (
+            INTEGRATIONS,
+            {"IntegrationUri": params.get("Target"), "CredentialsArn": params.get("CredentialsArn")},
+        ),
+        (ROUTES, {"RouteKey": params.get("RouteKey")}),
+    ):
+        changed = {name: value for name, value in given.items() if value}
+        parts: Mapping[str, Any] = tree.get(place) or {}
+        managed = {id_: {**part, **changed} for id_, part in parts.items() if part.get("ApiGatewayManaged")}
+        if changed and not managed:
+            raise bad_request(
+                "Target, CredentialsArn and RouteKey are for APIs that were created with a target"
+            )
+        tree = {**tree, place: {**parts, **managed}}
+    return tree
 
 
 def _tagged(params: Structure) -> str:

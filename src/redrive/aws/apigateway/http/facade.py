@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from redrive.aws.apigateway.control.errors import translated
+from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.http.apis import HttpApiOperations
 from redrive.aws.apigateway.http.parts import operations_alike
 from redrive.aws.apigateway.http.records import HTTP_API
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.wire.errors import AwsError
@@ -21,9 +23,9 @@ class HttpApiGateway:
     kinds: tuple[DocumentKind[Any], ...] = (HTTP_API,)
     """All that callers make through this service, besides what REST APIs have too."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Speak for this engine."""
-        apis = HttpApiOperations(engine)
+    def __init__(self, engine: Engine, identities: Identities) -> None:
+        """Speak for this engine, and take roles of these identities."""
+        apis = HttpApiOperations(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(apis, engine),
             **operations_of("apigatewayv2", apis),

@@ -4,6 +4,7 @@ from typing import Final
 
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.records import ACCOUNT, GatewayAccount
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -15,8 +16,9 @@ _THROTTLE: Final = {"burstLimit": 5000, "rateLimit": 10000.0}
 class AccountOperations:
     """Shows and changes the settings of an account's region."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
+    def __init__(self, engine: Engine, roles: ServiceRoles) -> None:
+        """Keep them in this engine; logs may be written by these roles."""
+        self._roles = roles
         self._documents = engine.resources.documents
 
     async def get_account(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - it has none
@@ -34,7 +36,10 @@ class AccountOperations:
                 account = GatewayAccount("" if operation.get("op") == "remove" else given)
             return account
 
-        made = await self._documents.update_or_create(ACCOUNT, _key(call), patched(GatewayAccount()), patched)
+        wanted = patched(GatewayAccount())
+        if wanted.role:
+            await self._roles.check(call, wanted.role)
+        made = await self._documents.update_or_create(ACCOUNT, _key(call), wanted, patched)
         return _shown(made)
 
 

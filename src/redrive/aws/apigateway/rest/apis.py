@@ -113,6 +113,7 @@ class RestApiOperations:
         api = replace(api, tree=_bare(api, self._chance))
         if document is not None:
             api = replace(api, tree=imported_tree(api.tree, document, self._chance))
+            await self._editing.check_roles(call, api.tree, {})
 
         async def decide(draft: Draft) -> None:
             if await draft.get(API_PLACE, api_id) is not None:

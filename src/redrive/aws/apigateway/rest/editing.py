@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from redrive.aws.apigateway.control.errors import no_api
 from redrive.aws.apigateway.control.records import REST_API, RestApi, Tree, api_key
+from redrive.aws.apigateway.control.roles import check_roles
+from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -13,9 +15,10 @@ from redrive.engine.resources import Draft
 class Editing:
     """Finds the REST APIs of callers, and changes them."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Find them in this engine."""
+    def __init__(self, engine: Engine, roles: ServiceRoles) -> None:
+        """Find them in this engine; integrations may have these roles."""
         self._engine = engine
+        self._roles = roles
 
     async def api(self, call: Call, api_id: str) -> RestApi:
         """An API of the caller's.
@@ -33,11 +36,17 @@ class Editing:
         """Change an API of the caller's; the API as it is then."""
 
         async def decide(draft: Draft) -> RestApi:
-            changed = change(await api_in(draft, call, api_id))
+            before = await api_in(draft, call, api_id)
+            changed = change(before)
+            await self.check_roles(call, changed.tree, before.tree)
             draft.put(REST_API, changed.key, changed)
             return changed
 
         return await self._engine.resources.write(decide)
+
+    async def check_roles(self, call: Call, tree: Tree, before: Tree) -> None:
+        """Refuse roles that an API did not have before; see `roles.check_roles`."""
+        await check_roles(self._roles, call, tree, before)
 
     async def edit_tree(self, call: Call, api_id: str, change: Callable[[Tree], Tree]) -> Tree:
         """Change what an API consists of; that, as it is then."""

@@ -14,6 +14,7 @@ from redrive.aws.apigateway.control.records import (
     REST_API,
     USAGE_PLAN,
 )
+from redrive.aws.apigateway.control.roles import integration_roles, log_roles
 from redrive.aws.apigateway.control.tags import TagOperations
 from redrive.aws.apigateway.rest.accounts import AccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
@@ -25,6 +26,7 @@ from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.resources import ResourceOperations
 from redrive.aws.apigateway.rest.stages import StageOperations
+from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.wire.errors import AwsError
@@ -48,9 +50,9 @@ class ApiGateway:
     )
     """All that callers make through this service."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Speak for this engine."""
-        editing = Editing(engine)
+    def __init__(self, engine: Engine, identities: Identities) -> None:
+        """Speak for this engine, and take roles of these identities."""
+        editing = Editing(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(editing),
             **operations_of(
@@ -64,7 +66,7 @@ class ApiGateway:
                 TagOperations(engine),
                 ApiKeyOperations(engine),
                 UsagePlanOperations(engine),
-                AccountOperations(engine),
+                AccountOperations(engine, log_roles(identities)),
             ),
         }
 

@@ -16,7 +16,7 @@ from redrive.aws.cloudformation.history import EXPORT, IMPORT, Import, StackEven
 from redrive.aws.cloudformation.names import made_up
 from redrive.aws.cloudformation.records import Before, Leftover, Stack, StackResource
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.types.resource_type import Act, Made, ResourceType, Wanted
+from redrive.aws.cloudformation.types.resource_type import Act, Ask, Made, ResourceType, Wanted
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -64,7 +64,7 @@ class StepParts:
             resources: As they are now, by logical id; kept so.
         """
         self._runtime = engine.runtime
-        self._ask = services.ask_for(journal.stack)
+        self._services = services
         self._base_url = services.base_url
         self._words = words
         self._journal = journal
@@ -83,6 +83,10 @@ class StepParts:
     @property
     def _stack(self) -> Stack:
         return self._journal.stack
+
+    @property
+    def _ask(self) -> Ask:
+        return self._services.ask_for(self._stack)
 
     def _name(self, kind: ResourceType, resource: StackResource) -> str:
         chosen = resource.properties.get(kind.name_property) if kind.name_property else None

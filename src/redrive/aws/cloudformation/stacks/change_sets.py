@@ -8,7 +8,15 @@ from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.errors import error, invalid, no_stack
 from redrive.aws.cloudformation.history import CHANGE_SET, ChangeSet
 from redrive.aws.cloudformation.names import change_set_arn, check_name, id_in
-from redrive.aws.cloudformation.records import STACK, STACK_NAME, TEMPLATE, Stack, StackSettings, template_key
+from redrive.aws.cloudformation.records import (
+    STACK,
+    STACK_NAME,
+    TEMPLATE,
+    Stack,
+    StackSettings,
+    asked_by,
+    template_key,
+)
 from redrive.aws.cloudformation.stacks import paging
 from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
@@ -179,7 +187,7 @@ class ChangeSetOperations:
             if not is_new:
                 check_updatable(current)
             begun = replace(
-                current,
+                asked_by(current, call),
                 status="CREATE_IN_PROGRESS" if is_new else "UPDATE_IN_PROGRESS",
                 reason="User Initiated",
                 settings=held.settings if is_new else current.settings,

@@ -10,7 +10,14 @@ from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.wishes import wanted_of
 from redrive.aws.cloudformation.changes.words import Words
 from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.records import RESOURCE, STACK, Stack, StackResource, resource_key
+from redrive.aws.cloudformation.records import (
+    RESOURCE,
+    STACK,
+    Stack,
+    StackResource,
+    asked_by,
+    resource_key,
+)
 from redrive.aws.cloudformation.stacks.finding import standing_stack
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call
@@ -33,7 +40,7 @@ class DriftOperations:
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html."""
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
         found = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         looked = [resource for resource in found if not names or resource.logical_id in names]
@@ -72,7 +79,7 @@ class DriftOperations:
 
     async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackResourceDrift.html."""
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         key = resource_key(stack, params["LogicalResourceId"])
         found = await self._engine.resources.documents.get(RESOURCE, key)
         if found is None:
@@ -84,7 +91,7 @@ class DriftOperations:
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResourceDrifts.html."""
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         wanted = params.get("StackResourceDriftStatusFilters") or ()
         drifts = []
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):

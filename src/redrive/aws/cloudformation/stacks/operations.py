@@ -25,6 +25,7 @@ from redrive.aws.cloudformation.records import (
     Stack,
     StackSettings,
     TemplateText,
+    asked_by,
     template_key,
 )
 from redrive.aws.cloudformation.sources import template_body
@@ -36,6 +37,7 @@ from redrive.aws.cloudformation.template.parameters import read_parameters
 from redrive.aws.cloudformation.template.program import Program
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import section
+from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -110,11 +112,12 @@ class StackChanges:
         ):
             raise invalid(NO_CHANGE)
         on_failure = "DO_NOTHING" if params.get("DisableRollback") else "ROLLBACK"
-        await self.begin_update(stack, prepared.settings, prepared.text, on_failure, token, params)
+        await self.begin_update(call, stack, prepared.settings, prepared.text, on_failure, token, params)
         return {"StackId": stack.arn}
 
     async def begin_update(
         self,
+        call: Call,
         stack: Stack,
         settings: StackSettings,
         text: TemplateText,
@@ -135,7 +138,7 @@ class StackChanges:
             await draft.get(TEMPLATE, key)
             draft.put(TEMPLATE, key, text)
             begun = replace(
-                current,
+                asked_by(current, call),
                 status="UPDATE_IN_PROGRESS",
                 reason="User Initiated",
                 wanted=settings,
@@ -188,13 +191,14 @@ class StackChanges:
     ) -> Stack:
         """Go on with a change that came to a stop, from a status to the one that it leads to."""
         stack = await standing_stack(self._engine, call, params["StackName"])
+        role = await self._passed(call, params)
 
         async def decide(draft: Draft) -> None:
             current = await current_in(draft, stack)
             if current.status not in leads:
                 raise not_updatable(current)
             begun = replace(
-                current,
+                asked_by(current, call, role),
                 status=leads[current.status],
                 reason="User Initiated",
                 skipped=skipped,
@@ -212,10 +216,13 @@ class StackChanges:
         stack = await find_stack(self._engine, call, params["StackName"])
         if stack is None or stack.status == "DELETE_COMPLETE":
             return {}
-        await self._engine.resources.write(lambda draft: self._delete_in(draft, stack, params))
+        role = await self._passed(call, params)
+        await self._engine.resources.write(lambda draft: self._delete_in(draft, call, stack, role, params))
         return {}
 
-    async def _delete_in(self, draft: Draft, stack: Stack, params: Structure) -> None:
+    async def _delete_in(
+        self, draft: Draft, call: Call, stack: Stack, role: str | None, params: Structure
+    ) -> None:
         current = await current_in(draft, stack)
         _check_deletable(current, params)
         if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
@@ -224,10 +231,10 @@ class StackChanges:
             operation = await draft.get(OPERATION, current.key)
             if operation is not None and operation.state.active:
                 draft.put(OPERATION, operation.key, replace(operation, state=OperationState.CANCELLING))
-            draft.put(STACK, current.key, replace(current, on_failure="DELETE"))
+            draft.put(STACK, current.key, replace(asked_by(current, call, role), on_failure="DELETE"))
             return
         begun = replace(
-            current,
+            asked_by(current, call, role),
             status="DELETE_IN_PROGRESS",
             reason="User Initiated",
             token=params.get("ClientRequestToken") or "",
@@ -249,6 +256,13 @@ class StackChanges:
 
     # ---- what changes have in common ---------------------------------------------------------------------------------
 
+    async def _passed(self, call: Call, params: Structure) -> str | None:
+        """The role that a caller gives, which it may pass; None: it gives none."""
+        role: str | None = params.get("RoleARN")
+        if role:
+            await self._services.roles.check(call, role)
+        return role
+
     async def prepare(
         self, call: Call, params: Structure, name: ResourceName, identity: str, stack: Stack | None
     ) -> Prepared:
@@ -265,6 +279,7 @@ class StackChanges:
             AwsError: It cannot be done.
             TemplateInvalid: The template cannot be used.
         """
+        role = await self._passed(call, params)
         body = await self._body(call, params, stack)
         source = read_body(body)
         declared = read_parameters(section(source, "Parameters"))
@@ -280,7 +295,7 @@ class StackChanges:
             tags=_tags(params, before),
             capabilities=tuple(params.get("Capabilities") or ()),
             topics=_topics(params, before),
-            role=params.get("RoleARN") or before.role,
+            role=role or before.role,
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
         carried_out = await expanded(source, name, identity, settings, self._services.translator)
@@ -308,6 +323,7 @@ def new_stack(
         name=name,
         id=identity,
         caller=call.principal.name,
+        session=session_of(call.principal),
         status="CREATE_IN_PROGRESS",
         reason="User Initiated",
         created_at=call.now,

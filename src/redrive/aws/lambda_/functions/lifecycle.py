@@ -9,6 +9,7 @@ from redrive.aws.lambda_ import names, paging
 from redrive.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.reading import configured
 from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
 from redrive.aws.lambda_.functions.versions import publish_in
@@ -50,6 +51,7 @@ class FunctionOperations:
         runner: Runner,
         downloads: Downloads,
         layers: LayerCode,
+        roles: ExecutionRoles,
     ) -> None:
         """Do it through these.
 
@@ -61,6 +63,7 @@ class FunctionOperations:
             runner: Runs them, and ends what runs of those that changed.
             downloads: Where the code can be fetched from.
             layers: Forgets layers that nobody needs any more.
+            roles: Those that functions run as.
         """
         self._engine = engine
         self._lookup = lookup
@@ -69,6 +72,7 @@ class FunctionOperations:
         self._runner = runner
         self._downloads = downloads
         self._layers = layers
+        self._roles = roles
 
     # ---- create ----------------------------------------------------------------------------------------------
 
@@ -83,6 +87,7 @@ class FunctionOperations:
         ):
             raise invalid(_MANDATORY)
         check(params.get("Tags") or {})
+        await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
         wanted = configured(self._blank(call, named, params), params)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
@@ -187,6 +192,8 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionConfiguration.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionConfiguration")
+        if params.get("Role"):
+            await self._roles.check(call, params["Role"])
         return await self._update(call, named, params, lambda before: configured(before, params))
 
     async def _update(
