@@ -65,9 +65,9 @@ def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(
         topic.publish(f"order {number}")
     server.advance(60)
     name = dead.arn.rpartition(":")[2]
-    groups = redrive("dlq", "groups", name)
-    assert re.match(rf" +14  server_error 503 +.* to {webhook.url}  sent .*", groups)
-    cause = re.search(r"--cause '(.+)'", groups)[1]  # type: ignore[index]  # else the test fails here
+    causes = redrive("dlq", "causes", name)
+    assert re.match(rf" +14  server_error 503 +.* to {webhook.url}  sent .*", causes)
+    cause = re.search(r"--cause '(.+)'", causes)[1]  # type: ignore[index]  # else the test fails here
     assert redrive("dlq", "plan", name, "--cause", cause).startswith("14 dead letters would move")
     assert redrive("dlq", "redrive", name, "--cause", cause, "--pace", "careful").startswith("task ")
     server.advance(5)
@@ -80,7 +80,7 @@ def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(
     assert sorted(webhook.next().document["Message"] for _ in range(14)) == sorted(
         f"order {number}" for number in range(14)
     )
-    assert redrive("dlq", "groups", name) == ""
+    assert redrive("dlq", "causes", name) == ""
 
 
 def test_a_letter_is_mended_and_another_set_aside_and_brought_back(
@@ -339,10 +339,10 @@ def test_listings_are_json_for_programs(sns: Sns, redrive: Command, webhook: Web
     topic = sns.topic()
     subscription = confirmed(topic, webhook)
     (queue,) = json.loads(redrive("dlq", "queues", "--json"))["queues"]
-    assert (queue["queue"], queue["letters"], queue["from_queues"]) == (dead.name, 1, [source.name])
+    assert (queue["queue"], queue["dead_letters"], queue["from_queues"]) == (dead.name, 1, [source.name])
     page = json.loads(redrive("dlq", "list", dead.name, "--json"))
-    assert ([letter["body"] for letter in page["letters"]], page["more"]) == (["one"], False)
-    assert json.loads(redrive("dlq", "show", dead.name, "--json")) == page["letters"][0]
+    assert ([letter["body"] for letter in page["dead_letters"]], page["more"]) == (["one"], False)
+    assert json.loads(redrive("dlq", "show", dead.name, "--json")) == page["dead_letters"][0]
     assert json.loads(redrive("endpoints", "list", "--json"))["endpoints"] == []
     (endpoint,) = json.loads(redrive("endpoints", "list", "--all", "--json"))["endpoints"]
     assert endpoint["id"] == subscription

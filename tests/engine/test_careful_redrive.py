@@ -92,7 +92,7 @@ async def test_causes_are_told_with_their_origin_and_the_last_answer(
     await die(engine, origin, dead, DENIED, "a")
     await die(engine, origin, dead, BUSY, "b", "c")
     busy, denied = await engine.operations.causes(dead, 10, 1000)
-    assert (busy.group.number, busy.group.key.failure, busy.from_queue) == (
+    assert (busy.count.number, busy.count.cause.failure, busy.from_queue) == (
         2,
         "server_error 503",
         origin.name,

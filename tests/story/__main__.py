@@ -173,7 +173,7 @@ class Drill:
         """The causes of the letters in a queue, with their numbers."""
         path = f"/_redrive/dead-letter-causes?queue={queue}"
         _, body = self.server.ask("GET", path, headers=_CREDENTIALS)
-        return {str(cause["failure"]): cause["letters"] for cause in json.loads(body)["causes"]}
+        return {str(cause["failure"]): cause["dead_letters"] for cause in json.loads(body)["causes"]}
 
     def mend_and_send_back(self) -> None:
         """Billing learns of unicycles; what was moved is moved back, and what Lambda gave up is invoked again."""

@@ -152,7 +152,9 @@ class Story:
 
     def dead_letters(self, queue: str) -> list[dict[str, Any]]:
         """The messages in a dead-letter queue, with the reasons."""
-        letters: list[dict[str, Any]] = self.server.ask(f"/_redrive/dead-letters?queue={queue}")["letters"]
+        letters: list[dict[str, Any]] = self.server.ask(f"/_redrive/dead-letters?queue={queue}")[
+            "dead_letters"
+        ]
         return letters
 
     def dead_orders(self, queue: str) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ def _queues(client: Client, parsed: argparse.Namespace) -> int:
         beginning = f" whose names begin with {parsed.prefix}" if parsed.prefix else ""
         note(f"there are no dead-letter queues{beginning}")
     for queue in queues:
-        print(f"{queue['queue']:40} {queue['letters']:>8} {many(queue['letters'], 'dead letter')}")
+        print(f"{queue['queue']:40} {queue['dead_letters']:>8} {many(queue['dead_letters'], 'dead letter')}")
         for name in queue["from_queues"]:
             print(f"    from queue {name}")
         for subscription in queue["from_subscriptions"]:
@@ -55,7 +55,7 @@ def _queues(client: Client, parsed: argparse.Namespace) -> int:
 
 def _list(client: Client, parsed: argparse.Namespace) -> int:
     nothing = f"there is nothing in {parsed.queue}{' after that' if parsed.after else ''}"
-    listing = Listing(redriving.LETTERS, "letters", lambda letter: letter["id"], _print_letters, nothing)
+    listing = Listing(redriving.LETTERS, "dead_letters", lambda letter: letter["id"], _print_letters, nothing)
     return listing.run(client, parsed, queue=parsed.queue)
 
 
@@ -95,7 +95,7 @@ def print_attempts(history: list[Entry]) -> None:
 def _letter(client: Client, queue: str, letter_id: int | None) -> Entry:
     """The letter of that id, or the oldest one."""
     after = 0 if letter_id is None else letter_id - 1
-    found: list[Entry] = client.get(redriving.LETTERS, queue=queue, after=after, limit=1)["letters"]
+    found: list[Entry] = client.get(redriving.LETTERS, queue=queue, after=after, limit=1)["dead_letters"]
     if letter_id is None and not found:
         raise CommandFailed(f"there is nothing in {queue}")
     if letter_id is not None and (not found or found[0]["id"] != letter_id):

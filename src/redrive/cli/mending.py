@@ -1,4 +1,4 @@
-"""`redrive dlq groups`, `plan`, `edit`, `set-aside` and `bring-back`: why messages died, and what else can be done."""
+"""`redrive dlq causes`, `plan`, `edit`, `set-aside` and `bring-back`: why messages died, and what else can be done."""
 
 import argparse
 import sys
@@ -18,15 +18,15 @@ _FAILURE_WIDTH: Final = 22  # of the longest, name_not_resolved with a status
 
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands to those of `redrive dlq`; the commands."""
-    groups = actions.add_parser(
-        "groups", help="list why the dead letters of a queue died, and how many of each"
+    causes = actions.add_parser(
+        "causes", aliases=["groups"], help="list why the dead letters of a queue failed, and how many of each"
     )
-    groups.add_argument("queue", help="its name, ARN or URL")
-    add_json(groups)
-    groups.set_defaults(run=asking(_groups))
+    causes.add_argument("queue", help="its name, ARN or URL")
+    add_json(causes)
+    causes.set_defaults(run=asking(_causes))
     plan = actions.add_parser("plan", help="count what a redrive would move, and move nothing")
     plan.add_argument("queue", help="its name, ARN or URL")
-    plan.add_argument("--cause", help="only those that died of this, as `redrive dlq groups` calls it")
+    plan.add_argument("--cause", help="only those with this cause, as `redrive dlq causes` calls it")
     add_json(plan)
     plan.set_defaults(run=asking(_plan), excepted=None)
     edit = actions.add_parser(
@@ -46,17 +46,17 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     back = actions.add_parser("bring-back", help="put what was set aside into its dead-letter queue again")
     back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
     back.set_defaults(run=asking(_bring_back))
-    return groups, plan, edit, aside, back
+    return causes, plan, edit, aside, back
 
 
-def _groups(client: Client, parsed: argparse.Namespace) -> int:
+def _causes(client: Client, parsed: argparse.Namespace) -> int:
     answer = client.get(_CAUSES, queue=parsed.queue)
     if parsed.json:
         print_json(answer)
         return 0
     for cause in answer["causes"]:
         _print_cause(cause)
-    others = answer["available"] - sum(cause["letters"] for cause in answer["causes"])
+    others = answer["available"] - sum(cause["dead_letters"] for cause in answer["causes"])
     if others > 0:
         print(f"{others:>10}  no reason is known: sent here by hand, or dead before reasons were kept")
     if not answer["causes"] and others <= 0:
@@ -65,7 +65,7 @@ def _groups(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _print_cause(cause: Entry) -> None:
-    number = f"{cause['letters']}{'+' if cause['capped'] else ''}"
+    number = f"{cause['dead_letters']}{'+' if cause['capped'] else ''}"
     sent = f"{_moment(cause['first_sent_at'])} to {_moment(cause['last_sent_at'])}"
     print(f"{number:>10}  {cause['failure']:{_FAILURE_WIDTH}} {origin(cause['from'])}  sent {sent}")
     if cause["last_response"]:

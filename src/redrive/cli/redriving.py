@@ -61,7 +61,7 @@ def _add_change(actions: "argparse._SubParsersAction[Any]", verb: str, text: str
 
 
 def _add_cause(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cause", help="only those that died of this, as `redrive dlq groups` calls it")
+    command.add_argument("--cause", help="only those with this cause, as `redrive dlq causes` calls it")
     command.add_argument(
         "--except",
         dest="excepted",
@@ -159,7 +159,7 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
 
 def _all(client: Client, queue: str, cause: Mapping[str, str]) -> Iterator[Entry]:
     after = 0
-    while letters := client.get(LETTERS, queue=queue, after=after, limit=PAGE_MAX, **cause)["letters"]:
+    while letters := client.get(LETTERS, queue=queue, after=after, limit=PAGE_MAX, **cause)["dead_letters"]:
         yield from letters
         after = letters[-1]["id"]
 

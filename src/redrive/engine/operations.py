@@ -10,7 +10,7 @@ from redrive.engine.push.conditions import Condition, EndpointCondition, Endpoin
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
-from redrive.engine.tasks.dead_letters import Cause, DeadLetter, DeadLetterQueue, DeadLetters
+from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import Redriver, RedriveWish
 from redrive.engine.tasks.redrive_plan import RedrivePlan
@@ -27,7 +27,7 @@ __all__ = [
     "METRIC_NAMES",
     "PLACES_MAX",
     "SET_ASIDE",
-    "Cause",
+    "CauseDetails",
     "Condition",
     "DeadLetter",
     "DeadLetterQueue",
@@ -117,7 +117,7 @@ class Operations:
         self.origin = dead_letters.origin
         self.current_redrive_tasks = redriver.current
         self.causes = dead_letters.causes
-        self.groups = dead_letters.groups
+        self.cause_counts = dead_letters.cause_counts
         self.ends = dead_letters.ends
         self.causes_of = dead_letters.causes_of
         self.sources = dead_letters.sources

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
-from redrive.engine.operations import Cause, DeadLetter, DeadLetterQueue
+from redrive.engine.operations import CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import LookRequest, is_sealed
 from redrive.http import Request, Response
 from redrive.model.ids import id_text
@@ -44,11 +44,11 @@ class DeadLetterRoutes:
         asked = parameters(request)
         queue = await existing(self._engine, where, asked.get("queue"))
         after, limit = page_of(asked, "0")
-        page = LookRequest(queue.id, limit + 1, number(after, 0), group=cause_of(asked.get("cause")))
+        page = LookRequest(queue.id, limit + 1, number(after, 0), cause=cause_of(asked.get("cause")))
         letters = await self._engine.operations.look(page)
         now = self._engine.clock.now()
         shown = [shown_letter(letter, now) for letter in letters[:limit]]
-        return json_answer(200, {"letters": shown, "more": len(letters) > limit})
+        return json_answer(200, {"dead_letters": shown, "letters": shown, "more": len(letters) > limit})
 
     async def _causes(self, request: Request, where: ResourceName) -> Response:
         """The causes of a queue's dead letters, the most frequent first."""
@@ -65,6 +65,7 @@ class DeadLetterRoutes:
 def _shown_queue(found: DeadLetterQueue) -> dict[str, Any]:
     return {
         "queue": found.queue.name.name,
+        "dead_letters": found.letters,
         "letters": found.letters,
         "from_queues": [name.name for name in found.from_queues],
         "from_subscriptions": [
@@ -78,14 +79,15 @@ def _shown_queue(found: DeadLetterQueue) -> dict[str, Any]:
     }
 
 
-def _shown_cause(cause: Cause) -> dict[str, Any]:
-    group, last = cause.group, cause.last
+def _shown_cause(cause: CauseDetails) -> dict[str, Any]:
+    count, last = cause.count, cause.last
     return {
-        "cause": f"{group.key.origin}:{group.key.failure}",
-        "failure": group.key.failure,
+        "cause": f"{count.cause.origin}:{count.cause.failure}",
+        "failure": count.cause.failure,
         "from": source_of(cause.from_queue, cause.from_subscription),
-        "letters": group.number,
-        "capped": group.capped,
+        "dead_letters": count.number,
+        "letters": count.number,
+        "capped": count.capped,
         "first_sent_at": None if cause.first is None else cause.first.delivery.sent_at,
         "last_sent_at": None if last is None else last.delivery.sent_at,
         "last_response": last.notes[-1].response if last is not None and last.notes else "",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from redrive.engine.engine import Engine
 from redrive.engine.operations import BATCH_MAX, RedriveWish
-from redrive.engine.ports import FailureKey
+from redrive.engine.ports import Cause
 from redrive.http import Request, Response
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import NotFound
@@ -150,7 +150,7 @@ async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
     return queue
 
 
-def cause_of(text: object) -> FailureKey | None:
+def cause_of(text: object) -> Cause | None:
     """The cause that a listing of causes calls so: the number of its origin, a colon and the failure.
 
     Raises:
@@ -160,8 +160,8 @@ def cause_of(text: object) -> FailureKey | None:
         return None
     origin, colon, failure = str(text).partition(":")
     if not colon or not failure:
-        raise Unusable("cause is one of those that `redrive dlq groups` lists")
-    return FailureKey(number(origin, 1), failure)
+        raise Unusable("cause is one of those that `redrive dlq causes` lists")
+    return Cause(number(origin, 1), failure)
 
 
 def choice_of(wish: Mapping[str, Any]) -> MoveChoice | None:

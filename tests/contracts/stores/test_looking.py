@@ -2,7 +2,7 @@
 
 import pytest
 
-from redrive.engine.ports import AttemptNote, Counts, FailureKey, LookRequest
+from redrive.engine.ports import AttemptNote, Cause, Counts, LookRequest
 from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import NOON, Bench, bodies, fresh_id
 
@@ -66,24 +66,24 @@ async def test_causes_are_found_and_counted(plain: Bench, fifo: Bench, dead_lett
     await die(plain, "d", into=dead_letters, note=SILENT)
     await fifo.bury("e", into=dead_letters, group="g")
     await dead_letters.send("sent here")
-    groups = await dead_letters.store.failures(dead_letters.id, 10, 2)
-    shown = [(group.key, group.number, group.capped) for group in groups]
+    groups = await dead_letters.store.causes(dead_letters.id, 10, 2)
+    shown = [(group.cause, group.number, group.capped) for group in groups]
     assert shown == [
-        (FailureKey(plain.id, "server_error 503"), 2, True),
-        (FailureKey(plain.id, "timed_out"), 1, False),
-        (FailureKey(fifo.id, "rejected"), 1, False),
+        (Cause(plain.id, "server_error 503"), 2, True),
+        (Cause(plain.id, "timed_out"), 1, False),
+        (Cause(fifo.id, "rejected"), 1, False),
     ]
     places = {letter.body: letter.seq for letter in await dead_letters.peek()}
     assert (groups[0].first_seq, groups[0].last_seq) == (places["a"], places["c"])
     assert groups[1].first_seq == groups[1].last_seq == places["d"]
-    assert await dead_letters.store.failures(dead_letters.id, 1, 9) == [
+    assert await dead_letters.store.causes(dead_letters.id, 1, 9) == [
         groups[0]._replace(number=3, capped=False)
     ]
-    assert await dead_letters.store.failures(plain.id, 10, 9) == []
-    only = await dead_letters.store.failures(dead_letters.id, 10, 9, key=groups[1].key)
+    assert await dead_letters.store.causes(plain.id, 10, 9) == []
+    only = await dead_letters.store.causes(dead_letters.id, 10, 9, cause=groups[1].cause)
     assert only == [groups[1]]
-    gone = FailureKey(plain.id, "nothing")
-    assert await dead_letters.store.failures(dead_letters.id, 10, 9, key=gone) == []
+    gone = Cause(plain.id, "nothing")
+    assert await dead_letters.store.causes(dead_letters.id, 10, 9, cause=gone) == []
 
 
 async def test_causes_are_counted_as_far_as_their_share(
@@ -92,21 +92,21 @@ async def test_causes_are_counted_as_far_as_their_share(
     monkeypatch.setattr("redrive.engine.ports.looking.COUNTED_MIN", 1)
     for note, number in ((BUSY, 5), (SILENT, 2)):
         await die(plain, *(f"{note.reason} {each}" for each in range(number)), into=dead_letters, note=note)
-    groups = await dead_letters.store.failures(dead_letters.id, 10, 9, 6)
+    groups = await dead_letters.store.causes(dead_letters.id, 10, 9, 6)
     assert [(group.number, group.capped) for group in groups] == [(3, True), (2, False)]
-    groups = await dead_letters.store.failures(dead_letters.id, 10, 9, 10)
+    groups = await dead_letters.store.causes(dead_letters.id, 10, 9, 10)
     assert [(group.number, group.capped) for group in groups] == [(5, False), (2, False)]
 
 
 async def test_a_page_of_one_cause(plain: Bench, dead_letters: Bench) -> None:
     for body, note in (("a", BUSY), ("b", SILENT), ("c", BUSY), ("d", BUSY)):
         await die(plain, body, into=dead_letters, note=note)
-    busy = FailureKey(plain.id, "server_error 503")
+    busy = Cause(plain.id, "server_error 503")
     look = dead_letters.store.look
-    first = await look(LookRequest(dead_letters.id, 2, group=busy))
+    first = await look(LookRequest(dead_letters.id, 2, cause=busy))
     assert bodies(first) == ["a", "c"]
-    assert bodies(await look(LookRequest(dead_letters.id, 2, after_seq=first[1].seq, group=busy))) == ["d"]
-    newest = LookRequest(dead_letters.id, 2, before_seq=None, newest_first=True, group=busy)
+    assert bodies(await look(LookRequest(dead_letters.id, 2, after_seq=first[1].seq, cause=busy))) == ["d"]
+    newest = LookRequest(dead_letters.id, 2, before_seq=None, newest_first=True, cause=busy)
     assert bodies(await look(newest)) == ["d", "c"]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from redrive.engine.ports import AttemptNote, FailureKey
+from redrive.engine.ports import AttemptNote, Cause
 from redrive.model.delivery import Outcome
 from tests.contracts.stores.bench import NOON, Bench, bodies
 
@@ -71,10 +71,10 @@ async def test_a_cause_moves_alone_and_in_batches(plain: Bench, dead_letters: Be
     for body, note in (("a", BUSY), ("b", DENIED), ("c", BUSY), ("d", BUSY), ("e", BUSY)):
         await die(plain, note, body, into=dead_letters)
     spared = (await dead_letters.peek())[2].seq
-    group = FailureKey(plain.id, "server_error 503")
+    cause = Cause(plain.id, "server_error 503")
     totals = []
     for _ in range(3):
-        moved, _ = await dead_letters.move(limit=2, group=group, excepted=[spared], **home(plain))
+        moved, _ = await dead_letters.move(limit=2, cause=cause, excepted=[spared], **home(plain))
         totals.append((moved.total, moved.left))
     assert totals == [(2, True), (1, False), (0, False)]
     assert bodies(await plain.claim()) == ["a", "d", "e"]
@@ -88,10 +88,10 @@ async def test_of_a_cause_what_came_later_is_in_flight_or_has_no_home_stays(
     await dead_letters.claim_one()
     last = await dead_letters.store.last_seq()
     await die(plain, BUSY, "late", into=dead_letters)
-    group = FailureKey(plain.id, "server_error 503")
-    moved, _ = await dead_letters.move(group=group, seq_max=last)
+    cause = Cause(plain.id, "server_error 503")
+    moved, _ = await dead_letters.move(cause=cause, seq_max=last)
     assert (moved.total, moved.left) == (0, False)
-    moved, _ = await dead_letters.move(group=group, seq_max=last, **home(plain))
+    moved, _ = await dead_letters.move(cause=cause, seq_max=last, **home(plain))
     assert (moved.total, moved.left) == (1, False)
     assert bodies(await dead_letters.peek()) == ["flying", "late"]
 
@@ -101,8 +101,8 @@ async def test_a_cause_in_an_ordered_queue_moves_in_order_from_behind_others(
 ) -> None:
     for body, note in (("a1", DENIED), ("a2", BUSY), ("b1", BUSY), ("a3", BUSY)):
         await die(fifo, note, body, into=fifo_dead_letters, group=body[0])
-    group = FailureKey(fifo.id, "server_error 503")
-    moved, _ = await fifo_dead_letters.move(group=group, **home(fifo))
+    cause = Cause(fifo.id, "server_error 503")
+    moved, _ = await fifo_dead_letters.move(cause=cause, **home(fifo))
     assert moved.total == 3
     assert [body for body in bodies(await fifo.claim()) if body[0] == "a"] == ["a2", "a3"]
     assert bodies(await fifo_dead_letters.claim()) == ["a1"]

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from redrive.engine.ports import FailureKey, LookRequest, NewDelivery, Swept
+from redrive.engine.ports import Cause, LookRequest, NewDelivery, Swept
 from redrive.model.delivery import Limits
 from redrive.stores.sqlite.store import SqliteStore
 from tests.contracts.stores.bench import LEASE_MS, NOON, Bench, fresh_id, fresh_token
@@ -83,19 +83,19 @@ async def move(queue: Bench) -> None:
     assert moved.total == 10
 
 
-TIMED_OUT = FailureKey(OTHER_ID, "timed_out")
+TIMED_OUT = Cause(OTHER_ID, "timed_out")
 
 
 async def move_cause(queue: Bench) -> None:
-    moved, _ = await queue.move(limit=10, seq_max=10**9, group=TIMED_OUT, origins={OTHER_ID: queue.target})
+    moved, _ = await queue.move(limit=10, seq_max=10**9, cause=TIMED_OUT, origins={OTHER_ID: queue.target})
     assert moved.total == 10
 
 
 async def look_at_cause(queue: Bench) -> None:
     for newest_first in (True, False):
-        page = LookRequest(queue.id, 10, -(10**7), newest_first=newest_first, group=TIMED_OUT)
+        page = LookRequest(queue.id, 10, -(10**7), newest_first=newest_first, cause=TIMED_OUT)
         assert len(await queue.store.look(page)) == 10
-    causes = await queue.store.failures(queue.id, 10, 10)
+    causes = await queue.store.causes(queue.id, 10, 10)
     assert [(cause.number, cause.capped) for cause in causes] == [(10, True), (10, True)]
 
 

@@ -10,8 +10,8 @@ from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.console import search
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
-from redrive.engine.operations import SET_ASIDE, Cause, DeadLetter
-from redrive.engine.ports import FailureGroup, FailureKey, LookRequest
+from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter
+from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -48,9 +48,9 @@ async def workbench(visit: Visit) -> Page:
     """The causes of a queue's dead letters, and the messages of one cause."""
     queue = await visit.queue()
     operations = visit.engine.operations
-    groups = await operations.groups(queue, CAUSES_MAX, COUNTED_MAX)
+    groups = await operations.cause_counts(queue, CAUSES_MAX, COUNTED_MAX)
     chosen = chosen_group(visit, groups)
-    look = await _look(visit, queue, None if chosen is None else chosen.key)
+    look = await _look(visit, queue, None if chosen is None else chosen.cause)
     ends = await operations.ends(queue, groups)
     letters = await operations.letters_of([*ends, *look.shown])
     causes = await operations.causes_of(groups, letters)
@@ -62,12 +62,12 @@ async def workbench(visit: Visit) -> Page:
         "is_aside": queue.name.name == SET_ASIDE,
         "counts": counts,
         "at_most": COUNTED_MAX,
-        "causes": [_cause_row(visit, cause, chosen=cause.group is chosen) for cause in causes],
+        "causes": [_cause_row(visit, cause, chosen=cause.count is chosen) for cause in causes],
         "others": 0
         if counts.available >= COUNTED_MAX or any(group.capped for group in groups)
         else max(0, counts.available - known),
         "cause": chosen,
-        "cause_id": "" if chosen is None else cause_id(chosen.key),
+        "cause_id": "" if chosen is None else cause_id(chosen.cause),
         "sources": [source_text(source) for source in await operations.sources(queue)],
         "task": next((task for task in tasks if task.state.active), None),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
@@ -88,7 +88,7 @@ async def search_slice(visit: Visit) -> Page:
     return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look.values})
 
 
-def chosen_group(visit: Visit, groups: Sequence[FailureGroup]) -> FailureGroup | None:
+def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | None:
     """The cause that the visitor chose; else, where nothing is said, the most frequent.
 
     Raises:
@@ -100,10 +100,10 @@ def chosen_group(visit: Visit, groups: Sequence[FailureGroup]) -> FailureGroup |
     if not asked:
         return groups[0] if groups else None
     key = read_cause(asked)
-    return next((group for group in groups if group.key == key), None)
+    return next((group for group in groups if group.cause == key), None)
 
 
-def read_cause(text: str) -> FailureKey:
+def read_cause(text: str) -> Cause:
     """The cause that a link names.
 
     Raises:
@@ -112,10 +112,10 @@ def read_cause(text: str) -> FailureKey:
     origin, colon, failure = text.partition(":")
     if not (colon and failure and origin.isascii() and origin.isdigit() and len(origin) <= 18):  # noqa: PLR2004 - of ours
         raise Unusable(f"{text[:40]!r} is not a cause.")
-    return FailureKey(int(origin), failure)
+    return Cause(int(origin), failure)
 
 
-def cause_id(key: FailureKey) -> str:
+def cause_id(key: Cause) -> str:
     """A cause as a link names it."""
     return f"{key.origin}:{key.failure}"
 
@@ -145,8 +145,8 @@ def azure_reason(letter: DeadLetter) -> str:
     return reason_of(failure, letter.attempts, delivery_settings(subscription))
 
 
-def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
-    reason, _, status = cause.group.key.failure.partition(" ")
+def _cause_row(visit: Visit, cause: CauseDetails, *, chosen: bool) -> dict[str, Any]:
+    reason, _, status = cause.count.cause.failure.partition(" ")
     last = cause.last
     said = last.notes[-1].response if last is not None and last.notes else ""
     return {
@@ -154,13 +154,13 @@ def _cause_row(visit: Visit, cause: Cause, *, chosen: bool) -> dict[str, Any]:
         "status": status,
         "azure_reason": "" if last is None else azure_reason(last),
         "from": origin_text(cause.from_queue, cause.from_subscription),
-        "number": cause.group.number,
-        "capped": cause.group.capped,
+        "number": cause.count.number,
+        "capped": cause.count.capped,
         "first": None if cause.first is None else _died_at(cause.first),
         "last": None if last is None else _died_at(last),
         "said": said,
         "chosen": chosen,
-        "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause.group.key)),
+        "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause.count.cause)),
     }
 
 
@@ -182,7 +182,7 @@ class _Look:
     values: Mapping[str, Any]
 
 
-async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
+async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
     newest = visit.asked("order", "newest") == "newest"
     after = visit.number("after")
     text = visit.asked("q").strip()
@@ -191,7 +191,7 @@ async def _look(visit: Visit, queue: Queue, key: FailureKey | None) -> _Look:
     holds = search.read(text)
     looks = SLICE if text else PAGE_ROWS + 1
     before = (after or None) if newest else None
-    request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, group=key)
+    request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=key)
     found = await visit.engine.operations.peek_page(request)
     hits = [delivery for delivery in found if holds(delivery)] if text else found
     shown = hits[:PAGE_ROWS]

@@ -48,7 +48,7 @@ async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     before: int | None = None
     looked = length = 0
     while looked < LETTERS_MAX and length < BYTES_MAX:
-        request = LookRequest(queue_id, _SLICE, 0, before, newest_first=True, group=key)
+        request = LookRequest(queue_id, _SLICE, 0, before, newest_first=True, cause=key)
         page = await visit.engine.operations.peek_page(request)
         letters = await visit.engine.operations.letters_of([each for each in page if holds(each)])
         found += letters

@@ -33,7 +33,7 @@ from redrive.engine.ports.limits import (
 from redrive.engine.ports.looking import (
     COUNTED_AT_ONCE,
     COUNTED_TOGETHER_MAX,
-    FailureGroup,
+    CauseCount,
     LookRequest,
     fair_share,
 )
@@ -54,11 +54,11 @@ from redrive.engine.ports.pushing import (
 )
 from redrive.engine.ports.requests import (
     AttemptNote,
+    Cause,
     Claim,
     ClaimRequest,
     Counts,
     Enqueued,
-    FailureKey,
     Moved,
     MovedTo,
     MoveRequest,
@@ -109,6 +109,8 @@ __all__ = [
     "UNMEASURED",
     "AttemptNote",
     "Batch",
+    "Cause",
+    "CauseCount",
     "Change",
     "Claim",
     "ClaimRequest",
@@ -124,8 +126,6 @@ __all__ = [
     "DocumentStore",
     "Endpoint",
     "Enqueued",
-    "FailureGroup",
-    "FailureKey",
     "FollowUp",
     "LogSink",
     "LookRequest",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from redrive.engine.ports.requests import FailureKey
+from redrive.engine.ports.requests import Cause
 
 COUNTED_AT_ONCE: Final = 10_000  # of each kind: 0.8 ms
 COUNTED_TOGETHER_MAX: Final = 300_000  # dead letters that one look counts: 30 ms
@@ -16,18 +16,18 @@ def fair_share(left: int, among: int, count_max: int) -> int:
     return min(count_max, max(COUNTED_MIN, left // max(1, among)))
 
 
-class FailureGroup(NamedTuple):
+class CauseCount(NamedTuple):
     """The dead letters of a queue that have one cause.
 
     Attributes:
-        key: Their cause.
+        cause: Their cause.
         number: How many there are, as far as was counted.
         capped: Whether there are more than were counted.
         first_seq: The place of the one that arrived first.
         last_seq: The place of the one that arrived last.
     """
 
-    key: FailureKey
+    cause: Cause
     number: int
     capped: bool
     first_seq: int
@@ -44,8 +44,8 @@ class LookRequest:
         after_seq: Only what arrived later than this.
         before_seq: Only what arrived earlier than this; None: no bound.
         newest_first: The page begins with what arrived last.
-        group: Only dead letters of this cause; None: everything.
-        seqs: Only these places, by arrival; None: any. Not with `group`.
+        cause: Only dead letters of this cause; None: everything.
+        seqs: Only these places, by arrival; None: any. Not with `cause`.
     """
 
     queue_id: int
@@ -53,5 +53,5 @@ class LookRequest:
     after_seq: int = 0
     before_seq: int | None = None
     newest_first: bool = False
-    group: FailureKey | None = None
+    cause: Cause | None = None
     seqs: Sequence[int] | None = None

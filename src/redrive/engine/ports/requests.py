@@ -103,7 +103,7 @@ def _with_sequence(headers: bytes | None, seq: int) -> bytes:
     return b'{"sequence":%d%b%b' % (seq, b"" if members == b"}" else b",", members)
 
 
-class FailureKey(NamedTuple):
+class Cause(NamedTuple):
     """The cause that dead letters of a queue have in common.
 
     Attributes:
@@ -353,7 +353,7 @@ class MoveRequest:
         destination: Where to; None: to `origins[delivery.origin]`; a delivery whose origin is not there stays.
         message_ids: Fresh ids, `limit` of them: what moves is a new message.
         seqs: Only these, also from behind others of their group; None: whatever is in the line.
-        group: Only dead letters of this cause, in order of arrival, also from behind others of their message group.
+        cause: Only dead letters of this cause, in order of arrival, also from behind others of their message group.
         excepted: Of a cause, all but these; at most a hundred.
         bodies: Other bodies for some of `seqs`.
         keeps_origin: They stay dead letters, with their ids: they are set aside, not sent.
@@ -368,7 +368,7 @@ class MoveRequest:
     destination: Target | None = None
     origins: Mapping[int, Target] = field(default_factory=dict)
     seqs: Sequence[int] | None = None
-    group: FailureKey | None = None
+    cause: Cause | None = None
     excepted: Sequence[int] = ()
     bodies: Mapping[int, str] = field(default_factory=dict)
     keeps_origin: bool = False
@@ -376,7 +376,7 @@ class MoveRequest:
     @property
     def chooses(self) -> bool:
         """True if the messages are chosen, and not whatever the line has at its front."""
-        return self.seqs is not None or self.group is not None
+        return self.seqs is not None or self.cause is not None
 
     def goes_home(self, origin: int | None) -> bool:
         """True if a delivery of that origin has somewhere to go."""

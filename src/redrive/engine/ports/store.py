@@ -5,14 +5,14 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from redrive.engine.ports.documents import Change, Resource
-from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, FailureGroup, LookRequest
+from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, CauseCount, LookRequest
 from redrive.engine.ports.requests import (
     AttemptNote,
+    Cause,
     Claim,
     ClaimRequest,
     Counts,
     Enqueued,
-    FailureKey,
     Moved,
     MoveRequest,
     NewDelivery,
@@ -137,14 +137,14 @@ class QueueStore(Protocol):
         """The delivery that arrived first in each of several queues; empty ones are left out. For a person who asks."""
         ...
 
-    async def failures(
+    async def causes(
         self,
         queue_id: int,
         limit: int,
         count_max: int,
         together_max: int = COUNTED_TOGETHER_MAX,
-        key: FailureKey | None = None,
-    ) -> list[FailureGroup]:
+        cause: Cause | None = None,
+    ) -> list[CauseCount]:
         """The causes that the dead letters of a queue have, by origin and failure.
 
         Args:
@@ -152,7 +152,7 @@ class QueueStore(Protocol):
             limit: At most so many causes.
             count_max: Of each so many dead letters are counted: an index is read, 80 ns each.
             together_max: Of all so many, each of them its fair share of what those before it left (`fair_share`).
-            key: This cause alone; None: all.
+            cause: This cause alone; None: all.
         """
         ...
 

@@ -7,8 +7,8 @@ from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetter
 from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
     AttemptNote,
+    CauseCount,
     Clock,
-    FailureGroup,
     LookRequest,
     QueueStore,
     fair_share,
@@ -64,18 +64,18 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseDetails:
     """The dead letters of a queue that have one cause.
 
     Attributes:
-        group: Their cause and their number.
+        count: Their cause and their number.
         from_queue: The queue they failed in, if it was one.
         from_subscription: The subscription they were for, if it was one.
         first: The one that arrived first; None: it went while this was looked at.
         last: The one that arrived last, whose notes say what the endpoint said.
     """
 
-    group: FailureGroup
+    count: CauseCount
     from_queue: ResourceName | None
     from_subscription: Subscription | None
     first: DeadLetter | None
@@ -148,7 +148,7 @@ class DeadLetters:
         """The accounts and regions that have queues or topics (`DeadLetterSources.places`)."""
         return await self._sources.places(account, after)
 
-    async def causes(self, queue: Queue, limit: int, count_max: int) -> list[Cause]:
+    async def causes(self, queue: Queue, limit: int, count_max: int) -> list[CauseDetails]:
         """The causes of a queue's dead letters, the most frequent first: three reads, and two for unknown origins.
 
         Args:
@@ -156,31 +156,33 @@ class DeadLetters:
             limit: At most so many causes.
             count_max: Of each so many are counted.
         """
-        groups = await self.groups(queue, limit, count_max)
-        return await self.causes_of(groups, await self.of(await self.ends(queue, groups)))
+        counts = await self.cause_counts(queue, limit, count_max)
+        return await self.causes_of(counts, await self.of(await self.ends(queue, counts)))
 
-    async def groups(self, queue: Queue, limit: int, count_max: int) -> list[FailureGroup]:
+    async def cause_counts(self, queue: Queue, limit: int, count_max: int) -> list[CauseCount]:
         """The dead letters of a queue by cause, the most frequent first: one read."""
-        found = await self._store.failures(queue.id, limit, count_max)
-        return sorted(found, key=lambda group: -group.number)
+        counts = await self._store.causes(queue.id, limit, count_max)
+        return sorted(counts, key=lambda count: -count.number)
 
-    async def ends(self, queue: Queue, groups: Sequence[FailureGroup]) -> list[Delivery]:
-        """The first and the last dead letter of each group: one read."""
-        places = sorted({seq for group in groups for seq in (group.first_seq, group.last_seq)})
+    async def ends(self, queue: Queue, counts: Sequence[CauseCount]) -> list[Delivery]:
+        """The first and the last dead letter of each cause: one read."""
+        places = sorted({seq for count in counts for seq in (count.first_seq, count.last_seq)})
         return await self.peek(LookRequest(queue.id, len(places), seqs=places)) if places else []
 
-    async def causes_of(self, groups: Sequence[FailureGroup], letters: Sequence[DeadLetter]) -> list[Cause]:
-        """Groups as causes, with what these dead letters, among them the ends of each group, say of them."""
+    async def causes_of(
+        self, counts: Sequence[CauseCount], letters: Sequence[DeadLetter]
+    ) -> list[CauseDetails]:
+        """The causes with what these dead letters, among them the ends of each cause, say of them."""
         of_place = {letter.delivery.seq: letter for letter in letters}
-        origins = await self._sources.origins({group.key.origin for group in groups})
+        origins = await self._sources.origins({count.cause.origin for count in counts})
         return [
-            Cause(
-                group,
-                *origins[group.key.origin],
-                of_place.get(group.first_seq),
-                of_place.get(group.last_seq),
+            CauseDetails(
+                count,
+                *origins[count.cause.origin],
+                of_place.get(count.first_seq),
+                of_place.get(count.last_seq),
             )
-            for group in groups
+            for count in counts
         ]
 
     async def letters(self, queue: Queue, after_seq: int, limit: int) -> list[DeadLetter]:

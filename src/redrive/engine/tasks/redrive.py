@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import QUEUE
-from redrive.engine.ports import DocumentKind, FailureKey, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import Cause, DocumentKind, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
@@ -324,8 +324,8 @@ class Redriver:
         queue = await self._queues.get(source)
         if queue is None:
             raise NotFound("source")
-        groups = await self._store.failures(queue.id, CAUSES_MAX, 1, CAUSES_MAX)
-        return await self._targets.origins(source, {group.key.origin for group in groups})
+        counts = await self._store.causes(queue.id, CAUSES_MAX, 1, CAUSES_MAX)
+        return await self._targets.origins(source, {count.cause.origin for count in counts})
 
     async def _move_batch(
         self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int, limit: int
@@ -346,7 +346,7 @@ class Redriver:
                 message_ids=[self._runtime.message_id() for _ in range(limit)],
                 destination=await self._destination(task),
                 origins=await self._targets.standing(origins),
-                group=None if choice is None else FailureKey(choice.origin, choice.failure),
+                cause=None if choice is None else Cause(choice.origin, choice.failure),
                 excepted=() if choice is None else choice.excepted,
                 keeps_origin=task.keeps_origin,
             )

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Clock, FailureKey, QueueStore
+from redrive.engine.ports import Cause, Clock, QueueStore
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.queue import Queue
 from redrive.model.task import MoveChoice
@@ -51,13 +51,13 @@ class RedrivePlanner:
         counts = await self._store.count(source.id, self._clock.now(), COUNTED_MAX)
         if choice is None:
             return RedrivePlan(counts.available, counts.claimed, last_seq)
-        cause = FailureKey(choice.origin, choice.failure)
-        groups = await self._store.failures(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
-        number = sum(group.number for group in groups)
+        cause = Cause(choice.origin, choice.failure)
+        of_cause = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
+        number = sum(count.number for count in of_cause)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""
-        groups = await self._store.failures(source.id, CAUSES_MAX, COUNTED_MAX, COUNTED_MAX)
-        standing = await self._targets.of_numbers({group.key.origin for group in groups})
-        return sum(group.number for group in groups if group.key.origin in standing)
+        counts = await self._store.causes(source.id, CAUSES_MAX, COUNTED_MAX, COUNTED_MAX)
+        standing = await self._targets.of_numbers({count.cause.origin for count in counts})
+        return sum(count.number for count in counts if count.cause.origin in standing)

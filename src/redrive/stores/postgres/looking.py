@@ -5,7 +5,7 @@ from typing import Final
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest, fair_share
+from redrive.engine.ports import Cause, CauseCount, Counts, LookRequest, fair_share
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
 from redrive.stores.postgres.reaching import COLUMNS, each, in_failures, of
@@ -82,11 +82,11 @@ async def look(connection: Connection, request: LookRequest) -> list[Delivery]:
         return [rows.delivery_of(record) for record in placed]
     before = _SEQ_MAX if request.before_seq is None else request.before_seq
     bounds = (request.queue_id, request.after_seq, before, request.limit)
-    if request.group is None:
+    if request.cause is None:
         found = await connection.fetch(_PAGE_BACK if request.newest_first else _PAGE, *bounds)
     else:
         statement = _GROUP_PAGE_BACK if request.newest_first else _GROUP_PAGE
-        found = await connection.fetch(statement, *bounds, *request.group)
+        found = await connection.fetch(statement, *bounds, *request.cause)
     return [rows.delivery_of(record) for record in found]
 
 
@@ -96,35 +96,35 @@ async def first_of_each(connection: Connection, queue_ids: Sequence[int]) -> dic
     return {queue_id: rows.delivery_of(record) for queue_id, record in found if record is not None}
 
 
-async def failures(
+async def causes(
     connection: Connection,
     queue_id: int,
     limit: int,
     count_max: int,
     together_max: int,
-    key: FailureKey | None,
-) -> list[FailureGroup]:
-    """See `Store.failures`."""
-    keys = [key] if key is not None else await _failure_keys(connection, queue_id, limit)
-    found: list[FailureGroup] = []
+    key: Cause | None,
+) -> list[CauseCount]:
+    """See `QueueStore.causes`."""
+    keys = [key] if key is not None else await _all_causes(connection, queue_id, limit)
+    found: list[CauseCount] = []
     left = together_max
     for index, cause in enumerate(keys):
         most = fair_share(left, len(keys) - index, count_max)
         number, first, last = await connection.fetchrow(_GROUP, queue_id, *cause, most + 1)
         if number:  # else they went meanwhile
-            found.append(FailureGroup(cause, min(number, most), number > most, first, last))
+            found.append(CauseCount(cause, min(number, most), number > most, first, last))
         left -= min(number, most)
     return found
 
 
-async def _failure_keys(connection: Connection, queue_id: int, limit: int) -> list[FailureKey]:
-    found: list[FailureKey] = []
-    key = FailureKey(-1, "")
+async def _all_causes(connection: Connection, queue_id: int, limit: int) -> list[Cause]:
+    found: list[Cause] = []
+    key = Cause(-1, "")
     while len(found) < limit:
         cause = await connection.fetchrow(_NEXT_CAUSE, queue_id, *key)
         if cause is None:
             break
-        key = FailureKey(*cause)
+        key = Cause(*cause)
         found.append(key)
     return found
 

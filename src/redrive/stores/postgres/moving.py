@@ -72,13 +72,13 @@ class _Moving:
         if request.seqs is not None:
             chosen = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
             return [record for record in chosen if request.goes_home(record["origin"])]
-        if request.group is None:
+        if request.cause is None:
             found: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
             return found
-        if not request.goes_home(request.group.origin):
+        if not request.goes_home(request.cause.origin):
             return []
         excepted = list(request.excepted)
-        of_group: list[Any] = await self._connection.fetch(_OF_GROUP, *due, *request.group, excepted, room)
+        of_group: list[Any] = await self._connection.fetch(_OF_GROUP, *due, *request.cause, excepted, room)
         return of_group
 
     async def _lock(self, line: Sequence[Any]) -> list[int]:

@@ -17,6 +17,8 @@ from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
     UNMEASURED,
     AttemptNote,
+    Cause,
+    CauseCount,
     Change,
     Claim,
     Claimed,
@@ -25,8 +27,6 @@ from redrive.engine.ports import (
     CommitMeter,
     Counts,
     Enqueued,
-    FailureGroup,
-    FailureKey,
     LookRequest,
     Moved,
     MoveRequest,
@@ -311,16 +311,16 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         return await self._connections.run(lambda connection: looking.first_of_each(connection, queue_ids))
 
     @override
-    async def failures(
+    async def causes(
         self,
         queue_id: int,
         limit: int,
         count_max: int,
         together_max: int = COUNTED_TOGETHER_MAX,
-        key: FailureKey | None = None,
-    ) -> list[FailureGroup]:
+        cause: Cause | None = None,
+    ) -> list[CauseCount]:
         return await self._connections.run(
-            lambda connection: looking.failures(connection, queue_id, limit, count_max, together_max, key)
+            lambda connection: looking.causes(connection, queue_id, limit, count_max, together_max, cause)
         )
 
     @override

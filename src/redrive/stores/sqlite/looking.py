@@ -6,7 +6,7 @@ from itertools import islice
 import apsw
 import orjson
 
-from redrive.engine.ports import Counts, FailureGroup, FailureKey, LookRequest, fair_share
+from redrive.engine.ports import Cause, CauseCount, Counts, LookRequest, fair_share
 from redrive.model.delivery import Delivery
 from redrive.stores.sqlite import rows
 
@@ -66,11 +66,11 @@ def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
         return [rows.delivery_of(row) for row in found]
     before = _SEQ_MAX if request.before_seq is None else request.before_seq
     statement = _PAGE.format(
-        index="" if request.group is None else _BY_GROUP,
-        group="" if request.group is None else _OF_GROUP,
+        index="" if request.cause is None else _BY_GROUP,
+        group="" if request.cause is None else _OF_GROUP,
         order="DESC" if request.newest_first else "",
     )
-    group = request.group or ()
+    group = request.cause or ()
     arguments = (request.queue_id, request.after_seq, before, *group, request.limit)
     return [rows.delivery_of(row) for row in cursor.execute(statement, arguments)]
 
@@ -81,35 +81,35 @@ def first_of_each(queue_ids: Sequence[int], cursor: apsw.Cursor) -> dict[int, De
     return {queue_id: rows.delivery_of(row) for queue_id, row in found if row is not None}
 
 
-def failures(
+def causes(
     queue_id: int,
     limit: int,
     count_max: int,
     together_max: int,
-    key: FailureKey | None,
+    key: Cause | None,
     cursor: apsw.Cursor,
-) -> list[FailureGroup]:
-    """See `Store.failures`."""
-    keys = [key] if key is not None else list(islice(_failure_keys(queue_id, cursor), limit))
-    found: list[FailureGroup] = []
+) -> list[CauseCount]:
+    """See `QueueStore.causes`."""
+    keys = [key] if key is not None else list(islice(_all_causes(queue_id, cursor), limit))
+    found: list[CauseCount] = []
     left = together_max
     for index, each in enumerate(keys):
         most = fair_share(left, len(keys) - index, count_max)
         number, first, last = rows.one(cursor, _GROUP, (queue_id, *each, most + 1))
         if number:  # else there is nothing of a cause that was asked for
-            found.append(FailureGroup(each, min(number, most), number > most, first, last))
+            found.append(CauseCount(each, min(number, most), number > most, first, last))
         left -= min(number, most)
     return found
 
 
-def _failure_keys(queue_id: int, cursor: apsw.Cursor) -> Iterator[FailureKey]:
+def _all_causes(queue_id: int, cursor: apsw.Cursor) -> Iterator[Cause]:
     origin = -1
     while (row := rows.one(cursor, _NEXT_ORIGIN, (queue_id, origin))) is not None:
         (origin,) = row
         failure = ""
         while (row := rows.one(cursor, _NEXT_FAILURE, (queue_id, origin, failure))) is not None:
             (failure,) = row
-            yield FailureKey(origin, failure)
+            yield Cause(origin, failure)
 
 
 def locate(

@@ -54,10 +54,10 @@ def _movable(cursor: apsw.Cursor, request: MoveRequest, room: int) -> Sequence[P
     if request.seqs is not None:
         chosen = _placed(cursor, _CHOSEN, (*due, _json(request.seqs), room))
         return [each for each in chosen if request.goes_home(each[0].origin)]
-    if request.group is not None:
-        if not request.goes_home(request.group.origin):
+    if request.cause is not None:
+        if not request.goes_home(request.cause.origin):
             return []
-        return _placed(cursor, _OF_GROUP, (*due, *request.group, _json(request.excepted), room))
+        return _placed(cursor, _OF_GROUP, (*due, *request.cause, _json(request.excepted), room))
     if request.destination is not None:
         return _front(cursor, _OF_ANY_ORIGIN, (*due, room))[:room]
     return _front(cursor, _OF_ORIGIN, (*due, _json(request.origins), room))[:room]

@@ -21,6 +21,8 @@ from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
     UNMEASURED,
     AttemptNote,
+    Cause,
+    CauseCount,
     Change,
     Claim,
     Claimed,
@@ -28,8 +30,6 @@ from redrive.engine.ports import (
     CommitMeter,
     Counts,
     Enqueued,
-    FailureGroup,
-    FailureKey,
     LookRequest,
     Moved,
     MoveRequest,
@@ -282,15 +282,15 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         return await self._look(functools.partial(looking.first_of_each, queue_ids))
 
     @override
-    async def failures(
+    async def causes(
         self,
         queue_id: int,
         limit: int,
         count_max: int,
         together_max: int = COUNTED_TOGETHER_MAX,
-        key: FailureKey | None = None,
-    ) -> list[FailureGroup]:
-        looks = functools.partial(looking.failures, queue_id, limit, count_max, together_max, key)
+        cause: Cause | None = None,
+    ) -> list[CauseCount]:
+        looks = functools.partial(looking.causes, queue_id, limit, count_max, together_max, cause)
         return await self._look(looks)
 
     @override
