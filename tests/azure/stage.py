@@ -56,6 +56,12 @@ WRITTEN = Attempt(
 )
 
 
+def url_of_container(resource: str) -> str:
+    """The URL of the one container, as the server's composition says it."""
+    assert resource == CONTAINER
+    return "http://redrive.test/_storage/letters/dead"
+
+
 @dataclass
 class Scripted:
     """Answers each push with the next attempt of its script, then with `otherwise`; its answers may be late."""
@@ -106,7 +112,7 @@ class Stage:
         self.engine = Engine(
             store,
             Runtime(clock, chance, "a"),
-            {names.DIALECT: EventGridDeliveryProfile(store.notes, self.tokens)},
+            {names.DIALECT: EventGridDeliveryProfile(store.notes, self.tokens, url_of_container)},
             {"https": self.web, "http": self.web, "blob": self.blobs, "topic": self.forwarded},
             [self.memory],
         )

@@ -239,5 +239,5 @@ async def test_a_blob_of_dead_letters_is_an_event_of_its_account(stage: Stage) -
         "sequencer",
         "storageDiagnostics",
     ]
-    assert event["data"]["url"] == f"https://letters.blob.core.windows.net/dead/{path}"
+    assert event["data"]["url"] == f"http://redrive.test/_storage/letters/dead/{path}"
     assert event["data"]["eTag"] == "0x1"

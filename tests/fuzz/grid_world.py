@@ -110,7 +110,7 @@ class GridWorld(Watched):
         webhook = Webhook()
         self._tokens = WebhookTokens(self._clock, signing_pair(), "http://localhost")
         endpoints: dict[str, Any] = dict.fromkeys(("http", "https", "blob", "amqp", "storage-queue"), webhook)
-        profiles = {names.DIALECT: EventGridDeliveryProfile(self._store.notes, self._tokens)}
+        profiles = {names.DIALECT: EventGridDeliveryProfile(self._store.notes, self._tokens, str)}
         self.engine = Engine(self._store, runtime, profiles, endpoints)
         endpoints["topic"] = TopicEndpoint(self.engine.resources.topics)
         self.engine.add_endpoint("topic", endpoints["topic"])

@@ -1,9 +1,11 @@
-"""Access to the containers of a storage account: by one of its keys, or by a token of the account it belongs to."""
+"""Access to a storage account: by one of its keys, a signature made with one, or a token of the account it belongs to."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from redrive.access.refusals import Refusals
 from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.shared_access import Act, allowed
 from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.wire.bearer import Authentication
 from redrive.azure.wire.errors import AzureError
@@ -12,7 +14,7 @@ from redrive.http import Request
 
 
 class BlobAccess:
-    """Lets requests in that are signed with a key of their storage account, or come with its owner's token."""
+    """Lets in requests and URLs signed with a key of their storage account, and those with its owner's token."""
 
     def __init__(
         self,
@@ -37,12 +39,14 @@ class BlobAccess:
         self._clock = clock
         self._refusals = refusals
 
-    async def check(self, request: Request, account: str) -> None:
+    async def check(self, request: Request, account: str, act: Act, signature: Mapping[str, str]) -> None:
         """Let in whoever may use a storage account.
 
         Args:
             request: As it came.
             account: The storage account's name.
+            act: What is asked of it.
+            signature: The parameters of the shared access signature in the URL; none: there is none.
 
         Raises:
             AzureError: The signature or the token is wrong, or the account is another's.
@@ -52,7 +56,12 @@ class BlobAccess:
             if caller.account is not None:
                 await self._accounts.check_owner(account, caller.account)
             return
-        if not self._keys.signed(request, account, self._clock.now()):
+        now = self._clock.now()
+        if "sig" in signature:
+            may = allowed(self._keys, account, signature, act, request, now)
+        else:
+            may = self._keys.signed(request, account, now)
+        if not may:
             self._refusals.add("SharedKeyInvalid", address=request.client_host, identity=account)
             raise AzureError(
                 HTTPStatus.FORBIDDEN,

@@ -1,46 +1,69 @@
-"""The Blob service of the server's own storage accounts, as far as containers go: made, found, listed and removed.
+"""The Blob service of the server's own storage accounts: containers, and the blobs that the server wrote into them.
 
     PUT, GET, HEAD, DELETE  /_storage/ACCOUNT/CONTAINER?restype=container
+    GET                     /_storage/ACCOUNT/CONTAINER?restype=container&comp=list
+    GET, HEAD, DELETE       /_storage/ACCOUNT/CONTAINER/BLOB
     GET                     /_storage/ACCOUNT/?comp=list
-    PUT …                   https://ACCOUNT.blob.{…}/CONTAINER?restype=container   where DNS leads there to this server
+    GET …                   https://ACCOUNT.blob.{…}/CONTAINER/BLOB   where DNS leads there to this server
 
-Blobs are dead letters, which are read in the folder that they are in.
-https://learn.microsoft.com/rest/api/storageservices/operations-on-containers
+Blobs are dead letters: nobody else writes any.
+https://learn.microsoft.com/rest/api/storageservices/blob-service-rest-api
 """
 
+from collections.abc import Mapping
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Final
-from urllib.parse import parse_qs
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, unquote
 from xml.sax.saxutils import escape
 
 from redrive.azure.arm.destinations import check_container, is_storage_account
 from redrive.azure.arm.storage import BLOBS, Containers
 from redrive.azure.blob_access import BlobAccess
+from redrive.azure.blobs import HEAD, XML, BlobOperations, Blobs
+from redrive.azure.shared_access import PARAMETERS, Act
 from redrive.azure.storage_keys import PARAMETERS_MAX
 from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.ports import Clock
 from redrive.http import Request, Response
 
 _HOST_MARK: Final = ".blob."
-_XML: Final = "application/xml"
-_HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 _VERSION: Final = "2021-12-02"
 _ETAG: Final = '"0x8D0000000000000"'  # a container has no properties that could change
+_PERMISSIONS: Final = {"GET": "r", "HEAD": "r", "DELETE": "d"}
+_SERVICE: Final = (
+    f"{HEAD}<StorageServiceProperties><Cors/><DefaultServiceVersion>{_VERSION}</DefaultServiceVersion>"
+    "</StorageServiceProperties>"
+)
+
+
+class Place(NamedTuple):
+    """The storage account, the container and the blob that a request names; empty: it names none."""
+
+    account: str
+    container: str
+    blob: str
+
+    @property
+    def folder(self) -> str:
+        """The place of the container in the blob store."""
+        return f"{self.account.lower()}/{self.container.lower()}"
 
 
 class BlobService:
-    """Answers for containers (`redrive.azure.gateway.Service`)."""
+    """Answers for containers and blobs (`redrive.azure.gateway.Service`)."""
 
-    def __init__(self, containers: Containers, access: BlobAccess | None, clock: Clock) -> None:
+    def __init__(self, containers: Containers, blobs: Blobs, access: BlobAccess | None, clock: Clock) -> None:
         """Offer these containers.
 
         Args:
             containers: Of the blob store.
+            blobs: What is in them.
             access: Says who may use them; None: everybody.
             clock: The system's.
         """
         self._containers = containers
+        self._blobs = BlobOperations(blobs)
         self._access = access
         self._clock = clock
 
@@ -53,29 +76,57 @@ class BlobService:
         try:
             answered = await self._answer(request)
         except AzureError as error:
-            body = (
-                f"{_HEAD}<Error><Code>{error.code}</Code><Message>{escape(error.message)}</Message></Error>"
-            )
+            body = f"{HEAD}<Error><Code>{error.code}</Code><Message>{escape(error.message)}</Message></Error>"
             headers = {"x-ms-error-code": error.code}
-            answered = Response(error.status, body.encode(), _XML, headers)
+            answered = Response(error.status, body.encode(), XML, headers)
         answered.headers = {"x-ms-version": _VERSION, **answered.headers}
         return answered
 
     async def _answer(self, request: Request) -> Response:
-        account, container = _named(request)
-        if not is_storage_account(account):
+        place = _named(request)
+        if not is_storage_account(place.account):
             raise not_found("The specified resource does not exist.")
-        if self._access is not None:
-            await self._access.check(request, account)
         query = _query_of(request)
-        if request.method == "GET" and not container and query.get("comp") == "list":
+        signature = {name: query.pop(name) for name in PARAMETERS & query.keys()}
+        if self._access is not None:
+            await self._access.check(request, place.account, _act(request.method, place, query), signature)
+        if not place.container:
+            return await self._of_account(request.method, place.account, query)
+        check_container(place.container)
+        if not place.blob:
+            return await self._of_container(request, place, query)
+        await self._check_container(place)
+        return await self._blobs.one(request, place.folder, place.blob, query)
+
+    async def _of_account(self, method: str, account: str, query: Mapping[str, str]) -> Response:
+        restype, comp = query.get("restype"), query.get("comp")
+        if method in ("GET", "HEAD") and (restype, comp) == (None, "list"):
             return await self._list(account, query.get("prefix", ""))
-        if query != {"restype": "container"}:
-            raise invalid(
-                "The server offers containers, and no other operation.", "UnsupportedQueryParameter"
-            )
-        check_container(container)
-        return await self._one(request.method, account, container)
+        if method in ("GET", "HEAD") and (restype, comp) == ("account", "properties"):
+            kind = {
+                "x-ms-sku-name": "Standard_LRS",
+                "x-ms-account-kind": "StorageV2",
+                "x-ms-is-hns-enabled": "false",
+            }
+            return Response(HTTPStatus.OK, b"", XML, kind)
+        if method == "GET" and (restype, comp) == ("service", "properties"):
+            return Response(HTTPStatus.OK, _SERVICE.encode(), XML)
+        raise _unoffered()
+
+    async def _of_container(self, request: Request, place: Place, query: Mapping[str, str]) -> Response:
+        if query.get("restype") != "container":
+            raise _unoffered()
+        if query.get("comp") == "list" and request.method == "GET":
+            await self._check_container(place)
+            url = f"{request.scheme}://{request.host}{request.path.partition(place.container)[0]}"
+            return await self._blobs.list(place.folder, query, url)
+        if query.keys() != {"restype"}:
+            raise _unoffered()
+        return await self._one(request.method, place.account, place.container)
+
+    async def _check_container(self, place: Place) -> None:
+        if not await self._containers.is_there(place.account, place.container):
+            raise _no_such_container()
 
     async def _list(self, account: str, prefix: str) -> Response:
         names = [name for name in await self._containers.names(account) if name.startswith(prefix)]
@@ -87,10 +138,8 @@ class BlobService:
             "</Container>"
             for name in names
         )
-        body = (
-            f"{_HEAD}<EnumerationResults><Containers>{shown}</Containers><NextMarker/></EnumerationResults>"
-        )
-        return Response(HTTPStatus.OK, body.encode(), _XML)
+        body = f"{HEAD}<EnumerationResults><Containers>{shown}</Containers><NextMarker/></EnumerationResults>"
+        return Response(HTTPStatus.OK, body.encode(), XML)
 
     async def _one(self, method: str, account: str, container: str) -> Response:
         if method == "PUT":
@@ -102,7 +151,7 @@ class BlobService:
         if method == "DELETE":
             if not await self._containers.remove(account, container):
                 raise _no_such_container()
-            return Response(HTTPStatus.ACCEPTED, b"", _XML)
+            return Response(HTTPStatus.ACCEPTED, b"", XML)
         if method in ("GET", "HEAD"):
             if not await self._containers.is_there(account, container):
                 raise _no_such_container()
@@ -120,7 +169,7 @@ class BlobService:
             "x-ms-has-immutability-policy": "false",
             "x-ms-has-legal-hold": "false",
         }
-        return Response(status, b"", _XML, headers)
+        return Response(status, b"", XML, headers)
 
 
 def _account_at(host: str) -> str | None:
@@ -129,12 +178,23 @@ def _account_at(host: str) -> str | None:
     return name if mark and is_storage_account(name) else None
 
 
-def _named(request: Request) -> tuple[str, str]:
-    """The storage account and the container that a request names."""
+def _named(request: Request) -> Place:
+    """The storage account, the container and the blob that a request names."""
+    account, path = _account_at(request.host) or "", request.path.removeprefix("/")
     if request.path.startswith(BLOBS):
-        account, _, container = request.path.removeprefix(BLOBS).partition("/")
-        return account, container
-    return _account_at(request.host) or "", request.path.removeprefix("/")
+        account, _, path = request.path.removeprefix(BLOBS).partition("/")
+    container, _, blob = path.partition("/")
+    return Place(account, container, unquote(blob))
+
+
+def _act(method: str, place: Place, query: Mapping[str, str]) -> Act:
+    """The act that a request is, as signatures allow or do not."""
+    if not place.container:
+        return Act("s", "l" if query.get("comp") == "list" else "r")
+    if not place.blob:
+        listing = "l" if query.get("comp") == "list" else _PERMISSIONS.get(method, "cw")
+        return Act("c", listing, place.container)
+    return Act("o", _PERMISSIONS.get(method, "cw"), place.container, place.blob)
 
 
 def _query_of(request: Request) -> dict[str, str]:
@@ -147,3 +207,10 @@ def _query_of(request: Request) -> dict[str, str]:
 
 def _no_such_container() -> AzureError:
     return not_found("The specified container does not exist.", "ContainerNotFound")
+
+
+def _unoffered() -> AzureError:
+    return invalid(
+        "The server makes, shows, lists and removes containers, and lists, reads and removes blobs.",
+        "UnsupportedQueryParameter",
+    )

@@ -44,8 +44,11 @@ class StorageKeys:
         name, _, signature = credential.strip().partition(":")
         if scheme.lower() != _SCHEME or name.lower() != account.lower() or not _is_recent(request, now):
             return False
-        text = _string_to_sign(request, name).encode()
-        made = [b64encode(hmac.digest(b64decode(key), text, "sha256")) for key in self.of(account)]
+        return self.signs(account, _string_to_sign(request, name), signature)
+
+    def signs(self, account: str, text: str, signature: str) -> bool:
+        """True if a text's signature, in base64, is by one of an account's keys."""
+        made = [b64encode(hmac.digest(b64decode(key), text.encode(), "sha256")) for key in self.of(account)]
         return any(hmac.compare_digest(each, signature.encode()) for each in made)
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.operations import KINDS, build_operations
 from redrive.azure.arm.service import Arm
-from redrive.azure.arm.storage import StorageOperations
+from redrive.azure.arm.storage import BLOBS, StorageOperations
 from redrive.azure.arm.storage_accounts import StorageAccounts
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.blob_access import BlobAccess
@@ -27,6 +27,8 @@ from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
+from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
+from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
 from redrive.runtime.clock import SystemClock
 from redrive.settings import address_of, read_addresses
@@ -39,12 +41,23 @@ def extension(core: Core) -> Extension:
     measures = Measures(telemetry.count, FailureLog(telemetry.logs, core.stream, core.settings.region))
     return Extension(
         protocols=(_gateway(core, measures, tokens),),
-        profiles={DIALECT: dialect.EventGridDeliveryProfile(core.store.notes, tokens)},
+        profiles={
+            DIALECT: dialect.EventGridDeliveryProfile(core.store.notes, tokens, partial(_url_of, core))
+        },
         endpoints={dialect.TOPIC: TopicEndpoint(core.engine.resources.topics)},
         listeners=measures.listeners(),
         presenters={dialect.ENVELOPE: dialect.present},
         kinds=[*KINDS, NAMESPACE],
     )
+
+
+def _url_of(core: Core, container: str) -> str:
+    """The URL of a container: at the account's own Blob service, or at this server's."""
+    named = address_of(read_addresses(core.settings.azure_endpoints), container)
+    found = read_container(container)
+    if named is not None:
+        return f"{read_connection_string(named).blob_url}/{found.name}"
+    return f"{core.base_url}{BLOBS}{found.account}/{found.name}"
 
 
 def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGateway:
@@ -66,7 +79,9 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
             Namespaces(engine, credentials, measures, core.secret),
             Arm(core.runtime.clock, core.bearer, operations, core.public_url),
             handshakes,
-            BlobService(containers, access if required else None, clock),
+            BlobService(
+                containers, BlobStore(core.blob_store, core.ca_file), access if required else None, clock
+            ),
             Entra(clock, core.bearer, core.public_url, tokens),
         ],
     )

@@ -1,7 +1,6 @@
 """Blobs: requests written to Azure's storage accounts, to S3, or to a folder with the same layout."""
 
 import asyncio
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing_extensions import override
 from redrive.endpoints import blob_verdicts, verdicts
 from redrive.endpoints.azure.storage_accounts import Container, read_connection_string, read_container
 from redrive.endpoints.azure.storage_verdicts import BY_STATUS
-from redrive.endpoints.blob_store import ONCE, BlobStore, client_of, put
+from redrive.endpoints.blob_store import NAME, ONCE, BlobStore, client_of, put
 from redrive.endpoints.containers import BlobContainers
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
@@ -28,9 +27,6 @@ REQUIRED: Final = "required"
 _CREATED: Final = 201
 _NOT_FOUND: Final = 404
 _STORES_MAX: Final = 1000  # open at once, one a container; each keeps its connections
-
-# Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
-_PATH: Final = re.compile(r"(?!(?:.*/)?\.{1,2}(?:/|$))[\w.$-]+(?:/[\w.$-]+)*", re.ASCII)
 
 
 class _ContainerMissing(Exception):  # noqa: N818 - what became of the request
@@ -91,7 +87,7 @@ class BlobEndpoint(TimedEndpoint):
     async def _write(self, push_request: PushRequest) -> str:
         """Write it; its entity tag."""
         container, path = read_container(push_request.endpoint), push_request.headers["path"]
-        if not _PATH.fullmatch(path):
+        if not NAME.fullmatch(path):
             raise ValueError(f"{path!r} is not a blob's name that every store can keep")
         connection_string = self._connection_string(push_request.endpoint)
         if connection_string is not None:

@@ -1,9 +1,11 @@
-"""Blobs in a folder or in a bucket of S3: written whole, and on disk when they are answered."""
+"""Blobs in a folder or in a bucket of S3: written whole, on disk when they are answered, and listed by name."""
 
 import asyncio
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +16,19 @@ from obstore.store import LocalStore, S3Store
 from redrive.model.errors import NotFound
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
+    from obstore import ObjectMeta
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 # A push that fails is an attempt, and the schedule says when the next one is. A push has its own time-out, so that the
 # library's is only what ends a request that nobody waits for any more.
 ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minutes=5)}
 _REQUEST_MAX: Final = timedelta(minutes=5)
+
+#: Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
+NAME: Final = re.compile(r"(?!(?:.*/)?\.{1,2}(?:/|$))[\w.$-]+(?:/[\w.$-]+)*", re.ASCII)
+
+Described = tuple[str, int, int, str]
+"""A blob's name in its container, its bytes, the time of its last change (ms), and its entity tag."""
 
 
 class BlobStore:
@@ -58,6 +67,51 @@ class BlobStore:
             return bytes(await obstore.get_range_async(self._store(), path, start=first, length=length))
         except (NotFoundError, FileNotFoundError):
             raise NotFound(f"the blob {path}") from None
+
+    async def describe(self, container: str, name: str) -> Described | None:
+        """A blob without its bytes; None: it is not there, or no blob can have such a name."""
+        if not NAME.fullmatch(name):
+            return None
+        try:
+            found = await obstore.head_async(self._store(), f"{container}/{name}")
+        except (NotFoundError, FileNotFoundError):
+            return None
+        return _described(found, container)
+
+    async def page(
+        self, container: str, prefix: str, after: str, limit: int, *, by_folder: bool
+    ) -> tuple[list[Described], list[str], str]:
+        """A page of a container, in order of names.
+
+        Args:
+            container: Where it is in the store.
+            prefix: What names begin with.
+            after: The name behind which the page begins.
+            limit: At most so many blobs and folders.
+            by_folder: Names that have a slash behind the prefix are shown as far as that, once each.
+
+        Returns:
+            Blobs, folders, and the name that the next page begins behind; empty: this is the last page.
+        """
+        if isinstance(store := self._store(), LocalStore):
+            root = self._folder / container
+            walk = _names_in(root, "", prefix, after, by_folder=by_folder)
+            names = await asyncio.to_thread(lambda: list(islice(walk, limit + 1)))
+            shown = names[:limit]
+            found = [await self.describe(container, name) for name in shown if not name.endswith("/")]
+            blobs, folders = (
+                [blob for blob in found if blob is not None],
+                [n for n in shown if n.endswith("/")],
+            )
+            return blobs, folders, shown[-1] if len(names) > limit else ""
+        blobs, folders = await _listed(store, container, prefix, by_folder=by_folder)
+        names = sorted(name for name in [*(blob[0] for blob in blobs), *folders] if name > after)
+        shown = names[:limit]
+        return (
+            [blob for blob in blobs if blob[0] in shown],
+            [folder for folder in folders if folder in shown],
+            shown[-1] if len(names) > limit else "",
+        )
 
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove blobs; those that are not there are no error."""
@@ -98,6 +152,56 @@ async def put(store: "ObjectStore", path: str, content: bytes, content_type: str
     attributes = {} if isinstance(store, LocalStore) or not content_type else {"Content-Type": content_type}
     written = await obstore.put_async(store, path, content, attributes=attributes, use_multipart=False)
     return (written["e_tag"] or "").strip('"')
+
+
+def _described(found: "ObjectMeta", container: str) -> Described:
+    name = found["path"].removeprefix(f"{container}/")
+    tag = (found["e_tag"] or "").strip('"')
+    return name, found["size"], int(found["last_modified"].timestamp() * 1000), tag
+
+
+async def _listed(
+    store: S3Store, container: str, prefix: str, *, by_folder: bool
+) -> tuple[list[Described], list[str]]:
+    """All of a bucket that begins so, which has no pages of ours."""
+    folder, _, beginning = f"{container}/{prefix}".rpartition("/")
+    if not NAME.fullmatch(folder):
+        return [], []
+    if by_folder:
+        found = await obstore.list_with_delimiter_async(store, folder)
+        blobs, folders = found["objects"], found["common_prefixes"]
+    else:
+        blobs, folders = await obstore.list(store, folder).collect_async(), []
+    start = f"{folder}/{beginning}"
+    described = [_described(blob, container) for blob in blobs if blob["path"].startswith(start)]
+    shown = [f"{path.removeprefix(f'{container}/')}/" for path in folders if path.startswith(start)]
+    return described, shown
+
+
+def _names_in(root: Path, folder: str, prefix: str, after: str, *, by_folder: bool) -> Iterator[str]:
+    """The names in a folder that begin so, in order and behind another; no folder is opened that has none of them."""
+    try:
+        entries = [
+            (f"{folder}{place.name}{'/' if place.is_dir() else ''}") for place in os.scandir(root / folder)
+        ]
+    except FileNotFoundError:
+        return
+    for name in sorted(entries):
+        if not name.endswith("/"):
+            if name.startswith(prefix) and name > after and NAME.fullmatch(name):
+                yield name
+        elif by_folder and name.startswith(prefix) and name != prefix:
+            if name > after:
+                yield name
+        elif _may_hold(name, prefix, after):
+            yield from _names_in(root, name, prefix, after, by_folder=by_folder)
+
+
+def _may_hold(folder: str, prefix: str, after: str) -> bool:
+    """True if names in a folder may begin so, behind another."""
+    return (folder.startswith(prefix) or prefix.startswith(folder)) and (
+        folder > after or after.startswith(folder)
+    )
 
 
 def _settle(folder: Path, path: str) -> None:

@@ -1,6 +1,7 @@
 """The Azure CLI, unmodified, against `redrive serve --tls auto`: signing in, and the commands people type."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -99,6 +100,29 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     assert made["destination"]["maxEventsPerBatch"] == 1000
     assert made["destination"]["preferredBatchSizeInKilobytes"] == 512
     assert made["destination"]["endpointType"] == "WebHook"
+
+
+def test_dead_letters_are_listed_downloaded_and_deleted(az: Az, server: Server, tmp_path: Path) -> None:
+    made = az(
+        "storage", "account", "create", "-n", "letters", "-g", "rg", "-l", "local", "--sku", "Standard_LRS"
+    )
+    az("storage", "container-rm", "create", "--name", "read", "--storage-account", "letters", "-g", "rg")
+    blob = server.log.parent / "redrive-blobs/letters/read/BILLING/2026/1/2/3/letter.json"
+    blob.parent.mkdir(parents=True)
+    blob.write_text('[{"id":"e-1"}]')
+    name = "BILLING/2026/1/2/3/letter.json"
+    at = ("--account-name", "letters", "--blob-endpoint", made["primaryEndpoints"]["blob"], "-c", "read")
+    (listed,) = az("storage", "blob", "list", *at)
+    assert (listed["name"], listed["properties"]["contentLength"]) == (name, 14)
+    az("storage", "blob", "download", *at, "-n", name, "-f", str(tmp_path / "letter.json"), "--no-progress")
+    assert (tmp_path / "letter.json").read_bytes() == blob.read_bytes()
+    signature = az(
+        "storage", "blob", "generate-sas", *at, "-n", name, "--permissions", "r", "--expiry", "2100-01-01"
+    )
+    shown = az("storage", "blob", "show", *at, "-n", name, "--sas-token", signature)
+    assert shown["properties"]["contentSettings"]["contentType"] == "application/json"
+    az("storage", "blob", "delete", *at, "-n", name)
+    assert az("storage", "blob", "list", *at) == []
 
 
 def test_az_creates_and_shows_an_event_subscription(az: Az, hook: Webhook) -> None:

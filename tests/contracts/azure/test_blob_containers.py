@@ -1,26 +1,43 @@
-"""The server's own storage accounts: their keys by the resource manager, their containers by azure-storage-blob."""
+"""The server's own storage accounts: keys by the resource manager, containers and blobs by azure-storage-blob."""
 
+import functools
 from base64 import b64encode
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 import pytest
 import requests
+from azure.core import MatchConditions
 from azure.core.exceptions import (
     ClientAuthenticationError,
     HttpResponseError,
     ResourceExistsError,
+    ResourceModifiedError,
     ResourceNotFoundError,
 )
 from azure.identity import ClientSecretCredential
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import (
+    BlobClient,
+    BlobServiceClient,
+    ContainerClient,
+    ResourceTypes,
+    generate_account_sas,
+    generate_blob_sas,
+    generate_container_sas,
+)
 
 from redrive.azure.arm.storage import BLOBS
 from tests.services.server import Server, new_key, new_server
 
 ACCOUNTS: Final = ("123456789012", "210987654321")
+LETTERS: Final = {
+    "orders/1/a.json": b'[{"id": "e-1"}]' * 200,
+    "orders/2/b.json": b"[]",
+    "readme": b"dead letters",
+}
 
 
 class Owner:
@@ -57,6 +74,17 @@ class Owner:
         found: list[dict[str, Any]] = requests.get(url, headers=authorization, timeout=30).json()["value"]
         return found
 
+    @property
+    def key(self) -> str:
+        """The account's first key."""
+        key: str = self.ask("POST", "/listKeys")[1]["keys"][0]["value"]
+        return key
+
+    @property
+    def folder(self) -> Path:
+        """The blob store."""
+        return self._server.log.parent / "redrive-blobs"
+
     def blobs_by_token(self) -> BlobServiceClient:
         """The Blob service of the account, by a token of the access key."""
         url = f"{self._server.url}{BLOBS}letters"
@@ -64,7 +92,7 @@ class Owner:
 
     def blobs(self, key: str = "") -> BlobServiceClient:
         """The Blob service of the account, by its first key or another."""
-        key = key or self.ask("POST", "/listKeys")[1]["keys"][0]["value"]
+        key = key or self.key
         endpoint = self.ask("GET", "")[1]["properties"]["primaryEndpoints"]["blob"]
         text = f"AccountName=letters;AccountKey={key};BlobEndpoint={endpoint}"
         return BlobServiceClient.from_connection_string(text, retry_total=0)
@@ -149,10 +177,111 @@ def test_an_account_that_belongs_to_another_is_not_shown_opened_or_emptied(owner
         assert (status, answer["error"]["code"]) == (409, "StorageAccountAlreadyTaken")
 
 
-def test_blobs_are_not_offered(owners: list[Owner]) -> None:
-    with pytest.raises(HttpResponseError) as refusal:
-        owners[0].blobs().get_container_client("dead").upload_blob("letter", b"text")
-    assert refusal.value.status_code in (400, 404)
+@pytest.fixture
+def letters(owners: list[Owner], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerClient]:
+    """A container with three blobs, as the server writes dead letters."""
+    container = owners[0].blobs().create_container("letters")
+    for name, content in LETTERS.items():
+        path = owners[0].folder / "letters" / "letters" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    yield container
+    container.delete_container()
+
+
+def test_blobs_are_listed_by_pages_folders_and_beginnings(letters: ContainerClient) -> None:
+    listed = list(letters.list_blobs(results_per_page=2))
+    assert [(blob.name, blob.size) for blob in listed] == [
+        (name, len(content)) for name, content in LETTERS.items()
+    ]
+    assert {blob.blob_type.value for blob in listed} == {"BlockBlob"}
+    assert all(blob.last_modified.year >= 2020 and blob.etag for blob in listed)
+    assert [blob.name for blob in letters.list_blobs(name_starts_with="orders/2")] == ["orders/2/b.json"]
+    assert [each.name for each in letters.walk_blobs()] == ["orders/", "readme"]
+    assert [each.name for each in letters.walk_blobs("orders/", results_per_page=1)] == [
+        "orders/1/",
+        "orders/2/",
+    ]
+
+
+def test_blobs_are_read_whole_in_ranges_and_under_conditions(letters: ContainerClient) -> None:
+    blob = letters.get_blob_client("orders/1/a.json")
+    content = LETTERS["orders/1/a.json"]
+    shown = blob.get_blob_properties()
+    assert (shown.size, shown.content_settings.content_type) == (len(content), "application/json")
+    assert blob.download_blob().readall() == content
+    assert blob.download_blob(offset=3, length=4).readall() == content[3:7]
+    assert blob.download_blob(validate_content=True).readall() == content
+    small = BlobClient.from_blob_url(
+        blob.url, blob.credential, max_single_get_size=1000, max_chunk_get_size=700
+    )
+    assert small.download_blob().readall() == content
+    with pytest.raises(HttpResponseError) as beyond:
+        blob.download_blob(offset=len(content)).readall()
+    assert (beyond.value.status_code, beyond.value.error_code) == (416, "InvalidRange")
+    with pytest.raises(ResourceModifiedError):
+        blob.download_blob(etag="other", match_condition=MatchConditions.IfNotModified)
+
+
+def test_a_blob_is_deleted_once_and_none_is_written(letters: ContainerClient) -> None:
+    blob = letters.get_blob_client("readme")
+    blob.delete_blob()
+    assert not blob.exists()
+    with pytest.raises(ResourceNotFoundError) as refusal:
+        blob.delete_blob()
+    assert refusal.value.error_code == "BlobNotFound"
+    with pytest.raises(ResourceNotFoundError):
+        letters.download_blob("orders")
+    with pytest.raises(HttpResponseError):
+        letters.upload_blob("letter", b"text")
+    assert [each.name for each in letters.list_blobs()] == ["orders/1/a.json", "orders/2/b.json"]
+
+
+def test_shared_access_signatures_allow_what_they_say(owners: list[Owner], letters: ContainerClient) -> None:
+    soon, past = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (10, -10))
+    key = owners[0].key
+    blob = letters.get_blob_client("readme")
+    of_blob: Any = functools.partial(generate_blob_sas, "letters", "letters", "readme", account_key=key)
+    of_container: Any = functools.partial(generate_container_sas, "letters", "letters", account_key=key)
+    of_account: Any = functools.partial(generate_account_sas, "letters", key)
+    reads = of_blob(permission="r", expiry=soon)
+    assert BlobClient.from_blob_url(blob.url, reads).download_blob().readall() == LETTERS["readme"]
+    url = blob.url
+    for allowed in (
+        of_container(permission="r", expiry=soon),
+        of_account(resource_types=ResourceTypes(object=True), permission="r", expiry=soon),
+        of_blob(permission="r", expiry=soon, start=past, ip="127.0.0.1", protocol="https"),
+    ):
+        assert BlobClient.from_blob_url(url, allowed).exists()
+    for denied in (
+        of_blob(permission="d", expiry=soon),
+        of_blob(permission="r", expiry=past),
+        of_blob(permission="r", expiry=soon, ip="127.0.0.2-127.0.0.9"),
+        of_account(resource_types=ResourceTypes(container=True), permission="r", expiry=soon),
+        reads.replace("sp=r", "sp=rd"),
+        f"{reads[:-6]}AAA%3D",
+    ):
+        with pytest.raises(ClientAuthenticationError):
+            BlobClient.from_blob_url(url, denied).get_blob_properties()
+    with pytest.raises(ClientAuthenticationError):
+        BlobClient.from_blob_url(url, reads).delete_blob()
+    other = BlobClient.from_blob_url(letters.get_blob_client("orders/1/a.json").url, reads)
+    with pytest.raises(ClientAuthenticationError):
+        other.get_blob_properties()
+    lists = ContainerClient.from_container_url(letters.url, of_container(permission="l", expiry=soon))
+    assert len(list(lists.list_blobs())) == 3
+    makes = of_account(resource_types=ResourceTypes(container=True), permission="c", expiry=soon)
+    made = ContainerClient.from_container_url(
+        letters.url.replace("/letters/letters", "/letters/by-signature"), makes
+    )
+    made.create_container()
+    owners[0].blobs().delete_container("by-signature")
+
+
+def test_an_account_describes_itself_and_its_service(owners: list[Owner]) -> None:
+    blobs = owners[0].blobs()
+    assert blobs.get_account_information()["account_kind"] == "StorageV2"
+    assert blobs.get_service_properties()["cors"] == []
 
 
 def test_the_blob_service_of_no_account_is_not_found(tmp_path: Path) -> None:
@@ -161,5 +290,17 @@ def test_the_blob_service_of_no_account_is_not_found(tmp_path: Path) -> None:
     try:
         assert server.ask("GET", "/_storage/no..name/dead?restype=container")[0] == 404
         assert server.ask("GET", "/_storage/letters/?comp=list")[0] == 200
+        assert server.ask("PUT", "/_storage/letters/dead?restype=container")[0] == 201
+        for name in (
+            "..%2F..%2F..%2Fredrive.db",
+            "%2e%2e/%2e%2e/redrive.db",
+            "a//b",
+            "a%00b",
+            "%0a",
+            "a%5C..%5Cb",
+        ):
+            assert server.ask("GET", f"/_storage/letters/dead/{name}")[0] == 404
+            listing = f"/_storage/letters/dead?restype=container&comp=list&prefix={name}&marker={name}"
+            assert server.ask("GET", listing)[0] == 200
     finally:
         server.stop()

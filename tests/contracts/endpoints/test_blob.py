@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import errno
 import itertools
 import os
@@ -6,11 +7,13 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from redrive.endpoints.azure.storage_accounts import read_connection_string
 from redrive.endpoints.blob import BlobEndpoint
+from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, NOW
@@ -23,6 +26,7 @@ from tests.contracts.endpoints.storage import (
 )
 from tests.contracts.endpoints.webhook import Webhook, answer
 from tests.services.azurite import RESOURCE, Azurite
+from tests.services.server import serving
 
 _NAMES = itertools.count()
 
@@ -290,3 +294,72 @@ async def test_a_time_out_leaves_the_next_blob_alone(hook: Webhook) -> None:
 )
 def test_a_connection_string_says_where_blobs_are(text: str, url: str) -> None:
     assert read_connection_string(text).blob_url == url
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["folder", "bucket"])
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[BlobStore]:
+    """A store with blobs, in a folder and in a bucket of S3."""
+    with contextlib.ExitStack() as stack:
+        url = str(tmp_path / "blobs")
+        if request.param == "bucket":
+            server = stack.enter_context(serving("sqlite://:memory:", directory=tmp_path))
+            url = "s3://blobs/dead"
+            for name, value in {
+                "AWS_ENDPOINT_URL": server.url,
+                "AWS_ACCESS_KEY_ID": "000000000000",
+                "AWS_SECRET_ACCESS_KEY": "secret",
+                "AWS_REGION": "us-east-1",
+            }.items():
+                monkeypatch.setenv(name, value)
+            boto3.client("s3", endpoint_url=server.url).create_bucket(Bucket="blobs")
+        opened = BlobStore(url)
+        for name in ("b/1/x", "b/2/y", "b/2/z", "b.c", "a"):
+            await opened.put(f"account/container/{name}", name.encode())
+        await opened.put("account/other/b", b"")
+        yield opened
+        await opened.close()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "by_folder", "names"),
+    [
+        ("", False, ["a", "b.c", "b/1/x", "b/2/y", "b/2/z"]),
+        ("", True, ["a", "b.c", "b/"]),
+        ("b", True, ["b.c", "b/"]),
+        ("b/", True, ["b/1/", "b/2/"]),
+        ("b/2", False, ["b/2/y", "b/2/z"]),
+        ("../", False, []),
+    ],
+)
+async def test_a_container_is_listed_in_pages(
+    store: BlobStore, prefix: str, by_folder: bool, names: list[str]
+) -> None:
+    for limit in (1, 2, 10):
+        found, after = list[str](), ""
+        while True:
+            blobs, folders, after = await store.page(
+                "account/container", prefix, after, limit, by_folder=by_folder
+            )
+            assert len(blobs) + len(folders) <= limit
+            found += sorted([*(blob[0] for blob in blobs), *folders])
+            if not after:
+                break
+        assert found == names
+
+
+async def test_a_blob_is_described_read_and_removed(store: BlobStore) -> None:
+    described = await store.describe("account/container", "b/1/x")
+    assert described is not None
+    name, size, modified_at, tag = described
+    assert (name, size) == ("b/1/x", 5)
+    assert modified_at > NOW
+    assert tag
+    assert await store.read("account/container/b/1/x", 2, 3) == b"1/x"
+    await store.remove(["account/container/b/1/x", "account/container/absent"])
+    assert await store.describe("account/container", "b/1/x") is None
+    assert await store.describe("account/container", "../other/b") is None

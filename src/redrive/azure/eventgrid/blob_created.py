@@ -16,14 +16,14 @@ TYPE: Final = "Microsoft.Storage.BlobCreated"
 _LENGTH: Final = "content-length"
 
 
-def blob_created(fact: Attempted, path: str) -> FollowUp | None:
-    """The event that a blob of this name leads to; None where the container is nobody's."""
+def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
+    """The event that a blob of this name at this URL leads to; None where the container is nobody's."""
     container = ArmId.parse(fact.subscription.endpoint)
     account = None if container is None else container._replace(parts=container.parts[:2])
     topic = None if account is None else names.topic_name(account)
     if container is None or account is None or topic is None:
         return None
-    body = _event(account, container, fact, path)
+    body = _event(account, container, fact, path, url)
     text = json_text.written(body)
     publication = Publication(
         id=fact.delivery.message_id,
@@ -37,7 +37,7 @@ def blob_created(fact: Attempted, path: str) -> FollowUp | None:
     return FollowUp(topic, publication)
 
 
-def _event(account: ArmId, container: ArmId, fact: Attempted, path: str) -> dict[str, object]:
+def _event(account: ArmId, container: ArmId, fact: Attempted, path: str, url: str) -> dict[str, object]:
     kept = dict(fact.attempt.identifiers)
     request_id = id_text(fact.delivery.message_id)
     details: dict[str, object] = {
@@ -48,7 +48,7 @@ def _event(account: ArmId, container: ArmId, fact: Attempted, path: str) -> dict
         "contentType": "application/json",
         **({"contentLength": int(kept[_LENGTH])} if _LENGTH in kept else {}),
         "blobType": "BlockBlob",
-        "url": f"https://{account.name}.blob.core.windows.net/{container.name}/{path}",
+        "url": url,
         "sequencer": f"{fact.delivery.seq:048x}",
         "storageDiagnostics": {"batchId": request_id},
     }

@@ -24,6 +24,7 @@ _TIMEOUT_MS: Final = 30_000
 _BLOB_TYPE: Final = "application/json"
 
 Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
+UrlOf = Callable[[str], str]
 
 
 class DeadLetterProfile:
@@ -32,13 +33,15 @@ class DeadLetterProfile:
     name: Final = names.DEAD_LETTER_STORES
     plan: Plan = dead_letters.PLAN
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, url_of: UrlOf) -> None:
         """Write letters.
 
         Args:
             notes: What is remembered of a message's attempts, by its backlog's number and its id.
+            url_of: The URL of a container, by its resource id.
         """
         self._notes = notes
+        self._url_of = url_of
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
         """See `DeliveryProfile.context`; a letter that its store does not take is dropped."""
@@ -72,7 +75,8 @@ class DeadLetterProfile:
         """See `DeliveryProfile.follow_ups`: a blob of letters is an event of its storage account."""
         if not fact.attempt.delivered or fact.position > 0:
             return ()
-        created = blob_created(fact, self._path(fact.subscription, fact.delivery))
+        path = self._path(fact.subscription, fact.delivery)
+        created = blob_created(fact, path, f"{self._url_of(fact.subscription.endpoint)}/{path}")
         return () if created is None else (created,)
 
     def _path(self, store: Subscription, first: Delivery) -> str:

@@ -10,7 +10,12 @@ from typing import Any
 from typing_extensions import override
 
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.dead_letter_profile import DeadLetterProfile, NamespaceDeadLetterProfile, Notes
+from redrive.azure.eventgrid.dead_letter_profile import (
+    DeadLetterProfile,
+    NamespaceDeadLetterProfile,
+    Notes,
+    UrlOf,
+)
 from redrive.azure.eventgrid.event_profile import PULL, TOPIC, EventProfile, NamespaceEventProfile
 from redrive.azure.eventgrid.published import ENVELOPE, Published
 from redrive.azure.eventgrid.rendering import rendered
@@ -25,17 +30,18 @@ __all__ = ["ENVELOPE", "PULL", "TOPIC", "EventGridDeliveryProfile", "present"]
 class EventGridDeliveryProfile(EventProfile):
     """`redrive.engine.ports.DeliveryProfile` of topics made through Event Grid."""
 
-    def __init__(self, notes: Notes, tokens: WebhookTokens) -> None:
+    def __init__(self, notes: Notes, tokens: WebhookTokens, url_of: UrlOf) -> None:
         """Deliver as Event Grid does.
 
         Args:
             notes: What is remembered of a message's attempts, by its backlog's number and its id.
             tokens: Issues those that webhooks want.
+            url_of: The URL of a container, by its resource id.
         """
         super().__init__(tokens)
         self._of_namespaces = NamespaceEventProfile(tokens)
-        self._dead_letters = DeadLetterProfile(notes)
-        self._dead_letters_of_namespaces = NamespaceDeadLetterProfile(notes)
+        self._dead_letters = DeadLetterProfile(notes, url_of)
+        self._dead_letters_of_namespaces = NamespaceDeadLetterProfile(notes, url_of)
 
     @override
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:

@@ -1,0 +1,122 @@
+"""Shared access signatures of storage accounts: what a URL with one lets its bearer do.
+
+https://learn.microsoft.com/rest/api/storageservices/create-service-sas and `…/create-account-sas`. Signatures by a
+user's delegation key are not offered: the server issues no such keys.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+
+from redrive.azure.storage_keys import StorageKeys
+from redrive.http import Request
+
+#: The parameters of a signature, which are none of an operation.
+PARAMETERS: Final = frozenset(
+    {
+        *("sv", "ss", "srt", "sr", "sp", "st", "se", "sip", "spr", "si", "ses", "sig"),
+        *("snapshot", "rscc", "rscd", "rsce", "rscl", "rsct"),
+    }
+)
+_WITH_SCOPE: Final = "2020-12-06"  # from this version on the text has a scope of encryption
+_OLDEST: Final = "2018-11-09"
+_FORMS: Final = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Act(NamedTuple):
+    """One act on a storage account.
+
+    Attributes:
+        resource: `s`, `c` or `o`: the service, a container, or a blob, as signatures of accounts name their types.
+        permissions: The letters each of which allows it.
+        container: The container's name; empty: none.
+        blob: The blob's name; empty: none.
+    """
+
+    resource: str
+    permissions: str
+    container: str = ""
+    blob: str = ""
+
+
+def allowed(
+    keys: StorageKeys, account: str, query: Mapping[str, str], act: Act, request: Request, now: int
+) -> bool:
+    """True if a URL's signature is one of an account's keys', is in force, and allows an act.
+
+    Args:
+        keys: The accounts' keys.
+        account: The storage account.
+        query: The URL's, names in lower case.
+        act: The act.
+        request: Where it comes from, and how.
+        now: The time (ms).
+    """
+    if query.get("sv", "") < _OLDEST or query.get("si"):
+        return False  # no policies are stored that `si` could name
+    if not _in_force(query, now) or not _from_there(query, request):
+        return False
+    if not set(act.permissions) & set(query.get("sp", "")):
+        return False
+    if "ss" in query:
+        text = (
+            _of_account(account, query) if "b" in query["ss"] and act.resource in query.get("srt", "") else ""
+        )
+    else:
+        text = _of_service(account, query, act)
+    return bool(text) and keys.signs(account, text, query.get("sig", ""))
+
+
+def _of_account(account: str, query: Mapping[str, str]) -> str:
+    names = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv")
+    scope = ("ses",) if query["sv"] >= _WITH_SCOPE else ()
+    return "\n".join([account, *(query.get(name, "") for name in (*names, *scope)), ""])
+
+
+def _of_service(account: str, query: Mapping[str, str], act: Act) -> str:
+    """The text that was signed for a container or a blob; empty: the act is about something else."""
+    kind = query.get("sr")
+    listing = act.resource == "c" and act.permissions == "l"
+    if kind == "c" and (act.resource == "o" or listing):
+        resource = f"/blob/{account}/{act.container}"
+    elif kind == "b" and act.resource == "o":
+        resource = f"/blob/{account}/{act.container}/{act.blob}"
+    else:
+        return ""
+    given = {**query, "resource": resource}
+    scope = ("ses",) if query["sv"] >= _WITH_SCOPE else ()
+    names = (
+        *("sp", "st", "se", "resource", "si", "sip", "spr", "sv", "sr", "snapshot"),
+        *scope,
+        *("rscc", "rscd", "rsce", "rscl", "rsct"),
+    )
+    return "\n".join(given.get(name, "") for name in names)
+
+
+def _in_force(query: Mapping[str, str], now: int) -> bool:
+    begins, ends = _moment(query.get("st", "")), _moment(query.get("se", ""))
+    return ends is not None and now < ends and ("st" not in query or (begins is not None and begins <= now))
+
+
+def _moment(text: str) -> int | None:
+    for form in _FORMS:
+        try:
+            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)
+        except ValueError:
+            continue
+    return None
+
+
+def _from_there(query: Mapping[str, str], request: Request) -> bool:
+    """True if a request comes from the addresses, and by the protocol, that a signature is for."""
+    if request.scheme not in query.get("spr", "https,http").split(","):
+        return False
+    if "sip" not in query:
+        return True
+    first, _, last = query["sip"].partition("-")
+    try:
+        client, begin, end = ip_address(request.client_host), ip_address(first), ip_address(last or first)
+    except ValueError:
+        return False
+    return client.version == begin.version == end.version and int(begin) <= int(client) <= int(end)
