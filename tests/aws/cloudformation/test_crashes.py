@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from redrive.aws.cloudformation.changes.change import Change as StackChange
 from redrive.engine.ports import Change, NewDelivery
 from redrive.model.log import LogEvent
 from tests.aws.cloudformation.stage import Stage, stage
@@ -165,3 +166,35 @@ async def test_a_way_back_goes_on_from_every_write() -> None:
             if not (died or changed):
                 break
     assert rounds > 6
+
+
+@pytest.mark.parametrize(
+    ("operation", "status"),
+    [("CreateStack", "CREATE_FAILED"), ("UpdateStack", "UPDATE_FAILED"), ("DeleteStack", "DELETE_FAILED")],
+)
+async def test_a_change_that_begins_again_and_again_fails_its_stack(
+    operation: str, status: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that takes all memory ends the server, and would end it after each start."""
+
+    async def die(_: StackChange) -> None:
+        raise MemoryError
+
+    async with stage() as at:
+        if operation != "CreateStack":
+            await at.create("shop", template("a", 3))
+        with monkeypatch.context() as patched:
+            patched.setattr(StackChange, "carry_on", die)
+            body = {} if operation == "DeleteStack" else {"TemplateBody": template("b", 4)}
+            await at.stacks(operation, StackName="shop", **body)
+            for _ in range(5):
+                await at.operations._tasks.quiet()
+                stack = (await at.stacks("DescribeStacks", StackName="shop"))["Stacks"][0]
+                assert stack["StackStatus"].endswith("_IN_PROGRESS")
+                await at.operations.take_up()
+            stack = await at.ended(stack["StackId"])
+        reason = "Internal Failure: the change began 5 times and did not come to an end"
+        assert (stack["StackStatus"], stack["StackStatusReason"]) == (status, reason)
+        assert "stack.given_up" in caplog.text
+        assert (await at.delete(stack))["StackStatus"] == "DELETE_COMPLETE"
+        assert (await at.left(), await _keys(at)) == ({}, 0)

@@ -275,6 +275,7 @@ class Operation(Document):
         node: Which works at it.
         lease_until: ms.
         state: See OperationState.
+        starts: How often a node took it up after another, or itself, had neither ended it nor kept at it for 10 s.
     """
 
     restored: ClassVar = {"state": OperationState}
@@ -284,6 +285,7 @@ class Operation(Document):
     node: str = ""
     lease_until: int = 0
     state: OperationState = OperationState.RUNNING
+    starts: int = 0
 
     @property
     def key(self) -> str:

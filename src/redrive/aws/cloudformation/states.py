@@ -1,5 +1,6 @@
 """Statuses of stacks, and what may be done in them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from redrive.aws.cloudformation.errors import invalid
@@ -10,6 +11,16 @@ REVIEW: Final = "REVIEW_IN_PROGRESS"
 _UPDATABLE: Final = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_FAILED", "IMPORT_COMPLETE"}
 )
+#: What a change ends with that is given up, by the phase that it is in.
+GIVEN_UP: Final[Mapping[str, str]] = {
+    "CREATE_IN_PROGRESS": "CREATE_FAILED",
+    "DELETE_IN_PROGRESS": "DELETE_FAILED",
+    "ROLLBACK_IN_PROGRESS": "ROLLBACK_FAILED",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": "UPDATE_COMPLETE",
+    "UPDATE_IN_PROGRESS": "UPDATE_FAILED",
+    "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": "UPDATE_ROLLBACK_COMPLETE",
+    "UPDATE_ROLLBACK_IN_PROGRESS": "UPDATE_ROLLBACK_FAILED",
+}
 
 
 def is_in_progress(stack: Stack) -> bool:

@@ -28,7 +28,7 @@ _threads: Final = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-offlo
 _lines: Final[dict[str, _Line]] = {}
 
 
-async def offload(account: str, work: Callable[[], T]) -> T:
+async def offload(account: str, work: Callable[[], T], *, patient: bool = False) -> T:
     """The result of some work, done in a thread when the account's work before it is done.
 
     Accounts take turns: each has at most one piece among those that wait for a thread.
@@ -36,12 +36,13 @@ async def offload(account: str, work: Callable[[], T]) -> T:
     Args:
         account: Whose work it is.
         work: Touches nothing that the event loop changes meanwhile.
+        patient: It waits however much is before it: a task of the server's own.
 
     Raises:
         AwsError: `ThrottlingException`: too much of the account's work waits already.
     """
     line = _lines.setdefault(account, _Line())
-    if line.length >= _WAITING_MAX:
+    if line.length >= _WAITING_MAX and not patient:
         raise AwsError("ThrottlingException", "Rate exceeded", query_code="Throttling")
     line.length += 1
     try:

@@ -29,6 +29,7 @@ from redrive.aws.cloudformation.records import (
     StackResource,
 )
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
@@ -203,7 +204,9 @@ class Change:
         """Write the outputs with the stack's new status; the reason why they cannot be, or an empty text."""
         values = self._values
         try:
-            outputs = tuple(self._shown(values))
+            outputs = await offload(
+                self._stack.name.account, lambda: tuple(self._shown(values)), patient=True
+            )
             await self._check_exports(outputs)
         except TemplateInvalid as refusal:
             return str(refusal)

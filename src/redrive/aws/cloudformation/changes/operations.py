@@ -10,11 +10,12 @@ from typing import Final
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.forgetting import forget_deleted
-from redrive.aws.cloudformation.changes.journal import Superseded, put_events, stack_event
+from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
 from redrive.aws.cloudformation.changes.waiting import Activity, Watch
 from redrive.aws.cloudformation.changes.words import Words
 from redrive.aws.cloudformation.history import StackEvent
 from redrive.aws.cloudformation.records import OPERATION, STACK, Operation, OperationState, Stack
+from redrive.aws.cloudformation.states import GIVEN_UP
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 ROUND_MS: Final = 10_000  # what a dead node left is looked for so often
 _BEAT_MS: Final = LEASE_MS // 3
+#: Of a change that nothing of the kind ends: a crash for another reason, a store that comes and goes.
+_STARTS_MAX: Final = 4
 
 
 class StackOperations:
@@ -80,13 +83,37 @@ class StackOperations:
 
     async def _take(self, operation: Operation) -> None:
         self.activity.add(1)
-        await self._finish(operation)
+        await self._finish(operation, taken_up=True)
 
-    async def _finish(self, operation: Operation) -> None:
+    async def _finish(self, operation: Operation, *, taken_up: bool = False) -> None:
         try:
-            await self._carry_on(operation)
+            if not taken_up:
+                await self._carry_on(operation)
+            elif (counted := await self._count_start(operation)).starts <= _STARTS_MAX:
+                await self._carry_on(counted)
+            else:
+                await self._give_up(counted)
+        except Superseded:
+            logger.info("stack.superseded stack=%s", operation.stack)
         finally:
             self.activity.add(-1)
+
+    async def _count_start(self, operation: Operation) -> Operation:
+        """Write down that a change is begun once more, before anything of it is done: it may be what ends the server."""
+        return await self._engine.resources.documents.update(
+            OPERATION, operation.key, lambda current: replace(current, starts=current.starts + 1)
+        )
+
+    async def _give_up(self, operation: Operation) -> None:
+        """Fail a change that has begun too often and never ended."""
+        stack = await self._engine.resources.documents.get(STACK, operation.stack)
+        if stack is not None and stack.status in GIVEN_UP:
+            logger.error(
+                "stack.given_up stack=%s status=%s starts=%d", stack.arn, stack.status, operation.starts
+            )
+            reason = f"Internal Failure: the change began {operation.starts} times and did not come to an end"
+            await Journal(self._engine, operation, stack).status(GIVEN_UP[stack.status], reason)
+        await self._end(operation)
 
     def new_id(self) -> str:
         """A fresh unique id."""
@@ -106,8 +133,6 @@ class StackOperations:
                 parts = self._engine, self._services, self.words, self.activity
                 await Change(*parts, operation, stack).carry_on()
             await self._end(operation)
-        except Superseded:
-            logger.info("stack.superseded stack=%s", operation.stack)
         finally:
             if beating is not None:
                 beating.cancel()
@@ -117,7 +142,8 @@ class StackOperations:
         clock = self._engine.clock
 
         def renewed(current: Operation) -> Operation:
-            return self._tasks.leased(current) if self._tasks.is_ours(current) else current
+            held = self._tasks.is_ours(current)
+            return replace(self._tasks.leased(current), starts=0) if held else current
 
         while True:
             await clock.sleep_until(clock.now() + _BEAT_MS)

@@ -1,5 +1,6 @@
 """Programs of stacks: their templates, read and checked with the values that the stack has."""
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +24,7 @@ from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import section, transforms_of
 from redrive.aws.cloudformation.types.resource_type import Ask
 from redrive.aws.cloudformation.types.table import KNOWN
+from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.model.names import ResourceName
@@ -74,7 +76,9 @@ async def expanded(
         raise TemplateInvalid(f"No transform named {unknown[0]} found.")
     if not is_serverless(source):
         return source
-    written = without_loops(source, _values(source, name, stack, settings))
+    written = await offload(
+        name.account, lambda: without_loops(source, _values(source, name, stack, settings)), patient=True
+    )
     texts = {**settings.parameters, **settings.resolved}
     return await translator.expanded(written, texts, name.region)
 
@@ -139,7 +143,8 @@ class Programs:
             TemplateInvalid: It cannot be read (any more).
         """
         found = await self._documents.get(TEMPLATE, template_key(stack, template))
-        return read_body("" if found is None else found.processed or found.body)
+        text = "" if found is None else found.processed or found.body
+        return await offload(stack.name.account, lambda: read_body(text), patient=True)
 
     async def body(self, stack: Stack, template: str) -> str:
         """The text of a template of a stack, as it was given."""
@@ -148,7 +153,9 @@ class Programs:
 
     async def load(self, stack: Stack, settings: StackSettings) -> Program:
         """The program of a stack with some settings."""
-        return program_of(await self.source(stack, settings.template), stack.name, stack.id, settings)
+        source = await self.source(stack, settings.template)
+        work = functools.partial(program_of, source, stack.name, stack.id, settings)
+        return await offload(stack.name.account, work, patient=True)
 
     async def exports(self, name: ResourceName) -> dict[str, str]:
         """The values of an account's exports in a region, by name."""

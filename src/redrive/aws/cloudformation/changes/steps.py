@@ -14,9 +14,14 @@ from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInva
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import Ask, Made, ResourceType, Wanted, changed_properties
 from redrive.aws.cloudformation.types.table import type_of
+from redrive.aws.kit.offloading import offload
 
 REPLACING: Final = "Requested update requires the creation of a new physical resource; hence creating one."
 INITIATED: Final = "Resource creation Initiated"
+
+
+def _typed_properties(definition: ResourceDefinition, values: Values) -> dict[str, Any]:
+    return type_of(definition.type).schema.typed(values.properties(definition))
 
 
 class Steps(StepParts):
@@ -38,8 +43,9 @@ class Steps(StepParts):
         born_here = current is None or current.born == change or current.status == "DELETE_COMPLETE"
         imported = set(values.imported)
         try:
-            properties = values.properties(definition)
-            typed = type_of(definition.type).schema.typed(properties)
+            typed = await offload(
+                self._stack.name.account, lambda: _typed_properties(definition, values), patient=True
+            )
         except (TemplateInvalid, NotYetKnown) as refusal:
             await self._refused(definition, values, current, str(refusal), born_here=born_here)
         used = values.imported - imported

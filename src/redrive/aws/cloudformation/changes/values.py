@@ -14,8 +14,11 @@ from redrive.aws.cloudformation.template.scope import Scope
 from redrive.aws.cloudformation.template.sections import Output, ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import Ask
 from redrive.aws.wire.errors import AwsError
+from redrive.model.budget import Budget, OverBudgetError
 
 _DYNAMIC: Final = re2.compile(r"\{\{resolve:([a-z-]+):([^{}]*)\}\}")
+#: Of a template, as AWS has it; here of each of its resources. Each is a call and 8 KiB of text.
+_DYNAMIC_MAX: Final = 60
 _MADE: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 
@@ -106,21 +109,29 @@ async def resolved(value: Any, ask: Ask) -> Any:
     """Returns a value with its dynamic references replaced by what they name, which is never written down.
 
     Raises:
-        TemplateInvalid: One names what this server does not keep.
+        TemplateInvalid: One names what this server does not keep, or there are more than 60.
         AwsError: The service that keeps it refuses.
     """
+    return await _resolved(value, ask, Budget(_DYNAMIC_MAX))
+
+
+async def _resolved(value: Any, ask: Ask, budget: Budget) -> Any:
     if isinstance(value, Mapping):
-        return {key: await resolved(child, ask) for key, child in value.items()}
+        return {key: await _resolved(child, ask, budget) for key, child in value.items()}
     if isinstance(value, list):
-        return [await resolved(child, ask) for child in value]
+        return [await _resolved(child, ask, budget) for child in value]
     if isinstance(value, str) and "{{resolve:" in value:
-        return await _resolved_text(value, ask)
+        return await _resolved_text(value, ask, budget)
     return value
 
 
-async def _resolved_text(text: str, ask: Ask) -> str:
+async def _resolved_text(text: str, ask: Ask, budget: Budget) -> str:
     parts, at = [], 0
     for match in _DYNAMIC.finditer(text):
+        try:
+            budget.spend()
+        except OverBudgetError:
+            raise TemplateInvalid(f"A resource has at most {_DYNAMIC_MAX} dynamic references.") from None
         parts += [text[at : match.start()], await _named(match[1], match[2], ask)]
         at = match.end()
     return "".join([*parts, text[at:]])

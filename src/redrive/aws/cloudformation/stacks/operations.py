@@ -39,6 +39,7 @@ from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import section
 from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -281,7 +282,7 @@ class StackChanges:
         """
         role = await self._passed(call, params)
         body = await self._body(call, params, stack)
-        source = read_body(body)
+        source = await offload(call.account, lambda: read_body(body))
         declared = read_parameters(section(source, "Parameters"))
         before = stack.settings if stack else StackSettings("")
         asked = new_stack(call, params, name, identity, before)
@@ -299,8 +300,12 @@ class StackChanges:
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
         carried_out = await expanded(source, name, identity, settings, self._services.translator)
-        program = program_of(carried_out, name, identity, settings, self._services.types)
-        return Prepared(settings, TemplateText(body, processed(program)), program)
+
+        def work() -> Prepared:
+            program = program_of(carried_out, name, identity, settings, self._services.types)
+            return Prepared(settings, TemplateText(body, processed(program)), program)
+
+        return await offload(call.account, work)
 
     async def _body(self, call: Call, params: Structure, stack: Stack | None) -> str:
         if params.get("UsePreviousTemplate") and stack is not None:

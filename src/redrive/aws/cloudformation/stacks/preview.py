@@ -14,6 +14,7 @@ from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import changed_properties
 from redrive.aws.cloudformation.types.table import type_of
+from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine
 
 UNKNOWN: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -30,24 +31,29 @@ async def preview(engine: Engine, stack: Stack, settings: StackSettings, program
     found = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
     current = {resource.logical_id: resource for resource in found if resource.status != "DELETE_COMPLETE"}
     values = Values(program, dict(current), await Programs(engine).exports(stack.name))
-    replaced: set[str] = set()
-    changes: list[Change] = []
-    for name in _in_order(program):
-        changes += _of_resource(program.resources[name], current.get(name), values, replaced)
+    changes = await offload(stack.name.account, lambda: _of_resources(current, values))
     changes += [_removed(current[name]) for name in current if name not in program.resources]
     if not changes and await _differs_else(engine, stack, settings, program):
         changes.append({"Type": "Outputs"})
     return changes
 
 
+def _of_resources(current: Mapping[str, StackResource], values: Values) -> list[Change]:
+    replaced: set[str] = set()
+    changes: list[Change] = []
+    for name in _in_order(values.program):
+        changes += _of_resource(values.program.resources[name], current.get(name), values, replaced)
+    return changes
+
+
 def _in_order(program: Program) -> list[str]:
-    done: list[str] = []
+    done: dict[str, None] = {}
     left = dict(program.dependencies)
     while left:
         ready = [name for name, needed in left.items() if all(other in done for other in needed)]
-        done += ready
+        done |= dict.fromkeys(ready)
         left = {name: needed for name, needed in left.items() if name not in ready}
-    return done
+    return list(done)
 
 
 async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> bool:

@@ -20,6 +20,7 @@ from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
@@ -39,7 +40,7 @@ class TemplateOperations:
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
         try:
-            template = _checked(call, body, self._services.types)
+            template = await self._checked(call, body)
         except TemplateInvalid as refusal:
             text = str(refusal)
             contains = "Template contains errors.: " if text.startswith("Circular dependency") else ""
@@ -63,7 +64,7 @@ class TemplateOperations:
             body = await template_body(self._services, call, params)
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
-        template = _checked(call, body, self._services.types)
+        template = await self._checked(call, body)
         types = list(dict.fromkeys(resource.type for resource in template.resources.values()))
         summary = {
             "Parameters": [_summed_up(parameter) for parameter in template.parameters.values()],
@@ -98,6 +99,9 @@ class TemplateOperations:
             "TemplateBody": text.processed if wants_processed else text.body,
             "StagesAvailable": ["Original", "Processed"],
         }
+
+    async def _checked(self, call: Call, body: str) -> Template:
+        return await offload(call.account, lambda: _checked(call, body, self._services.types))
 
 
 def _checked(call: Call, body: str, known: Sequence[str]) -> Template:

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -34,9 +34,13 @@ def evaluate(value: Any, scope: Scope) -> Any:
         TemplateInvalid: A function is not used as it can be, or refers to nothing.
         NotYetKnown: It refers to a resource of which the scope knows nothing yet.
     """
+    scope.spend(1)
     name = function_name(value)
     if name:
-        return function(name, scope)(value[name], scope)
+        found = function(name, scope)(value[name], scope)
+        if name != "Fn::If":  # has evaluated a part of the template, which is paid for
+            scope.spend_value(found)
+        return found
     if isinstance(value, Mapping):
         items = ((key, evaluate(child, scope)) for key, child in value.items())
         return {key: child for key, child in items if child is not NO_VALUE}
@@ -75,10 +79,14 @@ def _list(value: Any, scope: Scope) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def _bounded(text: str) -> str:
-    if len(text) > TEXT_CHARS_MAX:
+def _check_length(chars: int) -> None:
+    if chars > TEXT_CHARS_MAX:
         raise template_error(f"a value is longer than {TEXT_CHARS_MAX} characters.")
-    return text
+
+
+def _joined(texts: Sequence[str], delimiter: str = "") -> str:
+    _check_length(sum(map(len, texts)) + len(delimiter) * len(texts))
+    return delimiter.join(texts)
 
 
 # ---- references ------------------------------------------------------------------------------------------------------
@@ -133,8 +141,7 @@ def _sub(argument: Any, scope: Scope) -> str:
     text, variables = sub_parts(argument)
     values = {name: scalar(value, scope, "Fn::Sub") for name, value in variables.items()}
 
-    def replaced(match: re.Match[str]) -> str:
-        name = match[1].strip()
+    def replaced(name: str) -> str:
         if name.startswith("!"):
             return f"${{{name[1:]}}}"
         if name in values:
@@ -145,7 +152,12 @@ def _sub(argument: Any, scope: Scope) -> str:
             raise template_error(f"Fn::Sub expression does not resolve to a string: {name}")
         return "" if found is NO_VALUE else text_of(found)
 
-    return _bounded(VARIABLE.sub(replaced, text))
+    texts, at = [], 0
+    for match in VARIABLE.finditer(text):
+        scope.spend(1)
+        texts += [text[at : match.start()], replaced(match[1].strip())]
+        at = match.end()
+    return _joined([*texts, text[at:]])
 
 
 def _import_value(argument: Any, scope: Scope) -> str:
@@ -196,14 +208,16 @@ SELECT_FAULT: Final = "Fn::Select requires a list argument with two elements: an
 def _join(argument: Any, scope: Scope) -> str:
     match argument:
         case [str(delimiter), values] if (found := _list(values, scope)) is not None:
-            return _bounded(delimiter.join(scalar(item, scope, "Fn::Join") for item in found))
+            return _joined([scalar(item, scope, "Fn::Join") for item in found], delimiter)
     raise template_error(JOIN_FAULT)
 
 
 def _split(argument: Any, scope: Scope) -> list[str]:
     match argument:
         case [str(delimiter), value] if delimiter:
-            return scalar(value, scope, "Fn::Split").split(delimiter)
+            text = scalar(value, scope, "Fn::Split")
+            scope.spend(text.count(delimiter))
+            return text.split(delimiter)
     raise template_error(SPLIT_FAULT)
 
 
@@ -220,7 +234,9 @@ def _select(argument: Any, scope: Scope) -> Any:
 
 
 def _base64(argument: Any, scope: Scope) -> str:
-    return _bounded(b64encode(scalar(argument, scope, "Fn::Base64").encode()).decode())
+    content = scalar(argument, scope, "Fn::Base64").encode()
+    _check_length(len(content) * 4 // 3)
+    return b64encode(content).decode()
 
 
 def _get_azs(argument: Any, scope: Scope) -> list[str]:
@@ -314,7 +330,11 @@ def _to_json_string(argument: Any, scope: Scope) -> str:
     if not isinstance(argument, Mapping | list):
         raise template_error("Fn::ToJsonString requires an object or a list.")
     try:
-        return _bounded(orjson.dumps(evaluate(argument, scope)).decode())
+        found = evaluate(argument, scope)
+        scope.spend_value(found)
+        text = orjson.dumps(found)
+        _check_length(len(text))
+        return text.decode()
     except (TypeError, ValueError) as error:
         raise TemplateInvalid(f"Template error: Fn::ToJsonString: {error}") from None
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
-from redrive.aws.cloudformation.template.functions import evaluate
+from redrive.aws.cloudformation.template.functions import TEXT_CHARS_MAX, evaluate
 from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.template.scope import Scope
-from redrive.aws.cloudformation.template.yaml_reading import VALUES_MAX
 
 LANGUAGE_EXTENSIONS: Final = "AWS::LanguageExtensions"
 _LOOP: Final = "Fn::ForEach::"
@@ -26,7 +25,7 @@ def written_out(source: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         scope: Its parameters and mappings.
 
     Raises:
-        TemplateInvalid: A loop is not built as loops are, or makes more than 100,000 values.
+        TemplateInvalid: A loop is not built as loops are, or makes more than templates may have.
     """
     writer = _Writer(scope)
     found = {name: writer.write(part, {}) if name in _SECTIONS else part for name, part in source.items()}
@@ -45,13 +44,11 @@ def _with_policies(given: Any, scope: Scope) -> Any:
 @dataclass(slots=True)
 class _Writer:
     scope: Scope
-    count: int = 0
+    chars: int = 0
 
     def write(self, value: Any, known: Mapping[str, str]) -> Any:
         """Returns a value with its loops written out, for these values of the loops' variables around it."""
-        self.count += 1
-        if self.count > VALUES_MAX:
-            raise template_error(f"Fn::ForEach makes more than {VALUES_MAX} values.")
+        self.scope.spend(1 + len(known))
         match value:
             case {"Ref": str(name)} if name in known:
                 return known[name]
@@ -61,13 +58,28 @@ class _Writer:
                     if key.startswith(_LOOP):
                         found |= self._loop(key, child, known)
                     else:
-                        found[_replaced(key, known)] = self.write(child, known)
+                        found[self._replaced(key, known)] = self.write(child, known)
                 return found
             case list():
                 return [self.write(child, known) for child in value]
             case str():
-                return _replaced(value, known)
+                return self._replaced(value, known)
         return value
+
+    def _replaced(self, text: str, known: Mapping[str, str]) -> str:
+        """A text with the loops' variables in it, counted before it is put together."""
+        for name, value in known.items():
+            plain, stripped = f"${{{name}}}", f"&{{{name}}}"
+            letters = _STRANGE.sub("", value) if stripped in text else ""
+            self._check(len(text) + text.count(plain) * len(value) + text.count(stripped) * len(letters))
+            text = text.replace(plain, value).replace(stripped, letters)
+        self._check(len(text))
+        self.chars += len(text)
+        return text
+
+    def _check(self, more: int) -> None:
+        if self.chars + more > TEXT_CHARS_MAX:
+            raise template_error(f"Fn::ForEach makes more than {TEXT_CHARS_MAX} characters.")
 
     def _loop(self, key: str, loop: Any, known: Mapping[str, str]) -> dict[str, Any]:
         match loop:
@@ -91,9 +103,3 @@ class _Writer:
         for item in found:
             items += [text_of(part) for part in (item if isinstance(item, list) else [item])]
         return items
-
-
-def _replaced(text: str, known: Mapping[str, str]) -> str:
-    for name, value in known.items():
-        text = text.replace(f"${{{name}}}", value).replace(f"&{{{name}}}", _STRANGE.sub("", value))
-    return text

@@ -1,7 +1,7 @@
 """Programs: templates that were read and checked, with the values of their parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from redrive.aws.cloudformation.template.checks import check_functions
@@ -10,7 +10,7 @@ from redrive.aws.cloudformation.template.errors import format_error
 from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS, written_out
 from redrive.aws.cloudformation.template.parameters import Parameter
 from redrive.aws.cloudformation.template.references import active, dependencies
-from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.scope import STEPS_MAX, Scope
 from redrive.aws.cloudformation.template.sections import (
     Output,
     ResourceDefinition,
@@ -19,6 +19,7 @@ from redrive.aws.cloudformation.template.sections import (
     section,
     transforms_of,
 )
+from redrive.model.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Program:
         conditions: Of the template.
         resources: Those that are made, by logical id.
         dependencies: For each of them those that must be there before.
+        budget: What the functions of all of them may still do together.
     """
 
     template: Template
@@ -38,6 +40,7 @@ class Program:
     conditions: Conditions
     resources: Mapping[str, ResourceDefinition]
     dependencies: Mapping[str, list[str]]
+    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX), compare=False)
 
     def scope(
         self,
@@ -55,6 +58,7 @@ class Program:
             attribute=attribute,
             imported=imported,
             extended=is_extended(self.template.source),
+            budget=self.budget,
         )
 
     @property

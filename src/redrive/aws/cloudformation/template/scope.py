@@ -1,11 +1,14 @@
 """Scopes: what the functions of a template can refer to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
+from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid, template_error
+from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
 
+#: Of the functions of a template, for all of its resources and outputs together: 12.8 million characters.
+STEPS_MAX: Final = 200_000
 ZONES: Final = "abcdef"  # of a region, as `Fn::GetAZs` names them: three of them
 ZONE_COUNT: Final = 3
 
@@ -36,6 +39,7 @@ class Scope:
         attribute: Of a resource.
         imported: The value of an export.
         extended: The template asks for `AWS::LanguageExtensions`.
+        budget: What its functions may still do.
     """
 
     values: Mapping[str, Any]
@@ -46,6 +50,37 @@ class Scope:
     attribute: Callable[[str, str], Any] = _unknown
     imported: Callable[[str], str] = _unknown
     extended: bool = False
+    budget: Budget = field(default_factory=lambda: Budget(STEPS_MAX))
+
+    def spend(self, steps: int, chars: int = 0) -> None:
+        """Pay for what is about to be done.
+
+        Args:
+            steps: Values that are looked at or made.
+            chars: Of the text that is about to be put together.
+
+        Raises:
+            TemplateInvalid: The functions of the template want to do more than they may.
+        """
+        try:
+            self.budget.spend(steps + chars // CHARS_PER_STEP)
+        except OverBudgetError:
+            raise template_error(
+                f"its functions make more than {STEPS_MAX} values or {STEPS_MAX * CHARS_PER_STEP} characters."
+            ) from None
+
+    def spend_value(self, value: Any) -> None:
+        """Pay for a value that a function answers: it may stand in the template's text a thousand times more.
+
+        Raises:
+            TemplateInvalid: See `spend`.
+        """
+        self.spend(1, len(value) if isinstance(value, str) else 0)
+        for key, child in value.items() if isinstance(value, Mapping) else ():
+            self.spend(0, len(key))
+            self.spend_value(child)
+        for child in value if isinstance(value, list) else ():
+            self.spend_value(child)
 
     def reference(self, name: str) -> Any:
         """The value of `Ref`.

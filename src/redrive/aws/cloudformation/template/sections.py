@@ -231,7 +231,7 @@ def _resource(name: str, given: Any) -> ResourceDefinition:
     properties = given.get("Properties")
     if not isinstance(properties, Mapping | None):
         raise format_error(f"[/Resources/{name}] Every Properties member must be an object.")
-    _refuse_null(properties, f"/Resources/{name}/Properties")
+    _refuse_null(properties, ("Resources", name, "Properties"))
     return ResourceDefinition(
         logical_id=name,
         type=given["Type"],
@@ -274,14 +274,14 @@ def _policy(given: Mapping[str, Any], key: str) -> Any:
     return value
 
 
-def _refuse_null(value: Any, path: str) -> None:
-    if value is None and path.count("/") > len("///"):
-        raise TemplateInvalid(f"[{path}] 'null' values are not allowed in templates")
+def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
+    if value is None and len(path) > len(("Resources", "name", "Properties")):
+        raise TemplateInvalid(f"[/{'/'.join(path)}] 'null' values are not allowed in templates")
     children = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, child in children:
-        _refuse_null(child, f"{path}/{key}")
+        _refuse_null(child, (*path, str(key)))
 
 
 # ---- outputs ---------------------------------------------------------------------------------------------------------

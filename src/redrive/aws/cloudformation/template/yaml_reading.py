@@ -2,7 +2,7 @@
 
 PyYAML splits the text into events; what is made of them is decided here, without recursion. An alias stands for a whole
 value again, so nine lines of them may stand for a billion values: all that a document says, aliases written out, is
-counted.
+counted, a long text as several values.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
+from redrive.model.budget import CHARS_PER_STEP
 
 VALUES_MAX: Final = 100_000
 
@@ -42,7 +43,7 @@ class _Open:
         anchor: Its name for aliases.
         keyed: True for an object.
         key: Of the value that comes next; None: a key comes next.
-        count: The values in it, aliases written out.
+        count: The values in it, aliases written out; 64 characters of a text count as one.
     """
 
     value: Any
@@ -96,8 +97,9 @@ class _Reader:
             if plain and own_tag is None
             else _tagged(own_tag, event.value, event.start_mark)
         )
-        self._name(event.anchor, value, 1)
-        self._place(value, 1, event.start_mark)
+        count = 1 + len(event.value) // CHARS_PER_STEP
+        self._name(event.anchor, value, count)
+        self._place(value, count, event.start_mark)
 
     def _name(self, anchor: str | None, value: Any, count: int) -> None:
         if anchor is not None:
@@ -123,7 +125,7 @@ def read_yaml(body: str, depth_max: int) -> Any:
     """Read a template's text.
 
     Raises:
-        TemplateInvalid: It is not well-formed, or stands for more than 100,000 values.
+        TemplateInvalid: It is not well-formed, or stands for more than 100,000 values, or 6.4 million characters.
     """
     reader = _Reader(depth_max)
     try:
