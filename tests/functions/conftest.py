@@ -2,8 +2,9 @@
 
 import os
 import random
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,20 @@ import pytest
 
 from redrive.engine.ports import Runtime
 from redrive.functions.environment import Setting
+from redrive.functions.gateway import ServerAddress
+from redrive.functions.isolation import Tools
 from redrive.functions.pool import FunctionPool
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation
 from redrive.model.names import ResourceName
 from redrive.runtime.clock import SystemClock
 
 CODE = Path(__file__).with_name("code")
+HOSTILE = Path(__file__).with_name("hostile")
+#: Those that this run can try: only root gives functions users of their own.
+LEVELS = [each for each in Isolation if each is not Isolation.USER or os.geteuid() == 0]
+#: An interpreter that every user of the machine can run; the tests' own may be in somebody's home.
+_PYTHON = "/usr/bin/python3"
+_NOBODY = "--reuid=65534 --regid=65534 --clear-groups"
 NAME = ResourceName("000000000000", "us-east-1", "orders")
 
 
@@ -44,6 +53,7 @@ class Workshop:
 
     pool: FunctionPool
     log: Log
+    isolation: Isolation
     calls: int = 0
 
     def function(self, handler: str, **changes: Any) -> FunctionVersion:
@@ -60,6 +70,11 @@ class Workshop:
         )
         return replace(made, **{"timeout_ms": 20_000, **changes})
 
+    def hostile(self, attack: str, name: str = "hostile", **changes: Any) -> FunctionVersion:
+        """A function that carries out one of the attacks."""
+        whose = {"name": NAME._replace(name=name), "code": str(HOSTILE), "runtime": "provided.al2023"}
+        return self.function(attack, **{**whose, **changes})
+
     async def call(self, function: FunctionVersion, payload: bytes = b"{}", **more: Any) -> InvocationResult:
         """Invoke a function once."""
         self.calls += 1
@@ -71,11 +86,38 @@ class Workshop:
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user of the machine can enter."""
+    with tempfile.TemporaryDirectory(prefix="redrive-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(params=LEVELS, ids=lambda level: level.value)
+async def walled(open_folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[Workshop]:
+    """A workshop of each isolation."""
+    workshop = make(open_folder, request.param, lambda _: 1000)
+    yield workshop
+    await workshop.pool.close()
+
+
+@pytest.fixture
 async def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Workshop]:
     isolation: Isolation = getattr(request, "param", Isolation.NONE)
     workshop = make(tmp_path, isolation, lambda _: 1000)
     yield workshop
     await workshop.pool.close()
+
+
+def tools_for(isolation: Isolation, folder: Path) -> Tools:
+    """The machine's tools. What a server of root would refuse to start is started as a user without rights."""
+    tools = Tools("/usr/bin/prlimit", "/usr/bin/setpriv", "/usr/bin/bwrap", _PYTHON)
+    if isolation is not Isolation.BUBBLEWRAP or os.geteuid() != 0:
+        return tools
+    first = folder / "prlimit-as-nobody"
+    first.write_text(f'#!/bin/sh\nexec {tools.setpriv} {_NOBODY} {tools.prlimit} "$@"\n')
+    first.chmod(0o755)
+    return replace(tools, prlimit=str(first))
 
 
 def make(
@@ -84,8 +126,11 @@ def make(
     most: Callable[[str], int],
     clock: SystemClock | None = None,
     processes_max: int = 742,
+    server: str = "http://127.0.0.1:4566",
+    **tools: str,
 ) -> Workshop:
     """A workshop with other limits."""
+    folder.mkdir(exist_ok=True)
     log = Log()
     clock = clock or SystemClock()
 
@@ -96,6 +141,8 @@ def make(
         clock,
         lambda: time.perf_counter() * 1000,
         isolation,
+        replace(tools_for(isolation, folder), **tools),
+        ServerAddress.of(server),
         "",
         b"key",
         variables,
@@ -104,4 +151,4 @@ def make(
     runtime = Runtime(
         clock, random.Random(os.getpid()), "node"
     )  # processes are found by their mark, on the whole machine
-    return Workshop(FunctionPool(setting, runtime, log, folder / "functions", most), log)
+    return Workshop(FunctionPool(setting, runtime, log, folder / "functions", most), log, isolation)

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from redrive.functions.leftovers import OWNER, this_server
 from redrive.model.function import InvocationResult, Isolation
 from tests.functions.conftest import Workshop, make
@@ -81,12 +79,3 @@ async def test_an_answer_with_somebody_elses_request_id_is_refused(workshop: Wor
         400,
         {"errorMessage": "Invalid request ID", "errorType": "InvalidRequestID"},
     ]
-
-
-@pytest.mark.parametrize("workshop", [Isolation.BUBBLEWRAP], indirect=True)
-async def test_with_bubblewrap_children_end_with_their_function(workshop: Workshop) -> None:
-    function = workshop.function("app.leave_shouting")
-    assert not (await workshop.call(function)).failed
-    assert processes_left()
-    await workshop.pool.close()
-    assert processes_left() == []

@@ -246,15 +246,3 @@ async def test_resting_environments_end_when_their_function_changes(workshop: Wo
     await workshop.pool.drop(function.name, kept="another")
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
-
-
-@pytest.mark.parametrize("workshop", [Isolation.BUBBLEWRAP], indirect=True)
-async def test_with_bubblewrap_a_handler_sees_its_code_and_not_the_servers_files(
-    workshop: Workshop, tmp_path: Path
-) -> None:
-    store = tmp_path / "redrive.db"
-    store.write_text("secret")
-    result = document(
-        await workshop.call(workshop.function("app.look_round"), json.dumps(str(store)).encode())
-    )
-    assert result == [False, False, False, "/var/task"]

@@ -1,8 +1,7 @@
 """AWS Lambda: functions that this server runs, in processes of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from typing_extensions import override
@@ -39,6 +38,7 @@ from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, leftovers
 from redrive.functions.code import CODE, FunctionCode
 from redrive.functions.environment import Setting
+from redrive.functions.gateway import ServerAddress
 from redrive.functions.live import LiveFolders
 from redrive.functions.pool import FunctionPool
 from redrive.model.delivery import Delivery
@@ -71,11 +71,13 @@ def extension(
     """
     if core.settings.functions == "off":
         return Extension()
-    leftovers.remove()
-    folder = leftovers.new_folder()
+    setting = _setting(core)
+    leftovers.remove(setting.tools)
+    folder = leftovers.new_folder(setting.isolation)
     live = LiveFolders(core.settings.functions_live_folder)
-    code, clock = FunctionCode(core.store, folder, live), core.runtime.clock
-    pool, metrics = _pool(core, folder / "environments"), InvocationMetrics(core.telemetry.count, clock.now)
+    code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
+    pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
+    metrics = InvocationMetrics(core.telemetry.count, clock.now)
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
     executor = Executor(code, pool, clock, metrics, rounds)
     downloads = Downloads(code, core.secret, SystemClock())
@@ -132,6 +134,11 @@ def extension(
     )
 
 
+def _groups(setting: Setting) -> Callable[[ResourceName], int] | None:
+    """The group of each function, where each has one."""
+    return partial(isolation.group_of, key=setting.user_key) if setting.isolation is Isolation.USER else None
+
+
 def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
     """Shows a claimed delivery as SQS shows it to receivers, with all its attributes."""
     showing, handles = Showing(core.engine, presenters), Handles(core.secret)
@@ -148,26 +155,28 @@ def _elsewhere(named: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -
     return None if aws_endpoint_of(named, arn) is None else elsewhere
 
 
-def _pool(core: Core, folder: Path) -> FunctionPool:
+def _setting(core: Core) -> Setting:
     settings = core.settings
     chosen = Isolation(settings.functions_isolation)
     try:
-        isolation.check(chosen)
+        tools = isolation.find_tools(chosen)
     except Refused as refusal:
         raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
-    clock = SystemClock()
-    setting = Setting(
+    clock, endpoint = SystemClock(), ServerAddress.of(core.base_url)
+    url = endpoint.url_inside if chosen is Isolation.BUBBLEWRAP else core.base_url
+    return Setting(
         clock,
         clock.elapsed_ms,
         chosen,
+        tools,
+        endpoint,
         settings.functions_java_client,
         core.secret.key("users of functions"),
-        partial(_variables, core),
+        partial(_variables, core, url),
     )
-    return FunctionPool(setting, core.runtime, _sink(core), folder, lambda _: CONCURRENT_MAX)
 
 
-async def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
+async def _variables(core: Core, url: str, function: FunctionVersion) -> dict[str, str]:
     """The variables that let a function call this server as its role."""
     simulated = isinstance(core.runtime.clock, SimulatedClock)
     credentials = await core.sessions.for_function(
@@ -178,7 +187,7 @@ async def _variables(core: Core, function: FunctionVersion) -> dict[str, str]:
         _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
     )
     return {
-        "AWS_ENDPOINT_URL": core.base_url,
+        "AWS_ENDPOINT_URL": url,
         "AWS_ACCESS_KEY_ID": credentials.access_key_id,
         "AWS_SECRET_ACCESS_KEY": credentials.secret,
         "AWS_SESSION_TOKEN": credentials.token,

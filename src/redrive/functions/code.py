@@ -1,8 +1,8 @@
 """The code of functions: archives in the store, and folders that they are unpacked into where something runs them.
 
 An archive is kept in pieces, as documents that no node remembers; so it is in every backup of the store, it is sealed
-where documents are, and any node can run it. A folder is named by the archive's digest and made when it is first asked
-for.
+where documents are, and any node can run it. A folder is named by its function and the archive's digest, and made when it
+is first asked for; where functions have users of their own, those of one function alone get into it.
 """
 
 import asyncio
@@ -36,20 +36,28 @@ _PROGRAM: Final = "bootstrap"
 class FunctionCode:
     """Keeps archives, and unpacks them."""
 
-    def __init__(self, store: Store, folder: Path, live: LiveFolders) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        live: LiveFolders,
+        group_of: Callable[[ResourceName], int] | None = None,
+    ) -> None:
         """Keep archives in this store, and unpack them below this folder, which `close` removes.
 
         Args:
             store: Where they are kept.
             folder: Where they are unpacked.
             live: The folders that archives may stand for.
+            group_of: The group of a function's users; None: functions run as this process's user.
         """
         self._store = store
+        self._group_of = group_of
         self._folder = folder
         self._live = live
         self._live_folders: set[str] = set()
-        self._making: dict[str, asyncio.Task[None]] = {}
-        self._made: dict[str, str] = {}
+        self._making: dict[Path, asyncio.Task[None]] = {}
+        self._made: dict[Path, str] = {}
 
     async def keep(self, name: ResourceName, archive: bytes) -> str:
         """Keep an archive of a function; its SHA-256 in base64. What is kept already stays."""
@@ -88,47 +96,54 @@ class FunctionCode:
         Raises:
             NotFound: It is not kept (any more).
         """
-        known = self._made.get(digest)
-        if known is not None:
-            return known
-        folder = self._folder / "code" / base64.b64decode(digest).hex()
-        unpacked = await self._once(digest, folder, lambda: self._unpack(name, digest, folder))
+        folder = self._home(name) / base64.b64decode(digest).hex()
+        unpacked = await self._once(folder, lambda: self._unpack(name, digest, folder))
         live = self._live.behind(folder)
         if live is None:
             return unpacked
         self._live_folders.add(str(live))
-        self._made[digest] = str(live)
+        self._made[folder] = str(live)
         return str(live)
+
+    def _home(self, name: ResourceName) -> Path:
+        """The folder of a function, which is closed to others."""
+        home = self._folder / "code" / hashlib.sha256(name.key.encode()).hexdigest()[:32]
+        if not home.is_dir():
+            home.mkdir(parents=True)
+            home.chmod(0o700)
+            if self._group_of is not None:
+                home.parent.chmod(0o711)
+                os.chown(home, -1, self._group_of(name))
+                home.chmod(0o750)
+        return home
 
     async def stamp(self, folder: str) -> str:
         """A text that changes with what is in the folder of a function's code; empty: nothing there ever changes."""
         return await asyncio.to_thread(stamp, folder) if folder in self._live_folders else ""
 
-    async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
-        """The folder with several archives, by name and SHA-256, later ones over earlier ones; empty: there are none.
+    async def layers(self, name: ResourceName, archives: Sequence[tuple[ResourceName, str]]) -> str:
+        """The folder of a function with several archives, by name and SHA-256, later ones over earlier ones.
 
         Raises:
             NotFound: One is not kept (any more).
         """
         folders = [await self.folder(name, digest) for name, digest in archives]
-        if len(folders) < 2:  # noqa: PLR2004 - one lies over nothing
-            return "".join(folders)
         mark = hashlib.sha256("".join(digest for _, digest in archives).encode()).hexdigest()
-        folder = self._folder / "layers" / mark
+        folder = self._home(name) / f"layers-{mark}"
         layers = [Path(each) for each in folders]
-        return await self._once(mark, folder, lambda: asyncio.to_thread(lay, layers, folder))
+        return await self._once(folder, lambda: asyncio.to_thread(lay, layers, folder))
 
-    async def _once(self, mark: str, folder: Path, make: Callable[[], Coroutine[Any, Any, None]]) -> str:
+    async def _once(self, folder: Path, make: Callable[[], Coroutine[Any, Any, None]]) -> str:
         """Make a folder, once for all who wait for it, and remember that it was made."""
-        if mark in self._made:
-            return self._made[mark]
-        making = self._making.get(mark)
+        if folder in self._made:
+            return self._made[folder]
+        making = self._making.get(folder)
         if making is None:
             making = asyncio.get_running_loop().create_task(make())
-            self._making[mark] = making
-            making.add_done_callback(lambda _: self._making.pop(mark, None))
+            self._making[folder] = making
+            making.add_done_callback(lambda _: self._making.pop(folder, None))
         await asyncio.shield(making)
-        return self._made.setdefault(mark, str(folder))
+        return self._made.setdefault(folder, str(folder))
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
         archive = await self.archive(name, digest)
@@ -185,6 +200,8 @@ def _unfinished(folder: Path) -> Path:
 
 
 def _finish(unfinished: Path, folder: Path) -> None:
+    for directory, _, _ in os.walk(unfinished):
+        Path(directory).chmod(0o755)  # whatever this process's umask is: the folder around it is closed
     try:
         unfinished.rename(folder)
     except OSError:  # it stands by now

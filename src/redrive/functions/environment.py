@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import signal
+import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,10 +16,13 @@ from typing import Any, Final
 
 from redrive.engine.ports import Clock, Timer
 from redrive.functions import isolation, leftovers
-from redrive.functions.isolation import PROCESSES_MAX
+from redrive.functions.channel import Channel
+from redrive.functions.gateway import API_PORT, Gateway, ServerAddress
+from redrive.functions.isolation import PROCESSES_MAX, Owner, Tools
 from redrive.functions.launch import Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
-from redrive.functions.processes import family, gone, kill_all, memory_of, resident_mb
+from redrive.functions.peers import Address, holds, peer_of
+from redrive.functions.processes import family, gone, kill_all, kill_family, kill_user, memory_of, resident_kb
 from redrive.functions.runtime_api import Posted, RuntimeApi, too_large_text
 from redrive.model.function import FunctionError, FunctionVersion, Invocation, InvocationResult, Isolation
 
@@ -26,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 INIT_MS: Final = 10_000  # AWS: the start of an environment may take ten seconds
 RENEWED_MS: Final = 30 * 60 * 60 * 1000  # of constant use; its credentials are good for 36 hours
+_LAST_WORDS_MS: Final = 1_000  # for the exit status of a process that has hung up
 MEMORY_EVERY_MS: Final = 100  # while an invocation runs, its memory is looked at so often
 _MARK: Final = "REDRIVE_ENVIRONMENT"  # in the environment of every process that descends from this one
 
@@ -38,8 +43,10 @@ class Setting:
         clock: The real time: processes do not run on a simulated one.
         milliseconds: A count that grows steadily, in parts of a millisecond: durations are told so exactly.
         isolation: What keeps processes apart.
+        tools: By which programs.
+        endpoint: This server's.
         java_client: The folder of the jars of Lambda's Java runtime client, or nothing.
-        user_key: Draws the users of functions, where each has one.
+        user_key: Draws the users of environments, where each has one.
         processes_max: How many processes a function may have; with more it is killed.
         variables: What each process gets besides, given its function: where the server is, and whose credentials it has.
     """
@@ -47,6 +54,8 @@ class Setting:
     clock: Clock
     milliseconds: Callable[[], float]
     isolation: Isolation
+    tools: Tools
+    endpoint: ServerAddress
     java_client: str
     user_key: bytes
     variables: Callable[[FunctionVersion], Awaitable[dict[str, str]]]
@@ -67,6 +76,7 @@ class Environment:
         self,
         function: FunctionVersion,
         folders: isolation.Folders,
+        owner: Owner,
         setting: Setting,
         mark: str,
         output: Output,
@@ -76,6 +86,7 @@ class Environment:
         Args:
             function: What it runs.
             folders: Its own /tmp among them.
+            owner: Of that, and of its processes, where it has a user of its own.
             setting: What all share.
             mark: A text that no other environment has: 32 hexadecimal digits.
             output: Takes what it prints.
@@ -87,10 +98,12 @@ class Environment:
         day = datetime.fromtimestamp(self.idle_since / 1000, UTC)
         self.stream = f"{day:%Y/%m/%d}/[{function.version}]{mark}"
         self._folders = folders
+        self._owner = owner
         self._setting = setting
         self._mark = mark
         self._output = output
         self._api = RuntimeApi()
+        self._gateway = Gateway(setting.endpoint)
         self._process: asyncio.subprocess.Process | None = None
         self._exit: asyncio.Task[int] | None = None
         self._memory_mb = 0
@@ -118,49 +131,87 @@ class Environment:
             program = program_for(self.function, seen, self._setting.java_client)
         except Unsupported as error:
             return self._failed(FunctionError.ENTRYPOINT, str(error))
-        api = await self._api.open()
         self._output.event(f"INIT_START Runtime Version: {self.function.runtime}\n")
         if program.remark:
             self._output.event(f"[redrive] {program.remark}\n")
         try:
-            await self._spawn(program, environment_of(self.function, seen, api, self.stream, program))
+            channel, framed = await self._spawn(program)
         except OSError as error:
             return self._failed(FunctionError.ENTRYPOINT, f"{program.command[0]}: {error.strerror}")
+        try:
+            async with asyncio.timeout(INIT_MS / 1000):
+                await self._tell(channel, program, seen, framed)
+        except TimeoutError:
+            return self._not_in_time()
+        except OSError:  # it ended before it was told
+            await self._until(asyncio.get_running_loop().create_future(), _LAST_WORDS_MS)
+            self.kill()
+            return self._failed(FunctionError.EXIT, self._exit_text())
         return await self._started()
 
-    async def _spawn(self, program: Program, variables: dict[str, str]) -> None:
-        variables |= await self._setting.variables(self.function) | dict(self.function.variables)
+    async def _spawn(self, program: Program) -> tuple[Channel, int]:
+        """Start the chain that ends in the launcher; the channel to that, and its descriptor for framed records."""
+        setting, channel = self._setting, Channel()
+        before = isolation.command(
+            setting.isolation,
+            setting.tools,
+            self._owner,
+            self._folders,
+            program.folders,
+            self.function.storage_mb,
+        )
         out, framed = self._output.pipe(), self._output.pipe(framed=True)
-        variables |= {
-            "_LAMBDA_TELEMETRY_LOG_FD": str(framed),
-            _MARK: self._mark,
-            leftovers.OWNER: leftovers.this_server(),
-        }
-        user = isolation.user_of(self.function, self._setting.user_key)
-        before = isolation.command(self._setting.isolation, user, self._folders, program.folders)
-        bubble = self._setting.isolation is Isolation.BUBBLEWRAP
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *before,
-                *program.command,
-                env=variables,
-                cwd="/" if bubble else self._folders.task,
-                stdin=DEVNULL,
-                stdout=out,
-                stderr=out,
-                pass_fds=(framed,),
-                start_new_session=True,
-            )
+            with channel:
+                self._process = await asyncio.create_subprocess_exec(
+                    *before,
+                    str(channel.theirs.fileno()),
+                    env=self._marks,
+                    cwd="/",
+                    stdin=DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    pass_fds=(framed, channel.theirs.fileno()),
+                    start_new_session=True,
+                )
         finally:
             os.close(out)
             os.close(framed)
         self._exit = asyncio.ensure_future(self._process.wait())
+        return channel, framed
+
+    async def _tell(self, channel: Channel, program: Program, seen: isolation.Folders, framed: int) -> None:
+        """Hand over what is to run, and listen where that can ask: inside its network namespace, if it has one."""
+        setting = self._setting
+        inside = setting.isolation is Isolation.BUBBLEWRAP
+        api = f"127.0.0.1:{API_PORT}" if inside else await self._api.open(self._is_own)
+        variables = environment_of(self.function, seen, api, self.stream, program)
+        variables |= await setting.variables(self.function) | dict(self.function.variables)
+        variables |= {"_LAMBDA_TELEMETRY_LOG_FD": str(framed), **self._marks}
+        ports = (API_PORT, setting.endpoint.port_inside) if inside else ()
+        listeners = await channel.tell(program.command, variables, seen.task, ports)
+        for listener, listen in zip(listeners, (self._api.listen, self._gateway.open), strict=False):
+            await listen(listener)
+
+    @property
+    def _marks(self) -> dict[str, str]:
+        return {_MARK: self._mark, leftovers.OWNER: leftovers.this_server()}
+
+    def _is_own(self, address: Address, own: Address) -> bool:
+        """True if the process or what it started connected from an address; elsewhere than on Linux nobody can tell."""
+        if sys.platform != "linux":
+            return True
+        peer = peer_of(address, own)
+        if peer is None or self._process is None:
+            return False
+        if self._setting.isolation is Isolation.USER:
+            return peer.user == self._owner.user
+        return peer.user == os.geteuid() and holds(family(self._process.pid), peer.inode)
 
     async def _started(self) -> InvocationResult | None:
         """Wait for the first question, a failure that the process tells of, its end, or the end of ten seconds."""
         if not await self._until(self._api.ready, INIT_MS):
-            self.kill()
-            return self._failed(FunctionError.TIMEOUT, f"Init timed out after {INIT_MS / 1000:.2f} seconds")
+            return self._not_in_time()
         posted = self._api.ready.result() if self._api.ready.done() else None
         if posted is not None:
             self.kill()
@@ -169,6 +220,10 @@ class Environment:
             self.kill()
             return self._failed(FunctionError.EXIT, self._exit_text())
         return None
+
+    def _not_in_time(self) -> InvocationResult:
+        self.kill()
+        return self._failed(FunctionError.TIMEOUT, f"Init timed out after {INIT_MS / 1000:.2f} seconds")
 
     async def _until(self, answered: "asyncio.Future[Any]", milliseconds: int) -> bool:
         """Wait until the process has answered or is gone; whether that was in time."""
@@ -238,8 +293,8 @@ class Environment:
         """Kill the process when it and its children are or hold more than they may; look again in a while."""
         if self._process is None:
             return
-        processes = list(family(self._process.pid))
-        if len(processes) > self._setting.processes_max or resident_mb(processes) > self.function.memory_mb:
+        sizes = resident_kb(family(self._process.pid))
+        if len(sizes) > self._setting.processes_max or sum(sizes) // 1024 > self.function.memory_mb:
             self._kill_group()
             return
         clock = self._setting.clock
@@ -266,21 +321,29 @@ class Environment:
     # ---- its end ----------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """End the process and its group at once; it serves no more."""
+        """End the process and its family at once; it serves no more."""
         self._over = True
         self._kill_group()
         self._api.close()
+        self._gateway.close()
 
     async def close(self) -> None:
         """End the process and all that descends from it, and wait until they are gone."""
         self.kill()
-        descendants = await asyncio.to_thread(kill_all, _MARK, self._mark.__eq__)
+        descendants = await asyncio.to_thread(self._kill_all)
         own = [] if self._exit is None else [self._exit]
         await asyncio.gather(*own, *(gone(process) for process in descendants))
         self._output.close()
 
+    def _kill_all(self) -> list[int]:
+        """Kill what has left the family; where the user is this environment's own, all that it runs."""
+        if self._setting.isolation is Isolation.USER:
+            return kill_user(isolation.kill_command(self._setting.tools, self._owner.user), self._owner.user)
+        return kill_all(_MARK, self._mark.__eq__)
+
     def _kill_group(self) -> None:
         if self._process is not None and self._process.returncode is None:
+            kill_family(self._process.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -1,25 +1,39 @@
 """Isolation: what a function's process is started under, as a command in front of its own.
 
 No code of ours runs between fork and exec: `setpriv` and `prlimit` (util-linux) and `bwrap` (bubblewrap) do it, so that a
-server with threads forks safely.
+server with threads forks safely. They begin with the server's rights, so nothing of the function reaches them: their
+paths are absolute, their environment is empty but for two marks, and their directory is `/`. The function's variables
+go past them, to the launcher behind the last of them (`channel.py`).
 """
 
 import hmac
 import os
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from redrive.model.errors import Refused
-from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.function import Isolation
+from redrive.model.names import ResourceName
 
 OPEN_FILES_MAX: Final = 1024  # as recorded inside Lambda
 PROCESSES_MAX: Final = 742  # likewise
-_FIRST_USER: Final = 200_000
-_USERS: Final = 2**30  # a thousand functions share a user with a probability of 1 in 2,000
+FIRST_USER: Final = 200_000
+_USERS: Final = 2**30  # a thousand environments share a user with a probability of 1 in 2,000
+_BUBBLEWRAP_SINCE: Final = (0, 8)  # --disable-userns
+_TRIAL_SECONDS: Final = 10
+
+
+class Owner(NamedTuple):
+    """The user of an environment's processes, and the group that may read its function's code; where it has its own."""
+
+    user: int
+    group: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +45,86 @@ class Folders:
         layers: What layers bring, under one folder.
         runtime: The runtime clients that Redrive brings.
         temporary: The environment's own /tmp.
+        hosts: The file that is /etc/hosts in a namespace of its own.
     """
 
     task: str
     layers: str
     runtime: str
     temporary: str
+    hosts: str = "/etc/hosts"
 
 
 INSIDE: Final = Folders("/var/task", "/opt", "/var/runtime", "/tmp")  # noqa: S108 - the path in a namespace of its own
 
 
-def check(isolation: Isolation) -> None:
-    """Find out whether this machine can isolate so.
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The programs that isolate, by absolute paths; empty: the machine does not have one, and the isolation needs none.
+
+    Attributes:
+        prlimit: Sets limits.
+        setpriv: Drops rights.
+        bwrap: Makes namespaces.
+        python: Runs the launcher.
+    """
+
+    prlimit: str
+    setpriv: str
+    bwrap: str
+    python: str
+
+
+def find_tools(isolation: Isolation) -> Tools:
+    """Find the programs that isolate so, once, as the operator's PATH has them.
 
     Raises:
-        Refused: It cannot, with the reason.
+        Refused: This machine cannot isolate so, with the reason.
     """
-    if isolation is Isolation.USER and os.geteuid() != 0:
+    python = str(Path(sys.executable).resolve())
+    tools = Tools(_path_of("prlimit"), _path_of("setpriv"), _path_of("bwrap"), python)
+    if isolation is not Isolation.NONE and not (tools.setpriv and tools.prlimit):
+        raise Refused("setpriv and prlimit are not installed (Debian: apt-get install util-linux)")
+    if isolation is Isolation.USER:
+        _check_users(tools)
+    if isolation is Isolation.BUBBLEWRAP:
+        _check_bubblewrap(tools)
+    return tools
+
+
+def _path_of(tool: str) -> str:
+    found = shutil.which(tool) if sys.platform == "linux" else None
+    return str(Path(found).absolute()) if found else ""
+
+
+def _check_users(tools: Tools) -> None:
+    if os.geteuid() != 0:
         raise Refused("functions can have users of their own only where the server runs as root")
-    if isolation is Isolation.BUBBLEWRAP and shutil.which("bwrap") is None:
+    first = [tools.setpriv, *_rights(Isolation.USER, Owner(FIRST_USER, FIRST_USER)), "--", "/usr/bin/env"]
+    if _output_of([*first, tools.python, "-I", "-S", "-c", "import ctypes"]).returncode:
+        raise Refused(f"other users cannot run {tools.python}: install Redrive where they can read it")
+
+
+def _check_bubblewrap(tools: Tools) -> None:
+    if not tools.bwrap:
         raise Refused("bwrap is not installed (Debian: apt-get install bubblewrap)")
-    if isolation is not Isolation.NONE and shutil.which("setpriv") is None:
-        raise Refused("setpriv is not installed (Debian: apt-get install util-linux)")
+    if os.geteuid() == 0:
+        raise Refused(
+            "functions in namespaces would be root's processes: run the server as another user, or choose user"
+        )
+    version = re.search(r"(\d+)\.(\d+)", _output_of([tools.bwrap, "--version"]).stdout)
+    if version is None or (int(version[1]), int(version[2])) < _BUBBLEWRAP_SINCE:
+        raise Refused("bwrap is older than 0.8")
+    nothing = Folders("/usr", "/usr", "/usr", "/usr")
+    trial = _output_of([*_bubble(tools, nothing, (), 1), "/usr/bin/env", "true"])
+    if trial.returncode:
+        raise Refused(f"this machine does not let bwrap make namespaces: {trial.stderr.strip()}")
+
+
+def _output_of(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # noqa: S603 - our own
+        command, capture_output=True, text=True, check=False, timeout=_TRIAL_SECONDS, env={}
+    )
 
 
 def seen(isolation: Isolation, folders: Folders) -> Folders:
@@ -61,79 +132,89 @@ def seen(isolation: Isolation, folders: Folders) -> Folders:
     return INSIDE if isolation is Isolation.BUBBLEWRAP else folders
 
 
-def command(isolation: Isolation, user: int, folders: Folders, programs: Sequence[str]) -> list[str]:
-    """The command that stands before the function's own.
+def command(
+    isolation: Isolation,
+    tools: Tools,
+    owner: Owner,
+    folders: Folders,
+    programs: Sequence[str],
+    storage_mb: int,
+) -> list[str]:
+    """The command that stands before the function's own, up to the launcher and without its argument.
 
     Args:
         isolation: How.
-        user: The function's, by `user_of`.
+        tools: By what.
+        owner: By `owner_of`.
         folders: Outside any namespace.
         programs: Folders of interpreters, which have to be seen inside a namespace.
+        storage_mb: How much /tmp may hold in a namespace.
     """
-    before = _limits(counted=isolation is not Isolation.NONE)
-    if isolation is Isolation.USER:
-        before += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
-    elif shutil.which("setpriv"):
-        before += ["setpriv", "--no-new-privs"]
-    if shutil.which("setpriv"):
-        before += ["--pdeathsig=KILL", "--"]
+    before = _limits(tools, counted=isolation is not Isolation.NONE)
+    if tools.setpriv:
+        before += [tools.setpriv, *_rights(isolation, owner), "--no-new-privs", "--pdeathsig=KILL", "--"]
     if isolation is Isolation.BUBBLEWRAP:
-        before += _bubble(folders, programs)
-    return before
+        before += _bubble(tools, folders, [*programs, str(Path(tools.python).parents[1])], storage_mb)
+    launcher = f"{seen(isolation, folders).runtime}/launcher.py"
+    return [*before, tools.python, "-I", "-S", launcher]
 
 
-def user_of(function: FunctionVersion, key: bytes) -> int:
-    """The user of a function: the same for all its versions and over restarts.
+def kill_command(tools: Tools, user: int) -> list[str]:
+    """The command that ends all processes of a user at once, which no process can outrun by forking."""
+    kill = "import os; os.kill(-1, 9)"
+    rights = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    return [tools.setpriv, *rights, "--", tools.python, "-I", "-S", "-c", kill]
 
-    It is drawn with a key: otherwise whoever makes functions could choose a name whose user is another function's.
+
+def _rights(isolation: Isolation, owner: Owner) -> list[str]:
+    if isolation is not Isolation.USER:
+        return []
+    return [f"--reuid={owner.user}", f"--regid={owner.group}", "--clear-groups"]
+
+
+def owner_of(function: ResourceName, temporary: str, key: bytes) -> Owner:
+    """The owner of an environment: its user by its /tmp, its group by its function; the same over restarts.
+
+    Both are drawn with a key: otherwise whoever makes functions could choose a name whose group is another function's.
     """
-    digest = hmac.digest(key, function.name.key.encode(), "sha256")
-    return _FIRST_USER + int.from_bytes(digest[:8]) % _USERS
+    environment = f"{function.key}\0{Path(temporary).name}"
+    return Owner(_drawn(environment, key), group_of(function, key))
 
 
-def _limits(*, counted: bool) -> list[str]:
-    """The limits of a process; `counted`: the processes of its user, or of its namespace, are the function's alone."""
-    if sys.platform != "linux" or shutil.which("prlimit") is None:
+def group_of(function: ResourceName, key: bytes) -> int:
+    """The group of a function's environments."""
+    return _drawn(function.key, key)
+
+
+def _drawn(text: str, key: bytes) -> int:
+    return FIRST_USER + int.from_bytes(hmac.digest(key, text.encode(), "sha256")[:8]) % _USERS
+
+
+def _limits(tools: Tools, *, counted: bool) -> list[str]:
+    """The limits of a process; `counted`: the processes of its user, or of its namespace, are its environment's alone."""
+    if not tools.prlimit:
         return []
     processes = [f"--nproc={PROCESSES_MAX}"] if counted else []
-    return ["prlimit", f"--nofile={OPEN_FILES_MAX}", *processes, "--core=0", "--"]
+    return [tools.prlimit, f"--nofile={OPEN_FILES_MAX}", *processes, "--core=0", "--"]
 
 
-def _bubble(folders: Folders, programs: Sequence[str]) -> list[str]:
-    """Namespaces of its own but for the network, on whose loopback the Runtime API listens."""
-    arguments = [
-        "bwrap",
-        "--unshare-user",
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--die-with-parent",
-    ]
-    for path in (
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib64",
-        "/etc/ssl",
-        "/etc/alternatives",
-        "/etc/ld.so.cache",
-    ):
+def _bubble(tools: Tools, folders: Folders, programs: Sequence[str], storage_mb: int) -> list[str]:
+    """Namespaces of its own: nothing is written but in /tmp, and the network is a loopback with nobody on it."""
+    arguments = [tools.bwrap, "--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"]
+    arguments += ["--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
+    arguments += ["--die-with-parent", "--cap-drop", "ALL", "--clearenv"]
+    for path in ("/usr", "/bin", "/sbin", "/lib", "/lib64"):
         arguments += ["--ro-bind-try", path, path]
-    for path in (
-        "/etc/resolv.conf",
-        "/etc/hosts",
-        "/etc/nsswitch.conf",
-        "/etc/localtime",
-        "/etc/java-17-openjdk",
-    ):
-        arguments += ["--ro-bind-try", path, path]
+    for name in ("ssl/certs", "ssl/openssl.cnf", "alternatives", "ld.so.cache", "nsswitch.conf", "localtime"):
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    arguments += ["--ro-bind-try", "/etc/java-17-openjdk", "/etc/java-17-openjdk"]
+    arguments += ["--ro-bind", folders.hosts, "/etc/hosts"]
     # Before the interpreters, which may be installed below /tmp themselves.
-    arguments += ["--bind", folders.temporary, INSIDE.temporary]
+    arguments += ["--size", str(storage_mb * 2**20), "--tmpfs", INSIDE.temporary]
     for path in programs:
         if not Path(path).is_relative_to("/usr"):
             arguments += ["--ro-bind", path, path]
-    arguments += ["--proc", "/proc", "--dev", "/dev"]
+    arguments += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     arguments += ["--ro-bind", folders.task, INSIDE.task, "--ro-bind", folders.layers, INSIDE.layers]
-    arguments += ["--ro-bind", folders.runtime, INSIDE.runtime, "--chdir", INSIDE.task, "--"]
-    return arguments
+    arguments += ["--ro-bind", folders.runtime, INSIDE.runtime, "--remount-ro", "/"]
+    return [*arguments, "--chdir", "/", "--"]

@@ -10,10 +10,13 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from redrive.functions.processes import kill_all
+from redrive.functions.isolation import FIRST_USER, Tools, kill_command
+from redrive.functions.processes import kill_all, kill_user
+from redrive.model.function import Isolation
 
 logger = logging.getLogger(__name__)
 
@@ -28,19 +31,26 @@ def this_server() -> str:
     return f"{os.getpid()}.{_began_at(os.getpid())}.{_namespace()}"
 
 
-def new_folder() -> Path:
-    """A folder of this server, where users of functions can look into."""
+def new_folder(isolation: Isolation) -> Path:
+    """A folder of this server; where functions have users of their own, these find their code in it, and no list."""
     folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{this_server()}-"))
-    folder.chmod(0o755)  # a function may have a user of its own, who has to see its code
+    if isolation is Isolation.USER:
+        folder.chmod(0o711)
     return folder
 
 
-def remove() -> None:
-    """End the processes and remove the folders of servers that are gone."""
+def remove(tools: Tools) -> None:
+    """End the processes and remove the folders of servers that are gone.
+
+    Args:
+        tools: Which a server of root ends processes with that have a user of their own, as their folders have.
+    """
     killed = kill_all(OWNER, _is_gone)
+    folders = [folder for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*") if _is_orphan(folder)]
+    for user in _users_of(folders):
+        killed += kill_user(kill_command(tools, user), user)
     for process in killed:
         os.close(process)
-    folders = [folder for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*") if _is_orphan(folder)]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     if killed or folders:
@@ -51,8 +61,17 @@ def remove() -> None:
         )
 
 
+def _users_of(folders: Sequence[Path]) -> set[int]:
+    """The users of environments, whose folders these have in them."""
+    if os.geteuid() != 0:
+        return set()
+    owners = {environment.lstat().st_uid for folder in folders for environment in folder.glob("*/*")}
+    return {owner for owner in owners if owner >= FIRST_USER}
+
+
 def _is_orphan(folder: Path) -> bool:
-    return _is_gone(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
+    own = folder.lstat().st_uid == os.geteuid()  # anybody can make one of that name in /tmp
+    return own and _is_gone(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
 
 
 def _is_gone(owner: str) -> bool:

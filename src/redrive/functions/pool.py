@@ -6,6 +6,7 @@ shortest serves next, so that those there are too many of grow old and go.
 
 import asyncio
 import logging
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
+_EMPTY: Final = "empty"  # the layers of a function that has none
+_HOSTS: Final = "hosts"
 IDLE_MS: Final = 300_000  # an environment that nobody needed for five minutes is ended
 
 
@@ -141,7 +144,11 @@ class FunctionPool:
     def _new(self, function: FunctionVersion) -> Environment:
         mark = self._runtime.message_id().hex()
         output = Output(self._setting.clock.now, lambda at, message: self._write(environment, at, message))
-        environment = Environment(function, self._folders(function, mark), self._setting, mark, output)
+        folders = self._folders(function, mark)
+        owner = isolation.owner_of(function.name, folders.temporary, self._setting.user_key)
+        if self._setting.isolation is Isolation.USER:
+            os.chown(folders.temporary, owner.user, owner.group)
+        environment = Environment(function, folders, owner, self._setting, mark, output)
         return environment
 
     def _write(self, environment: Environment, at: int, message: str) -> None:
@@ -149,18 +156,25 @@ class FunctionPool:
         self._sink.write(name, environment.stream, at, message, environment.rounds)
 
     def _folders(self, function: FunctionVersion, mark: str) -> isolation.Folders:
+        folder = self._prepared()
         spare = self._spare.get(function.key)
-        temporary = spare.pop() if spare else str(self._folder / mark)
-        Path(temporary).mkdir(parents=True, exist_ok=True)
-        if self._setting.isolation is Isolation.USER:
-            shutil.chown(temporary, isolation.user_of(function, self._setting.user_key))
-        layers = function.layers or str(self._empty())
-        return isolation.Folders(function.code, layers, str(RUNTIME_FOLDER), temporary)
+        temporary = Path(spare.pop()) if spare else folder / mark
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        layers = function.layers or str(folder / _EMPTY)
+        return isolation.Folders(
+            function.code, layers, str(RUNTIME_FOLDER), str(temporary), str(folder / _HOSTS)
+        )
 
-    def _empty(self) -> Path:
-        empty = self._folder / "empty"
-        empty.mkdir(parents=True, exist_ok=True)
-        return empty
+    def _prepared(self) -> Path:
+        """The folder of all environments, in which each user finds its own and none looks round."""
+        folder = self._folder
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            (folder / _EMPTY).mkdir()
+            (folder / _HOSTS).write_text(self._setting.endpoint.hosts)
+            for path, mode in ((folder, 0o711), (folder / _EMPTY, 0o755), (folder / _HOSTS, 0o644)):
+                path.chmod(mode)  # whatever this process's umask is
+        return folder
 
     async def _put_back(self, environment: Environment) -> None:
         key = environment.function.key

@@ -10,18 +10,21 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 import httptools
 from typing_extensions import override
 
+from redrive.functions.peers import Address
 from redrive.model.function import AnswerParts, Invocation
 
 ANSWER_BYTES_MAX: Final = 6 * 1024 * 1024 + 100  # AWS: 6 MB and a hundred bytes
 STREAM_BYTES_MAX: Final = 200 * 1024 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
+_CONNECTIONS_MAX: Final = 64  # of an environment; runtime clients have one, extensions one each
 _INVOCATION: Final = re.compile(r"/2018-06-01/runtime/invocation/([^/]+)/(response|error)")
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+")  # what a caller sends along must not begin another header
 _NEXT: Final = "/2018-06-01/runtime/invocation/next"
@@ -64,14 +67,25 @@ class RuntimeApi:
         self._deadline = 0
         self._answer: asyncio.Future[Posted] | None = None
         self._connections: set[_Connection] = set()
+        self._is_own: Callable[[Address, Address], bool] = lambda _peer, _own: True
 
-    async def open(self) -> str:
-        """Listen on a free port of loopback; `host:port`."""
-        self._server = await asyncio.get_running_loop().create_server(
-            lambda: _Connection(self), "127.0.0.1", 0
-        )
-        host, port = self._server.sockets[0].getsockname()
+    async def open(self, is_own: Callable[[Address, Address], bool]) -> str:
+        """Listen on a free port of loopback, which the whole machine reaches; `host:port`.
+
+        Args:
+            is_own: Whether the process made a connection, by the address that it comes from and the one it leads to.
+        """
+        self._is_own = is_own
+        listener = socket.create_server(("127.0.0.1", 0))
+        host, port = listener.getsockname()
+        await self.listen(listener)
         return f"{host}:{port}"
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Listen by a socket that stands in a namespace of the process's own."""
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: _Connection(self), sock=listener
+        )
 
     def close(self) -> None:
         """Stop listening and hang up."""
@@ -95,9 +109,13 @@ class RuntimeApi:
 
     # ---- what connections tell --------------------------------------------------------------------------
 
-    def opened(self, connection: "_Connection") -> None:
-        """A connection was made."""
+    def opened(self, connection: "_Connection", transport: asyncio.Transport) -> bool:
+        """A connection was made; whether it is the process's."""
+        peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if not peer or len(self._connections) >= _CONNECTIONS_MAX or not self._is_own(peer, own):
+            return False
         self._connections.add(connection)
+        return True
 
     def lost(self, connection: "_Connection") -> None:
         """A connection ended; whether the process did is for its environment to see."""
@@ -217,7 +235,8 @@ class _Connection(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._api.opened(self)
+        if not self._api.opened(self, self._transport):
+            self._transport.abort()
 
     @override
     def data_received(self, data: bytes) -> None:

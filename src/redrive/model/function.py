@@ -37,6 +37,7 @@ class FunctionVersion:
         layers: The directory with what its layers bring; empty: it has none.
         timeout_ms: An invocation is killed after this.
         memory_mb: A process that holds more is killed.
+        storage_mb: How much its /tmp may hold, where that is bounded.
         variables: The function's own environment variables.
         log_group: Where its output goes.
         log_format: `Text` or `JSON`.
@@ -54,6 +55,7 @@ class FunctionVersion:
     layers: str = ""
     timeout_ms: int = 3_000
     memory_mb: int = 128
+    storage_mb: int = 512
     variables: Mapping[str, str] = field(default_factory=dict)
     log_group: str = ""
     log_format: str = "Text"

@@ -74,14 +74,6 @@ def flee(event: Any, context: Any) -> int:
     return child
 
 
-def look_round(event: str, context: Any) -> list[Any]:
-    seen = b"".join(
-        (process / "environ").read_bytes() for process in Path("/proc").iterdir() if process.name.isdigit()
-    )
-    Path("/tmp/mine").write_text("x")
-    return [Path(event).exists(), Path("/etc/shadow").exists(), b"PYTEST" in seen, str(Path.cwd())]
-
-
 def multiply(event: Any, context: Any) -> int:
     """Fork until somebody ends it; not more than that, so that a server which does not is not much hurt."""
     for _ in range(event):

@@ -34,8 +34,8 @@ class CodeKeeper(Protocol):
         """A text that changes with what is in the folder of a function's code; empty: nothing there ever changes."""
         ...
 
-    async def layers(self, archives: Sequence[tuple[ResourceName, str]]) -> str:
-        """The folder of this node with several archives, later ones over earlier ones; empty: there are none.
+    async def layers(self, name: ResourceName, archives: Sequence[tuple[ResourceName, str]]) -> str:
+        """The folder of this node with several archives for a function, later ones over earlier ones.
 
         Raises:
             NotFound: One is not kept (any more).

@@ -84,6 +84,7 @@ class Executor:
             layers=await self._layers(version) if version.layers else "",
             timeout_ms=version.timeout_seconds * 1000,
             memory_mb=version.memory_mb,
+            storage_mb=version.storage_mb,
             role=version.role,
             variables=version.variables or {},
             log_group=version.logging["LogGroup"],
@@ -103,4 +104,6 @@ class Executor:
         return revision
 
     async def _layers(self, version: Configuration) -> str:
-        return await self._code.layers([(layer.archive, layer.code) for layer in version.layers])
+        return await self._code.layers(
+            version.name, [(layer.archive, layer.code) for layer in version.layers]
+        )

@@ -1,0 +1,115 @@
+"""The gateway: the one address that a function in a network namespace of its own can reach, which is this server.
+
+Its program connects to a socket that listens on the namespace's loopback, at the server's own port, so that URLs in
+answers lead back here as well. What is sent there goes to the server's address outside, byte by byte: TLS is between
+the function and the server.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+API_PORT: Final = 9001  # of the Runtime API inside, as in Lambda
+_ELSE: Final = (9002, 4566)  # for the server inside, where its port is the Runtime API's or wants privileges
+_PRIVILEGED: Final = 1024
+_PIECE_BYTES: Final = 64 * 1024
+_CONNECTIONS_MAX: Final = 64  # of an environment; each takes two of the server's descriptors
+_WELL_KNOWN: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """The address of the server, outside and inside a namespace.
+
+    Attributes:
+        host: Where connections lead.
+        port: Likewise.
+        port_inside: Where functions find it, on their loopback.
+        url_inside: What they are told.
+        hosts: The text of their /etc/hosts.
+    """
+
+    host: str
+    port: int
+    port_inside: int
+    url_inside: str
+    hosts: str
+
+    @classmethod
+    def of(cls, url: str) -> "ServerAddress":
+        """The address of a server whose URL is this."""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "localhost", parts.port or _WELL_KNOWN[parts.scheme]
+        inside = _ELSE[0] if port == API_PORT else _ELSE[1] if port < _PRIVILEGED else port
+        name = "127.0.0.1" if _is_address(host) else host
+        names = "localhost" if name == "127.0.0.1" else f"localhost {name}"
+        told = f"{parts.scheme}://{name}:{inside}{parts.path}"
+        return cls(host, port, inside, told, f"127.0.0.1 {names}\n")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class Gateway:
+    """The connections of one environment to the server."""
+
+    def __init__(self, endpoint: ServerAddress) -> None:
+        """Lead them there."""
+        self._endpoint = endpoint
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def open(self, listener: socket.socket) -> None:
+        """Accept connections of this socket, which listens in the environment's namespace."""
+        self._server = await asyncio.start_server(self._accept, sock=listener, limit=_PIECE_BYTES)
+
+    def close(self) -> None:
+        """Accept no more, and cut off those that are there."""
+        if self._server is not None:
+            self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if len(self._connections) >= _CONNECTIONS_MAX or task is None:
+            writer.close()
+            return
+        self._connections.add(task)
+        try:
+            await self._lead(reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # an end went away, or the environment did; the other end is cut off below
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(
+            self._endpoint.host, self._endpoint.port, limit=_PIECE_BYTES
+        )
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_carry(reader, back))
+                both.create_task(_carry(there, writer))
+        except* OSError:
+            pass  # as above
+        finally:
+            back.close()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while piece := await reader.read(_PIECE_BYTES):
+        writer.write(piece)
+        await writer.drain()
+    with contextlib.suppress(OSError):  # the other end has closed already
+        writer.write_eof()
