@@ -102,6 +102,54 @@ def test_batches_of_a_storage_accounts_events(az: Az, hook: Webhook) -> None:
     assert made["destination"]["endpointType"] == "WebHook"
 
 
+def test_resources_and_metrics(az: Az) -> None:
+    az("group", "create", "-n", "metered", "-l", "local")
+    az("eventgrid", "topic", "create", "-g", "metered", "-n", "orders", "-l", "local", "--tags", "a=b")
+    az(
+        "storage",
+        "account",
+        "create",
+        "-n",
+        "meters",
+        "-g",
+        "metered",
+        "-l",
+        "local",
+        "--sku",
+        "Standard_LRS",
+    )
+    topic = TOPIC.replace("/resourceGroups/rg/", "/resourceGroups/metered/")
+    listed = az("resource", "list", "-g", "metered")
+    assert [one["type"] for one in listed] == [
+        "Microsoft.EventGrid/topics",
+        "Microsoft.Storage/storageAccounts",
+    ]
+    assert [
+        one["id"]
+        for one in az(
+            "resource",
+            "list",
+            "--resource-type",
+            "Microsoft.EventGrid/topics",
+            "-n",
+            "orders",
+            "-g",
+            "metered",
+        )
+    ] == [topic]
+    shown = az(
+        "resource", "show", "-g", "metered", "-n", "orders", "--resource-type", "Microsoft.EventGrid/topics"
+    )
+    assert (shown["id"], shown["tags"]) == (topic, {"a": "b"})
+    assert az("resource", "show", "--ids", topic)["properties"]["provisioningState"] == "Succeeded"
+    measured = az("monitor", "metrics", "list", "--resource", topic, "--metric", "PublishSuccessCount")
+    (metric,) = measured["value"]
+    assert (metric["name"]["value"], metric["timeseries"][0]["data"][0]["total"]) == (
+        "PublishSuccessCount",
+        0,
+    )
+
+
 def test_dead_letters_are_listed_downloaded_and_deleted(az: Az, server: Server, tmp_path: Path) -> None:
     made = az(
         "storage", "account", "create", "-n", "letters", "-g", "rg", "-l", "local", "--sku", "Standard_LRS"

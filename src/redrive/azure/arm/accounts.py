@@ -14,6 +14,7 @@ from redrive.access.keys import ANY_ACCOUNT
 from redrive.azure.arm import paging, schema
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.resource import location
+from redrive.azure.arm.resources import types_of
 from redrive.azure.arm.schema import Document, Field, Schema
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC
@@ -109,7 +110,7 @@ class AccountOperations:
             "namespace": name,
             "registrationState": "Registered",
             "registrationPolicy": "RegistrationRequired",
-            "resourceTypes": [],
+            "resourceTypes": types_of(name),
         }
         return json_answer(shown)
 

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from redrive.azure.arm.call import ArmCall, Verb, query_of
+from redrive.azure.arm.resources import ResourceOperations
 from redrive.azure.eventgrid.names import is_name
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import Authentication, Caller
@@ -51,7 +52,7 @@ class Arm:
         self._authentication = authentication
         self._public_url = public_url
         self.routes: RouteTable[Verb] = RouteTable()
-        for some in operations:
+        for some in (*operations, ResourceOperations(self.answer)):
             self.routes.add_all(some.routes)
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service

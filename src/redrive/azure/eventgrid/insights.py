@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import unquote
 
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.eventgrid import names
@@ -302,7 +303,7 @@ def _conditions(said: str) -> Iterator[tuple[str, str]]:
 def _timespan(said: str | None, now: int) -> tuple[int, int]:
     if said is None:
         return now - _HOUR_MS, now
-    since, _, until = said.partition("/")
+    since, _, until = unquote(said).partition("/")  # `az monitor metrics list` encodes it twice
     return _milliseconds(since), _milliseconds(until)
 
 
