@@ -70,7 +70,7 @@ class Operations:
         start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
         end_replay_in: Takes a replay away (`Replayer.end_in`).
         replay_of, replay_of_in: A subscription's replay, under way or ended (`Replayer.of`).
-        close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
+        close_circuit: Serves an endpoint again, at once (`Dispatcher.close_circuit`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
         conditions: The same of several at once (`EndpointConditions.of_each`).
         schedule_of: The retry schedule of a subscription (`EndpointConditions.schedule_of`).
@@ -91,7 +91,7 @@ class Operations:
         counters: NodeCounters,
     ) -> None:
         """Carry the verbs out by these parts."""
-        self._probations = circuits
+        self._circuits = circuits
         self._faults = faults
         self._measure = counters
         self._replayer = replayer
@@ -126,7 +126,7 @@ class Operations:
         self.end_replay_in = replayer.end_in
         self.replay_of = replayer.of
         self.replay_of_in = replayer.of_in
-        self.close_circuit = dispatcher.lift
+        self.close_circuit = dispatcher.close_circuit
         self.condition = conditions.of
         self.conditions = conditions.of_each
         self.schedule_of = conditions.schedule_of
@@ -138,11 +138,11 @@ class Operations:
 
     async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
         """The open circuit breaker of a subscription's endpoint; None: closed."""
-        return await self._probations.of(subscription)
+        return await self._circuits.of(subscription)
 
     async def open_circuits(self) -> Mapping[str, OpenCircuit]:
         """Every circuit breaker that is open, by its subscription's key."""
-        return await self._probations.all()
+        return await self._circuits.all()
 
     async def sweep(self) -> int:
         """Sweep every queue once, and take away what falls due; how many deliveries went."""

@@ -14,8 +14,7 @@ from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
 from redrive.model.circuit import USUAL
 from redrive.model.durations import show_duration
 from redrive.model.names import ResourceName
-from redrive.model.outage import OutageAnswer, OutageEnd, outage
-from redrive.model.rested_outage import FAILURES, RestedOutage, outage_with_rests
+from redrive.model.outage import FAILURES, BreakerOutage, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
@@ -69,7 +68,7 @@ def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> di
     answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
     runs = runs_of(schedule, tried.attempt_ms)
     columns = columns_of(runs)
-    rested = outage_with_rests(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
+    rested = outage_with_breaker(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
     end, state = _ENDS[answer.end]
     return {
         "plan": plan,
@@ -107,7 +106,7 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
     return f"{when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} that it may live"
 
 
-def _rested(rested: RestedOutage, schedule: RetrySchedule, tried: Lab) -> str:
+def _rested(rested: BreakerOutage, schedule: RetrySchedule, tried: Lab) -> str:
     attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
     served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when the rest is lifted"
     lost = (
