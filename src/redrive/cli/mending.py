@@ -111,7 +111,9 @@ def _edit(client: Client, parsed: argparse.Namespace) -> int:
 def _text(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise CommandFailed(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise CommandFailed(f"cannot read {file}: {error}") from None
 
 
