@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from redrive.engine.configuration.dead_letter_sources import PLACES_MAX
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
-from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
@@ -71,6 +71,7 @@ class Operations:
         end_replay_in: Takes a replay away (`Replayer.end_in`).
         replay_of, replay_of_in: A subscription's replay, under way or ended (`Replayer.of`).
         close_circuit: Serves an endpoint again, at once (`Dispatcher.close_circuit`).
+        next_attempt_at: When a delivery is tried next on this node (`Dispatcher.next_at`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
         conditions: The same of several at once (`EndpointConditions.of_each`).
         schedule_of: The retry schedule of a subscription (`EndpointConditions.schedule_of`).
@@ -127,6 +128,7 @@ class Operations:
         self.replay_of = replayer.of
         self.replay_of_in = replayer.of_in
         self.close_circuit = dispatcher.close_circuit
+        self.next_attempt_at = dispatcher.next_at
         self.condition = conditions.of
         self.conditions = conditions.of_each
         self.schedule_of = conditions.schedule_of
@@ -143,6 +145,11 @@ class Operations:
     async def open_circuits(self) -> Mapping[str, OpenCircuit]:
         """Every circuit breaker that is open, by its subscription's key."""
         return await self._circuits.all()
+
+    @property
+    def failing(self) -> Mapping[str, Failing]:
+        """The rows of failures that endpoints are in as far as this node has seen, by their subscriptions' keys."""
+        return self._circuits.rows_of_failures
 
     async def sweep(self) -> int:
         """Sweep every queue once, and take away what falls due; how many deliveries went."""

@@ -164,6 +164,11 @@ class CircuitBreakers:
         self._failing[key] = Failing(failures, attempt.reason, attempt.status)
         return failures
 
+    @property
+    def rows_of_failures(self) -> Mapping[str, Failing]:
+        """The row of failures of each endpoint that is in one, by its subscription's key."""
+        return self._failing
+
     def failing(self, subscription: Subscription) -> Failing | None:
         """The row of failures that a subscription's endpoint is in; None: its last attempt was none."""
         return self._failing.get(subscription.key)

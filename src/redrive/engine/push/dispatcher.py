@@ -77,6 +77,10 @@ class Dispatcher:
         self._watch(subscription)
         return was_open
 
+    def next_at(self) -> int | None:
+        """The moment (ms) at which this node tries a delivery next, as far as it knows; None: none waits for one."""
+        return self.parts.notifier.next_watched()
+
     async def drain(self, seconds: float) -> None:
         """Stop claiming and wait so long for running attempts; what is cut off then is pushed again."""
         self._closed = True

@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import QUEUE
-from redrive.engine.ports import Cause, DocumentKind, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import DocumentKind, LookRequest, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
-from redrive.engine.tasks.redrive_plan import CAUSES_MAX, RedrivePlanner
+from redrive.engine.tasks.redrive_plan import CAUSES_MAX, SLICE, RedrivePlanner, cause_of
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.search import read_search
 from redrive.model.task import MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
@@ -311,7 +312,7 @@ class Redriver:
     async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
         if task.destination is not None:
             return []
-        if task.choice is None:
+        if task.choice is None or not task.choice.failure:
             return await self._all_origins(task.source)
         origin = await self._targets.origin(task.choice.origin)
         return [] if origin is None else [origin]
@@ -336,25 +337,44 @@ class Redriver:
         if source is None:
             raise NotFound("source")
         choice = task.choice
-        moved = await self._store.move(
-            MoveRequest(
-                queue_id=source.id,
-                ordered=source.ordered,
-                limit=limit,
-                now=now,
-                seq_max=task.last_seq,
-                message_ids=[self._runtime.message_id() for _ in range(limit)],
-                destination=await self._destination(task),
-                origins=await self._targets.standing(origins),
-                cause=None if choice is None else Cause(choice.origin, choice.failure),
-                excepted=() if choice is None else choice.excepted,
-                keeps_origin=task.keeps_origin,
-            )
+        request = MoveRequest(
+            queue_id=source.id,
+            ordered=source.ordered,
+            limit=limit,
+            now=now,
+            seq_max=task.last_seq,
+            message_ids=[self._runtime.message_id() for _ in range(limit)],
+            destination=await self._destination(task),
+            origins=await self._targets.standing(origins),
+            cause=None if choice is None else cause_of(choice),
+            excepted=() if choice is None else choice.excepted,
+            keeps_origin=task.keeps_origin,
         )
+        if choice is not None and choice.query:
+            moved = await self._move_found(task, choice, request)
+        else:
+            moved = await self._store.move(request)
         self._measure.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
         for queue_id, number in moved.per_queue.items():
             self._notifier.announce(queue_id, number)
         return moved
+
+    async def _move_found(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
+        """Move what the search finds in the next slice, up to the limit; and note how far it looked."""
+        place = max(task.looked_to, choice.first_seq - 1)
+        page = await self._store.look(LookRequest(request.queue_id, SLICE, place, cause=request.cause))
+        holds = read_search(choice.query, choice.asked_at)
+        in_range = [each for each in page if each.seq <= task.last_seq]
+        found = [each.seq for each in in_range if holds(each)]
+        chosen = found[: request.limit]
+        all_taken = len(chosen) == len(found)
+        looked_to = in_range[-1].seq if all_taken and in_range else chosen[-1] if chosen else place
+        moved = NOTHING
+        if chosen:
+            moved = await self._store.move(replace(request, seqs=chosen, cause=None, excepted=()))
+        ended = all_taken and (len(page) < SLICE or len(in_range) < len(page))
+        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=looked_to))
+        return moved._replace(left=not ended)
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:

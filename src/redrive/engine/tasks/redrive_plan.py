@@ -2,13 +2,21 @@
 
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Cause, Clock, QueueStore
+from redrive.engine.ports import Cause, Clock, LookRequest, QueueStore
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.queue import Queue
+from redrive.model.search import read_search
 from redrive.model.task import MoveChoice
 
 COUNTED_MAX: Final = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
+SEARCHED_MAX: Final = 20_000  # dead letters that the plan of a search looks at: 0.2 s, others in between
+SLICE: Final = 1_000  # of them at once: under 10 ms
 CAUSES_MAX: Final = 1_000  # of a queue are looked through for origins that its configuration does not name
+
+
+def cause_of(choice: MoveChoice) -> Cause | None:
+    """The cause that a choice is of; None: of any."""
+    return Cause(choice.origin, choice.failure) if choice.failure else None
 
 
 class RedrivePlan(NamedTuple):
@@ -20,12 +28,14 @@ class RedrivePlan(NamedTuple):
         last_seq: What arrives from now on is behind this place, and stays.
         without_origin: So many of them stay unless a destination is named: their origin is unknown, or was deleted.
             Those in flight are counted too, up to all of `number`.
+        looked_at: So many were looked at for a search, where there are more; 0: all were.
     """
 
     number: int
     in_flight: int
     last_seq: int
     without_origin: int = 0
+    looked_at: int = 0
 
 
 class RedrivePlanner:
@@ -51,10 +61,27 @@ class RedrivePlanner:
         counts = await self._store.count(source.id, self._clock.now(), COUNTED_MAX)
         if choice is None:
             return RedrivePlan(counts.available, counts.claimed, last_seq)
-        cause = Cause(choice.origin, choice.failure)
-        of_cause = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
-        number = sum(count.number for count in of_cause)
+        if choice.query:
+            return await self._count_found(source, choice, RedrivePlan(0, counts.claimed, last_seq))
+        cause = cause_of(choice)
+        counts = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
+        number = sum(count.number for count in counts)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
+
+    async def _count_found(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
+        """The plan with what a search finds among the oldest that it may look at."""
+        holds, now = read_search(choice.query, choice.asked_at), self._clock.now()
+        place, looked_at = max(0, choice.first_seq - 1), 0
+        while looked_at < SEARCHED_MAX:
+            request = LookRequest(source.id, SLICE, place, cause=cause_of(choice))
+            page = await self._store.look(request)
+            free = [each for each in page if each.token is None or each.available_at <= now]
+            plan = plan._replace(number=plan.number + sum(holds(each) for each in free))
+            if len(page) < SLICE:
+                return plan
+            looked_at += len(page)
+            place = page[-1].seq
+        return plan._replace(looked_at=looked_at)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""
