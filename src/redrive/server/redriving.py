@@ -184,7 +184,7 @@ def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
     return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
 
 
-def _found_by(query: str, cause: FailureKey | None, excepted: object, now: int) -> MoveChoice:
+def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
     if excepted:
         raise Unusable("except does not go with a search")
     try:

@@ -8,6 +8,7 @@ import orjson
 from redrive.aws.sns import names
 from redrive.aws.sns.delivery_policy_reader import PolicyPlan
 from redrive.aws.wire.errors import AwsError
+from redrive.console.commands import aws_command
 from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of
 from redrive.console.schedule_chart import chart_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
@@ -58,12 +59,12 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
         "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
     }
     if tried.plan is not None:
-        values["shown"] = _shown(tried, tried.plan, subscription)
+        values["shown"] = _shown(visit, tried, tried.plan, subscription)
     # A refusal takes only the place of the one before it: the last curve stays on the screen.
     return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
-def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
+def _shown(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
     schedule = plan.schedule
     answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
     runs = runs_of(schedule, tried.attempt_ms)
@@ -82,7 +83,7 @@ def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> di
         "note": _note(tried, schedule),
         "compared": [_compared(name, tried) for name, _ in CHOICES],
         "json": _policy_json(plan),
-        "command": _command(tried, plan, subscription),
+        "command": _command(visit, tried, plan, subscription),
     }
 
 
@@ -203,15 +204,13 @@ def _policy_json(plan: RetryPlan) -> str:
     ).decode()
 
 
-def _command(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
+def _command(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
     """The command that sets the same."""
     if isinstance(plan, PolicyPlan):
         arn = "ARN" if subscription is None else names.subscription_arn(subscription)
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
-        return (
-            f"aws sns set-subscription-attributes --subscription-arn {arn}"
-            f" --attribute-name DeliveryPolicy --attribute-value '{policy}'"
-        )
+        words = ("sns", "set-subscription-attributes", "--subscription-arn", arn)
+        return aws_command(visit, *words, "--attribute-name", "DeliveryPolicy", "--attribute-value", policy)
     numbers: Sequence[str] = [field.value for field in tried.fields]
     if tried.kind == EVENT_GRID:
         return (
@@ -219,8 +218,7 @@ def _command(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> 
             f" --max-delivery-attempts {numbers[0]} --event-ttl {numbers[1]}"
         )
     if tried.kind == FUNCTION:
-        return (
-            "aws lambda put-function-event-invoke-config --function-name NAME"
-            f" --maximum-retry-attempts {numbers[0]} --maximum-event-age-in-seconds {numbers[1]}"
-        )
+        words = ("lambda", "put-function-event-invoke-config", "--function-name", "NAME")
+        retries = ("--maximum-retry-attempts", numbers[0])
+        return aws_command(visit, *words, *retries, "--maximum-event-age-in-seconds", numbers[1])
     return f"redrive schedule --plan {tried.kind}"

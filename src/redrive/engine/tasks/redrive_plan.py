@@ -64,8 +64,8 @@ class RedrivePlanner:
         if choice.query:
             return await self._count_found(source, choice, RedrivePlan(0, counts.claimed, last_seq))
         cause = cause_of(choice)
-        counts = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
-        number = sum(count.number for count in counts)
+        of_cause = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
+        number = sum(count.number for count in of_cause)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
 
     async def _count_found(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
