@@ -1,4 +1,4 @@
-"""What needs attention: nothing that burns is left out, and the worst stands first."""
+"""Needs of attention: nothing that burns is left out, and the worst stands first."""
 
 import re
 from dataclasses import replace

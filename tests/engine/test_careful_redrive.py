@@ -273,14 +273,13 @@ async def test_an_encrypted_message_keeps_its_body(engine: Engine, dead: Queue, 
     assert await bodies(engine, origin) == ["\x02x"]
 
 
-async def test_what_a_search_finds_goes_back_slice_by_slice_and_the_rest_stays(
+async def test_the_finds_of_a_search_go_back_slice_by_slice_and_the_rest_stays(
     engine: Engine,
     clock: VirtualClock,
     dead: Queue,
     origin: Queue,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("redrive.engine.tasks.redrive.SLICE", 3)
     monkeypatch.setattr("redrive.engine.tasks.redrive_plan.SLICE", 3)
     texts = [f'{{"order": {each}, "currency": "{"EUR" if each % 4 else "USD"}"}}' for each in range(20)]
     await die(engine, origin, dead, BUSY, *texts)

@@ -4,37 +4,34 @@ Losses come first: they cannot be taken back. What is read is bounded, and most 
 losses are counted at each look, all else is read only after it changed.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from redrive.aws.cloudformation.records import Stack
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
 from redrive.aws.lambda_.metrics import NAMESPACE as LAMBDA
-from redrive.console.arrivals import Burst, bursts
 from redrive.console.hour import Hour
-from redrive.console.pages.dead_letters import cause_id, origin_text
 from redrive.console.unattended import WAITED_MINUTES, unattended
+from redrive.console.undelivered import (
+    NEEDS_MAX,
+    Need,
+    dead_letter_needs,
+    is_in,
+    last_day,
+    lost_needs,
+)
 from redrive.console.visit import Visit
-from redrive.console.words import counted, failure_words, many, number, place_text, why_failed
+from redrive.console.words import failure_words, many, number, place_text, why_failed
 from redrive.engine.operations import DeadLetterQueue
-from redrive.engine.ports import CauseCount
 from redrive.model.circuit import OpenCircuit
 from redrive.model.durations import show_duration
-from redrive.model.metric import MINUTE_MS, PointQuery, Series, SeriesQuery
+from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
-from redrive.model.queue import DAY_MS, Queue
 from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription
 from redrive.telemetry.levels import Level
-from redrive.telemetry.losses import NAMESPACE as LOST
-from redrive.telemetry.losses import Loss
 
-NEEDS_MAX: Final = 50  # of each kind
-COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
-BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
-CAUSES_OF_MAX: Final = 2  # dead-letter queues, the fullest, whose main cause is named: a read each
-LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
 FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
@@ -43,37 +40,8 @@ _STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """Something that needs attention.
-
-    Attributes:
-        kind: `lost`, `dead`, `alarm`, `failing`, `hold`, `unattended`, `function`, `stack` or `redrive`.
-        badge: Its state in words.
-        colour: Of the badge.
-        title: What is wrong, with numbers.
-        detail: The cause, in one line.
-        link: The page of what it is about.
-        action: The words on its button.
-        acts: Where the button leads: a plan or a form, or the page itself.
-        place: Account and region.
-        since: When it began (ms); 0: not known.
-    """
-
-    kind: str
-    badge: str
-    colour: str
-    title: str
-    detail: str
-    link: str
-    action: str
-    acts: str
-    place: str
-    since: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked of the store and of memory, for the sentence that nothing needs attention.
+    """The needs, and the extent of the question: without it nobody may say that nothing needs attention.
 
     Attributes:
         needs: In the order in which they are shown.
@@ -104,12 +72,12 @@ async def needs(
         waiting: Of `unattended.long_waiting`.
         hour: With the points of `error_series` and `unattended.receive_series`.
     """
-    losses, latest = await _last_day(visit, places, dead)
-    alarms = [each for each in await visit.installation.alarms.all() if _is_in(each.name, places)]
-    tasks = [_task(visit, task) for task in await _tasks(visit) if _is_in(task.source, places)]
+    losses, latest = await last_day(visit, places, dead)
+    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, places)]
+    tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, places)]
     found = [
-        *await _lost(visit, losses),
-        *await _dead(visit, dead, latest),
+        *await lost_needs(visit, losses),
+        *await dead_letter_needs(visit, dead, latest),
         *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
         *await _endpoints(visit, places),
         *[_unattended(visit, level) for level in unattended(waiting, hour)],
@@ -118,120 +86,6 @@ async def needs(
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
     ]
     return Asked(found, sum(losses.values()), len(alarms), len(dead))
-
-
-def _is_in(name: ResourceName, places: Collection[ResourceName]) -> bool:
-    return name._replace(name="") in places
-
-
-# ---- what is lost and what is dead -----------------------------------------------------------------------------
-
-
-async def _last_day(
-    visit: Visit, places: Collection[ResourceName], dead: Sequence[DeadLetterQueue]
-) -> tuple[dict[Loss, int], Mapping[int, Burst]]:
-    """What was lost in the last day, by cause, and the latest bursts of the fullest dead-letter queues."""
-    telemetry, since = visit.installation.telemetry, visit.now - DAY_MS
-    query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
-    found = [Loss.of_series(series) for series in await telemetry.find_series(query)]
-    losses = {loss: loss.series for loss in found if _is_in(loss.of, places)}
-    fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
-    points = {}
-    if losses:
-        minute = visit.now // MINUTE_MS * MINUTE_MS
-        span = PointQuery(list(losses.values()), minute - DAY_MS, minute + MINUTE_MS, 2 * DAY_MS)
-        points = dict(await telemetry.find_points_each(span))
-    latest = await bursts(telemetry, [each.queue for each in fullest], visit.now)
-    totals = {
-        loss: int(sum(bucket.statistics.total for bucket in points.get(series.id, ())))
-        for loss, series in losses.items()
-    }
-    return {loss: total for loss, total in totals.items() if total}, latest
-
-
-async def _lost(visit: Visit, losses: Mapping[Loss, int]) -> list[Need]:
-    """A row for each subscription or queue that lost messages, by its most frequent cause."""
-    of_each: dict[tuple[ResourceName, str], list[tuple[int, str]]] = {}
-    for loss, total in losses.items():
-        of_each.setdefault((loss.of, loss.subscription), []).append((total, loss.reason))
-    ranked = sorted(of_each.items(), key=lambda each: -sum(total for total, _ in each[1]))[:NEEDS_MAX]
-    rows = []
-    for (name, subscription), causes in ranked:
-        total = sum(each for each, _ in causes)
-        what = f"{number(total)} {many(total, 'message')} of {name.name or 'direct publications'}"
-        reason = failure_words(max(causes)[1])
-        rows.append(
-            await _loss(visit, name, subscription, f"{what} {many(total, 'was', 'were')} lost", reason)
-        )
-    return rows
-
-
-async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str, reason: str) -> Need:
-    detail, link = f"{reason}; no dead-letter queue has them", visit.link_in(name, "queues", name.name)
-    if subscription:
-        found = await visit.engine.resources.subscriptions.get(name, subscription)
-        to = f"{found.endpoint_place}: " if found is not None else ""
-        detail = f"{to}{detail}"
-        parts = ("topics", name.name, subscription) if found is not None else ("topics", name.name)
-        link = visit.link_in(name, *parts) if name.name else visit.link_in(name, "tail", only="failures")
-    return Need(
-        "lost",
-        "Lost",
-        "bad",
-        title,
-        f"{detail} · last 24 hours",
-        link,
-        "Stop the loss…",
-        link,
-        place_text(name),
-    )
-
-
-async def _dead(visit: Visit, queues: Sequence[DeadLetterQueue], latest: Mapping[int, Burst]) -> list[Need]:
-    """The dead-letter queues that are not empty, the fullest first, with the main cause of the first ones."""
-    full = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
-    rows = []
-    for place, each in enumerate(full[:NEEDS_MAX]):
-        cause = await _main_cause(visit, each.queue) if place < CAUSES_OF_MAX else None
-        rows.append(await _dead_letters(visit, each, latest.get(each.queue.id), cause))
-    return rows
-
-
-async def _main_cause(visit: Visit, queue: Queue) -> CauseCount | None:
-    groups = await visit.engine.operations.cause_counts(queue, 50, COUNTED_MAX)
-    return groups[0] if groups else None
-
-
-async def _dead_letters(
-    visit: Visit, dead: DeadLetterQueue, burst: Burst | None, cause: CauseCount | None
-) -> Need:
-    name = dead.queue.name
-    link = visit.link_in(name, "dead-letters", name.name)
-    letters = counted(dead.letters, dead.at_most or COUNTED_MAX)
-    title = f"{letters} dead {many(dead.letters, 'letter')} in {name.name}"
-    detail, action, acts = "No reason is known", f"Redrive {letters}…", f"{link}/plan?what=all&cause=all"
-    if cause is not None:
-        origin = origin_text(*await visit.engine.operations.origin(cause.cause.origin))
-        many_of_it = f"{number(cause.number)}{'+' if cause.capped else ''}"
-        detail = f"{many_of_it} {failure_words(cause.cause.failure)} from {origin}"
-        action = f"Redrive {many_of_it}…"
-        acts = visit.link_in(name, "dead-letters", name.name, "plan", what="all", cause=cause_id(cause.cause))
-    elif dead.from_queues or dead.from_subscriptions:
-        detail = f"From {len(dead.from_queues) + len(dead.from_subscriptions)} {many(2, 'source')}"
-    if burst is not None:
-        detail += f" · {number(burst.letters)} in the latest burst"
-    return Need(
-        "dead",
-        "Dead letters",
-        "bad",
-        title,
-        detail,
-        link,
-        action,
-        acts,
-        place_text(name),
-        burst.since if burst else 0,
-    )
 
 
 # ---- endpoints and queues --------------------------------------------------------------------------------------
@@ -328,7 +182,7 @@ def _alarm(visit: Visit, alarm: Alarm) -> Need:
 async def error_series(visit: Visit, places: Collection[ResourceName]) -> list[Series]:
     """The series of the errors of each function in these places."""
     functions = await visit.installation.functions.all()
-    return [_errors(each.name) for each in functions if _is_in(each.name, places)]
+    return [_errors(each.name) for each in functions if is_in(each.name, places)]
 
 
 def _errors(name: ResourceName) -> Series:
@@ -339,7 +193,7 @@ async def _functions(visit: Visit, places: Collection[ResourceName], hour: Hour)
     """The functions with errors in the last hour."""
     rows = []
     for each in await visit.installation.functions.all():
-        errors = int(hour.total(_errors(each.name))) if _is_in(each.name, places) else 0
+        errors = int(hour.total(_errors(each.name))) if is_in(each.name, places) else 0
         if not errors:
             continue
         link = visit.link_in(each.name, "functions", each.name.name)
@@ -368,7 +222,7 @@ def stack_in_trouble(stack: Stack) -> bool:
 async def _stacks(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
     rows = []
     for stack in await visit.installation.stacks.all():
-        if not _is_in(stack.name, places):
+        if not is_in(stack.name, places):
             continue
         link = visit.link_in(stack.name, "stacks", stack.name.name)
         words = "Rolled back" if "ROLLBACK" in stack.status else "Failed"

@@ -12,8 +12,8 @@ from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
 from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
-from redrive.engine.tasks.redrive import Redriver, RedriveWish
-from redrive.engine.tasks.redrive_plan import RedrivePlan
+from redrive.engine.tasks.redrive import Redriver
+from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
 from redrive.model.attempt import Attempt

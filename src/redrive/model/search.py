@@ -6,12 +6,11 @@
 """
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
-
-import orjson
 
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
@@ -189,8 +188,8 @@ def _in_body(path: str, value: str) -> Predicate:
         if last not in delivery.body:  # ten times as fast as to read it
             return False
         try:
-            found: Any = orjson.loads(delivery.body)
-        except ValueError:
+            found: Any = json.loads(delivery.body)
+        except (ValueError, RecursionError):
             return False
         for member in members:
             found = found.get(member) if isinstance(found, dict) else None
@@ -219,8 +218,8 @@ def _scalars(attribute: object) -> list[object]:
 
 def _headers(delivery: Delivery) -> Mapping[str, Any]:
     try:
-        found = orjson.loads(delivery.headers or b"{}")
-    except ValueError:
+        found = json.loads(delivery.headers or b"{}")
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -67,7 +67,7 @@ class Losses:
         self._lost[loss] = self._lost.get(loss, 0) + messages
 
     def take(self) -> Iterator[tuple[Series, Statistics]]:
-        """What was lost since the last time."""
+        """The losses since the last time, each cause as points of its series."""
         lost, self._lost = self._lost, {}
         for loss, messages in lost.items():
             yield loss.series, Statistics.of(messages)

@@ -8,10 +8,11 @@ from redrive.access.keys import is_account
 from redrive.console.arrivals import REMEMBERED_MS, last_arrival
 from redrive.console.hour import last_hour
 from redrive.console.navigation import read_place
-from redrive.console.needs import COUNTED_MAX, error_series, needs
+from redrive.console.needs import error_series, needs
 from redrive.console.nodes import Node
 from redrive.console.rates import MINUTES, rate_series, rates
 from redrive.console.unattended import long_waiting, receive_series
+from redrive.console.undelivered import COUNTED_MAX
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.console.words import place_text
 from redrive.engine.operations import PLACES_MAX

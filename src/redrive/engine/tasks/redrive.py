@@ -6,24 +6,23 @@ calls it approximate).
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import QUEUE
-from redrive.engine.ports import DocumentKind, LookRequest, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
-from redrive.engine.tasks.redrive_plan import CAUSES_MAX, SLICE, RedrivePlanner, cause_of
+from redrive.engine.tasks.redrive_plan import CAUSES_MAX, EVERYTHING, RedrivePlanner, RedriveWish, cause_of
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.search import read_search
 from redrive.model.task import MoveChoice, MoveTask, TaskState
 from redrive.model.topic import Subscription
 
@@ -38,30 +37,6 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
 NOTHING = Moved({}, left=True)
-
-
-@dataclass(frozen=True, slots=True)
-class RedriveWish:
-    """A wish for a redrive that takes not everything, or not at once.
-
-    Attributes:
-        choice: The cause of the dead letters that go; None: all of them.
-        last_seq: None that arrived later than this; None: than now.
-        careful: Begin with a few; None: at the rate that is given.
-        delay_ms: Begin so much later: until then to cancel undoes all.
-        keeps_origin: Set them aside at the destination, as the dead letters they are.
-        by: Who started it.
-    """
-
-    choice: MoveChoice | None = None
-    last_seq: int | None = None
-    careful: CarefulPace | None = None
-    delay_ms: int = 0
-    keeps_origin: bool = False
-    by: str = ""
-
-
-EVERYTHING = RedriveWish()
 
 
 class Redriver:
@@ -361,20 +336,12 @@ class Redriver:
 
     async def _move_found(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
         """Move what the search finds in the next slice, up to the limit; and note how far it looked."""
-        place = max(task.looked_to, choice.first_seq - 1)
-        page = await self._store.look(LookRequest(request.queue_id, SLICE, place, cause=request.cause))
-        holds = read_search(choice.query, choice.asked_at)
-        in_range = [each for each in page if each.seq <= task.last_seq]
-        found = [each.seq for each in in_range if holds(each)]
-        chosen = found[: request.limit]
-        all_taken = len(chosen) == len(found)
-        looked_to = in_range[-1].seq if all_taken and in_range else chosen[-1] if chosen else place
+        found = await self._planner.next_found(choice, request, task.looked_to)
         moved = NOTHING
-        if chosen:
-            moved = await self._store.move(replace(request, seqs=chosen, cause=None, excepted=()))
-        ended = all_taken and (len(page) < SLICE or len(in_range) < len(page))
-        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=looked_to))
-        return moved._replace(left=not ended)
+        if found.seqs:
+            moved = await self._store.move(replace(request, seqs=found.seqs, cause=None, excepted=()))
+        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=found.looked_to))
+        return moved._replace(left=not found.ended)
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:
