@@ -259,6 +259,7 @@ async def _core(
         leaps=isinstance(runtime.clock, SimulatedClock),
     )
     engine.add_listener(telemetry.metrics)
+    resources.documents.on_write(telemetry.document_changed)
     engine.add_listener(meters)
     engine.add_listener(LossLog(runtime.clock))
     keyring = make_keyring(settings, store)

@@ -8,6 +8,8 @@ import pytest
 
 from redrive.app import assembled
 from redrive.engine.ports import DocumentKind
+from redrive.model.names import ResourceName
+from redrive.model.topic import Topic
 from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.sqlite.store import SqliteStore
 
@@ -58,3 +60,18 @@ async def test_a_store_is_let_go_of_where_a_part_cannot_be_made(tmp_path: Path) 
     again = SqliteStore(tmp_path / "redrive.db", alone=True)
     await again.open()
     await again.close()
+
+
+async def test_topics_that_came_and_went_leave_no_counters() -> None:
+    async with assembled(Settings(store="sqlite://:memory:"), URL) as server:
+        await server.open()
+        topics, telemetry = server.core.engine.resources.topics, server.core.telemetry
+        for life in range(50):
+            name = ResourceName("111111111111", "us-east-1", f"life-{life}")
+            topic = await topics.create(Topic(0, name, "sns"))
+            telemetry.metrics.published(topic, 1, 1, 10, server.core.runtime.clock.now())
+            if life % 2:
+                telemetry.metrics.take()  # as a flush does
+            await topics.delete(topic)
+        telemetry.metrics.take()
+        assert list(telemetry.metrics.totals) == []

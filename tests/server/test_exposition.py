@@ -1,5 +1,6 @@
 """The text of /_redrive/metrics, read by Prometheus's own parser and held to its naming rules."""
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -215,3 +216,22 @@ async def test_a_hundred_thousand_queues_make_a_scrape_no_longer(node: Node) -> 
     assert len(families["redrive_queue_messages_sent"].samples) == SHOWN_MAX
     assert seconds < 1
     assert len(text) < 4_000_000
+
+
+async def test_ten_scrapes_at_once_share_one_text_that_is_written_in_turns(node: Node) -> None:
+    exposition = Exposition(node.engine, node.telemetry, node.meters, {})
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    waiting = asyncio.create_task(others())
+    texts = await asyncio.gather(*(exposition.text() for _ in range(10)))
+    waiting.cancel()
+    assert len({id(text) for text in texts}) == 1
+    families = [line for line in texts[0].splitlines() if line.startswith("# TYPE redrive_topic_")]
+    assert turns > len(families) > 10
+    assert (await exposition.text()) is not texts[0]

@@ -15,6 +15,7 @@ from tests.telemetry.facts import TOPIC
 from tests.telemetry.test_telemetry import House, queue, running_house
 
 ARCHIVING = replace(TOPIC, archive_ms=1)
+_LIVES = (("changed", 1), ("gone", 2), ("again", 3))
 
 
 @pytest.fixture
@@ -76,6 +77,26 @@ async def test_totals_stay_as_long_as_their_topic(house: House) -> None:
     house.topics.found = None
     await house.advance(FORGET_MS)
     assert list(house.telemetry.metrics.totals) == []
+
+
+async def test_the_totals_of_a_topic_go_with_it_and_not_when_it_is_changed(house: House) -> None:
+    telemetry, now = house.telemetry, house.clock.now()
+    changed, gone, again = (
+        replace(TOPIC, name=TOPIC.name._replace(name=name), id=id_) for name, id_ in _LIVES
+    )
+    for topic in (changed, gone, again):
+        telemetry.metrics.published(topic, 1, 1, 10, now)
+    await house.advance(MINUTE_MS)
+    for topic in (changed, gone, again):
+        telemetry.metrics.published(topic, 1, 1, 10, now)
+        telemetry.document_changed("topic", topic.name.key, topic if topic is changed else None)
+    telemetry.document_changed("topic", again.name.key, again)
+    telemetry.metrics.published(replace(again, id=9), 1, 1, 10, now)
+    left = {name: max(counters.values()) for name, counters in telemetry.metrics.totals}
+    assert left == {
+        changed.name: 20,
+        again.name: 20,
+    }  # bytes: of both publications; of the one before, and the new one
 
 
 async def test_a_reset_leaves_no_totals(house: House) -> None:

@@ -74,6 +74,7 @@ class Metrics(Listener):
         #: Topics whose archive took something or was replayed from, and when (ms); see `archives`.
         self.archives: dict[ResourceName, int] = {}
         self._totals = Totals()
+        self._gone: set[ResourceName] = set()
         self._traffic = TrafficByPlace()
         self._arrivals = Arrivals()
         self._losses = Losses()
@@ -238,7 +239,9 @@ class Metrics(Listener):
             for series, statistics in tallies:
                 self._wait((series, self._minute)).add_statistics(statistics)
         for of_topic in topics:
-            self._totals.add(of_topic)
+            if of_topic.name not in self._gone:
+                self._totals.add(of_topic)
+        self._gone.clear()
         for tallies in self._queues.values():
             self._traffic.add(tallies, self._minute)
         for of_topic in self._topics.values():
@@ -275,6 +278,14 @@ class Metrics(Listener):
         """Each topic's counters until now."""
         self._collect()
         return self._totals
+
+    def topic_changed(self, name: ResourceName, *, gone: bool) -> None:
+        """A topic was made, changed or deleted on this node: nobody asks for the totals of one that is gone."""
+        if gone:
+            self._totals.forget(name)
+            self._gone.add(name)  # what was counted in this minute is not in the totals yet
+        else:
+            self._gone.discard(name)
 
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Add points that somebody else counted, as if they had been counted here."""

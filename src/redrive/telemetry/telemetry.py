@@ -16,6 +16,7 @@ from redrive.engine.ports import Clock, NodeStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
 from redrive.model.metric import MINUTE_MS, MetricPoint
+from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.archives import ArchiveGauges, Size, TopicPlaces
 from redrive.telemetry.backlogs import BacklogGauges, OfBacklog
@@ -35,6 +36,7 @@ ROWS_PER_SWEEP = 1_000
 # minutes, and seconds, which there live three hours, last as long. A queue in constant use takes 11 MB of SQLite by
 # then (9 points a minute of 57 bytes), and 0.1 ms of processor time a minute.
 POINTS_KEPT_MS = 15 * DAY_MS
+_TOPIC = "topic"  # the kind of its document
 
 
 class Telemetry:
@@ -99,6 +101,11 @@ class Telemetry:
     def backlog_levels(self) -> Sequence[Level]:
         """The topics whose subscriptions' backlogs held something at the last look."""
         return self._backlogs.levels
+
+    def document_changed(self, kind: str, key: str, value: object | None) -> None:
+        """This node wrote a document; see `Directory.on_write`."""
+        if kind == _TOPIC:
+            self.metrics.topic_changed(ResourceName.from_key(key), gone=value is None)
 
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Write down points that a facade counted by itself, with the next ones."""
@@ -235,7 +242,7 @@ class Telemetry:
             await _survive(self._forget_the_gone(), "forget")
 
     async def _forget_the_gone(self) -> None:
-        """Forget the counters of topics that any node deleted."""
+        """Forget the counters of topics that another node deleted."""
         totals = self.metrics.totals
         for name, _ in totals:
             if await self._topics.get(name) is None:
