@@ -57,6 +57,35 @@ def test_without_wildcards_a_pattern_is_itself(pattern: str, text: str) -> None:
     assert compile_patterns([pattern], wildcards=False).match(text, _NO_KEYS.get) is (pattern == text)
 
 
+@given(_patterns, _texts, _texts)
+def test_a_beginning_tells_whether_texts_below_it_match(pattern: str, beginning: str, rest: str) -> None:
+    patterns = compile_patterns([pattern])
+    if _glob(pattern, beginning + rest):
+        assert patterns.may_match_below(beginning)
+    if patterns.cover(beginning):
+        assert _glob(pattern, beginning + rest)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "beginning", "may", "covers"),
+    [
+        ("*", "arn:aws:sqs:", True, True),
+        ("arn:aws:sqs:*", "arn:aws:sqs:us-east-1:1:", True, True),
+        ("arn:aws:sqs:*:1:q", "arn:aws:sqs:us-east-1:1:", True, False),
+        ("arn:aws:sqs:us-east-1:1:prod-*", "arn:aws:sqs:us-east-1:1:p", True, False),
+        ("arn:aws:sqs:us-east-1:1:prod-*", "arn:aws:sqs:us-east-1:1:prod-a", True, True),
+        ("arn:aws:sqs:us-east-1:1:prod-*", "arn:aws:sqs:us-east-1:1:dev", False, False),
+        ("arn:aws:sqs:us-east-1:1:q", "arn:aws:sqs:us-east-1:1:", True, False),
+        ("arn:aws:sqs:us-east-1:1:q", "arn:aws:sqs:us-east-1:1:qq", False, False),
+        ("arn:aws:sqs:us-east-1:1:${aws:username}", "arn:aws:sqs:us-east-1:1:ann", True, False),
+        ("arn:aws:s3:::*", "arn:aws:sqs:", False, False),
+    ],
+)
+def test_beginnings_of_arns(pattern: str, beginning: str, may: bool, covers: bool) -> None:
+    patterns = compile_patterns([pattern], shape=Shape.ARN, variables=True)
+    assert (patterns.may_match_below(beginning), patterns.cover(beginning)) == (may, covers)
+
+
 def test_a_policy_cannot_keep_the_server_searching() -> None:
     # A backtracking matcher would try some 10^30 ways to divide the text before it gives up.
     assert not _matches("*a" * 20 + "b", "a" * 2000)

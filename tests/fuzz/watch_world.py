@@ -16,6 +16,7 @@ from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.kit.call import Call, Facade, Verb
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.logs.facade import Logs
 from redrive.aws.logs.subscribed import TO_DESTINATION
 from redrive.aws.wire.errors import AwsError
@@ -46,6 +47,10 @@ class Functions:
             "Invoke": self._invoke,
             "GetFunctionConfiguration": self._configuration,
         }
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> list[ResourceScope]:
+        """See `Facade.scopes`: as Firehose and Lambda, about whatever policies allow."""
+        return [ResourceScope("*")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -90,6 +90,8 @@ class Patterns:
         wild: Those with, as one expression.
         templates: Those that need the request's own values.
         folded: Upper and lower case are the same.
+        heads: What stands before the first wildcard or variable of each pattern that has one.
+        covering: The heads of those that match whatever begins so.
     """
 
     everything: bool
@@ -97,6 +99,8 @@ class Patterns:
     wild: re.Pattern[str] | None
     templates: tuple[_Template, ...]
     folded: bool
+    heads: tuple[str, ...] = ()
+    covering: tuple[str, ...] = ()
 
     def match(self, text: str, lookup: Lookup) -> bool:
         """True if one of them matches the whole text."""
@@ -107,6 +111,16 @@ class Patterns:
         if text in self.exact or (self.wild is not None and self.wild.fullmatch(text) is not None):
             return True
         return bool(self.templates) and any(template.match(text, lookup) for template in self.templates)
+
+    def may_match_below(self, beginning: str) -> bool:
+        """True if some text that begins so may match; that of a pattern with a variable is not worked out."""
+        if self.everything or any(text.startswith(beginning) for text in self.exact):
+            return True
+        return any(head.startswith(beginning) or beginning.startswith(head) for head in self.heads)
+
+    def cover(self, beginning: str) -> bool:
+        """True if every text that begins so matches."""
+        return self.everything or any(beginning.startswith(head) for head in self.covering)
 
 
 def compile_patterns(
@@ -132,10 +146,16 @@ def compile_patterns(
     exact: set[str] = set()
     wild: list[str] = []
     templates: list[_Template] = []
+    heads: list[str] = []
+    covering: list[str] = []
     everything = False
     for value in values:
         tokens = _tokens(value.lower() if folded else value, wildcards=wildcards, variables=variables)
         fixed = [token for token in tokens if not isinstance(token, _Variable)]
+        first = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
+        if first is not None:
+            heads.append("".join(map(str, tokens[:first])))
+            covering += heads[-1:] if tokens[first:] == (_Wild.ANY,) else []
         if len(fixed) < len(tokens):
             templates.append(_Template(tokens, shape, folded))
         elif _Wild.ANY in fixed or _Wild.ONE in fixed:
@@ -149,6 +169,8 @@ def compile_patterns(
         wild=re.compile("|".join(wild)) if wild else None,
         templates=tuple(templates),
         folded=folded,
+        heads=tuple(heads),
+        covering=tuple(covering),
     )
 
 

@@ -149,6 +149,28 @@ def evaluate(
     return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED
 
 
+def denial(request: AccessRequest, beginning: str | None = None) -> Decision | None:
+    """The Deny of a caller's own policies that holds for a request; None: there is none.
+
+    Args:
+        request: Who asks for what.
+        beginning: Of the ARNs of the resources that it is about, where it is about several; None: about its own alone.
+    """
+    principal, action, lookup = request.principal, request.action.lower(), request.lookup
+    permissions = principal.permissions
+    for source, statements in () if permissions is None else permissions.by_source.items():
+        for statement in statements:
+            if statement.allows:
+                break  # those that deny come first
+            if (
+                statement.reaches(action, beginning, lookup)
+                if beginning is not None
+                else statement.applies(principal.identities, action, request.resource, lookup)
+            ):
+                return Decision(allowed=False, statement=statement, source=source)
+    return None
+
+
 def _of_user(
     permissions: Permissions,
     request: AccessRequest,

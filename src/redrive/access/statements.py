@@ -98,6 +98,24 @@ class Statement:
         # Last, because a resource's own policy hardly ever speaks of another.
         return self.resources.match(resource, lookup) is not self.resources_excepted
 
+    def reaches(self, action: str, beginning: str, lookup: Lookup) -> bool:
+        """True if a statement of a caller's own policy may match a request about some resource whose ARN begins so.
+
+        Args:
+            action: In lower case.
+            beginning: Of the ARNs.
+            lookup: Finds the request's condition keys.
+        """
+        if self.resources_excepted:
+            is_about = not self.resources.cover(beginning)
+        else:
+            is_about = self.resources.may_match_below(beginning)
+        return (
+            is_about
+            and self.actions.match(action, lookup) is not self.actions_excepted
+            and all(condition.holds(lookup) for condition in self.conditions)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

@@ -79,8 +79,7 @@ def extension(
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
     metrics = InvocationMetrics(core.telemetry.count, clock.now)
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
-    roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
-    executor = Executor(code, pool, clock, metrics, rounds, roles)
+    executor = Executor(code, pool, clock, metrics, rounds)
     downloads = Downloads(code, core.secret, SystemClock())
     invocations = AsyncInvocations(core.engine, metrics, rounds)
     show = _showing(core, presenters)
@@ -90,7 +89,7 @@ def extension(
     consumers = MappingConsumers(
         core.engine,
         lambda mapping: MappingConsumer(
-            core.engine, lookup, executor, show, mapping, metrics, roles, wait_ms, may_read
+            core.engine, lookup, executor, show, mapping, metrics, wait_ms, may_read
         ),
         leaps=leaps,
     )
@@ -107,7 +106,7 @@ def extension(
         downloads,
         consumers.follow,
         warmth,
-        roles,
+        ExecutionRoles(core.sessions.identities),
     )
     return Extension(
         services={"lambda": facade},
@@ -124,7 +123,7 @@ def extension(
                 open_functions=core.settings.auth == "off",
             ),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(calls, rounds, lookup, roles),
+            TO_TARGET: TargetEndpoint(calls, rounds),
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],

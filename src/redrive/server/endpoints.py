@@ -24,8 +24,7 @@ from redrive.server.owned import (
 
 PATH: Final = "/_redrive/endpoints"
 AT_ONCE: Final = 200  # conditions that are read together: 2 ms
-_OPTIONS: Final = ("circuit_breaker", "client_errors_delivered")
-_FORMER: Final = {"rests": "circuit_breaker", "lift": "close"}  # names that are taken for one release more
+_OPTIONS: Final = ("rests", "client_errors_delivered")
 
 
 class EndpointRoutes:
@@ -61,15 +60,15 @@ class EndpointRoutes:
         return json_answer(200, {"endpoints": shown, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
-        """`{"topic", "id", "close"?: true, "circuit_breaker"?: bool, "client_errors_delivered"?: bool}`."""
-        wish = {_FORMER.get(name, name): value for name, value in document_of(request.body).items()}
+        """`{"topic", "id", "lift"?: true, "rests"?: bool, "client_errors_delivered"?: bool}`."""
+        wish = document_of(request.body)
         subscription = await self._subscription(where, wish)
         options = _options(wish)
 
         def opted(current: Subscription) -> Subscription:
             return replace(
                 current,
-                rests=options.get("circuit_breaker", current.rests),
+                rests=options.get("rests", current.rests),
                 client_errors_delivered=options.get(
                     "client_errors_delivered", current.client_errors_delivered
                 ),
@@ -77,10 +76,10 @@ class EndpointRoutes:
 
         if options:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
-        closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
+        lifted = wish.get("lift") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.condition(subscription)
         shown = _shown(subscription, condition, self._engine.clock.now())
-        return json_answer(200, {"endpoint": shown, "closed": closed, "lifted": closed})
+        return json_answer(200, {"endpoint": shown, "lifted": lifted})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
         topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
@@ -102,24 +101,21 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
 
 def _shown(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
     failing = condition.failing
-    circuit = None if condition.circuit is None else _shown_circuit(condition.circuit, now)
     return {
         "topic": subscription.topic.name,
         "id": subscription.id,
         "protocol": subscription.protocol,
         "endpoint": subscription.endpoint_place,
-        "circuit_breaker": subscription.rests,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
         "state": condition.condition,
         "failing": None if failing is None else asdict(failing),
-        "circuit": circuit,
-        "probation": circuit,
+        "probation": None if condition.circuit is None else _shown_probation(condition.circuit, now),
     }
 
 
-def _shown_circuit(state: OpenCircuit, now: int) -> dict[str, Any]:
-    """A circuit but for its endpoint, whose URL may carry a password, and the node that probes."""
+def _shown_probation(state: OpenCircuit, now: int) -> dict[str, Any]:
+    """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
     document = state.to_document()
     for own in ("endpoint", "prober", "probing_until"):
         del document[own]

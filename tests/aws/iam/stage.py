@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Final, NamedTuple, Self
 
 import orjson
-from botocore.auth import SigV4Auth
+from botocore.auth import S3SigV4Auth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -170,7 +170,8 @@ def signed(request: Request, service: str, key: Key | None) -> Request:
     headers = {**request.headers, "host": HOST}
     aws_request = AWSRequest(request.method, url, data=request.body, headers=headers)
     names = {"cloudwatch": "monitoring", "apigatewayv2": "apigateway"}
-    SigV4Auth(Credentials(*key), names.get(service, service), REGION).add_auth(aws_request)
+    signer = S3SigV4Auth if service == "s3" else SigV4Auth
+    signer(Credentials(*key), names.get(service, service), REGION).add_auth(aws_request)
     return Request(
         request.method,
         request.path,

@@ -14,6 +14,7 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.logs.destinations import DeliveryStreams
 from redrive.aws.logs.forwarded import Forwarded
 from redrive.aws.logs.places import GROUP as GROUPS
@@ -22,6 +23,7 @@ from redrive.aws.logs.subscribed import SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SubscriptionFilter, SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import PushRequest
 from redrive.http import Request
 from redrive.model.attempt import AttemptResult
@@ -130,6 +132,10 @@ class Firehose:
             told = orjson.loads(gzip.decompress(record["Data"]))
             self.records.append((params["DeliveryStreamName"], told))
         return {"FailedPutCount": self.failed}
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> list[ResourceScope]:
+        """See `Facade.scopes`: as Firehose and Lambda, about whatever policies allow."""
+        return [ResourceScope("*")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         raise refusal

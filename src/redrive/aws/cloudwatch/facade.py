@@ -1,6 +1,6 @@
 """Amazon CloudWatch: the operations on metrics, alarms and dashboards."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from redrive.aws.cloudwatch.alarms.part import Alarms
@@ -11,9 +11,11 @@ from redrive.aws.cloudwatch.metrics.listing import Listing
 from redrive.aws.cloudwatch.metrics.putting import Putting
 from redrive.aws.cloudwatch.metrics.queries import Queries
 from redrive.aws.cloudwatch.metrics.reading import Reading
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, resource_part, values_of
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.engine.resources import Documents
 from redrive.model.errors import RedriveError
@@ -50,6 +52,19 @@ class CloudWatch:
 
     kinds: tuple[DocumentKind[Any], ...] = (*Alarms.kinds, DASHBOARD)
     """All that callers make through this service, besides metrics."""
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
+        """See `Facade.scopes`."""
+        own = f"arn:aws:cloudwatch:{call.region}:{call.account}"
+        alarms, dashboards = f"{own}:alarm", f"arn:aws:cloudwatch::{call.account}:dashboard"
+        arns = [f"{alarms}:{name}" for name in values_of(params, "AlarmName", "AlarmNames")]
+        arns += [f"{alarms}:{prefix}*" for prefix in values_of(params, "AlarmNamePrefix")]
+        arns += [f"{dashboards}/{name}" for name in values_of(params, "DashboardName", "DashboardNames")]
+        arns += [f"{dashboards}/{prefix}*" for prefix in values_of(params, "DashboardNamePrefix")]
+        arns += [f"{own}:{resource_part(arn)}" for arn in values_of(params, "ResourceARN")]
+        if not arns or params.get("ChildrenOfAlarmName") or params.get("ParentsOfAlarmName"):
+            return [WHOLE_SERVICE]
+        return map(ResourceScope, arns)
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -1,6 +1,6 @@
 """Amazon Data Firehose on an engine."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from redrive.aws.firehose.delivering import Deliveries
@@ -17,9 +17,11 @@ from redrive.aws.firehose.writing import ObjectWriter
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, Endpoint, LogSink
 from redrive.model.errors import RedriveError
@@ -73,6 +75,11 @@ class Firehose:
         streams = Streams(engine, calls, roles, self.deliveries)
         putting = Putting(engine, streams, self.deliveries, metrics)
         self.operations: Mapping[str, Verb] = operations_of("firehose", streams, putting)
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
+        """See `Facade.scopes`."""
+        name = params.get("DeliveryStreamName", "*")
+        return [ResourceScope(f"arn:aws:firehose:{call.region}:{call.account}:deliverystream/{name}")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

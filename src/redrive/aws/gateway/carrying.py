@@ -42,7 +42,7 @@ async def carried_out(
     params = codec.parse(operation, call.request)
     operation.check(params)
     if call.principal.permissions is not None:
-        check_own_policies(call, called, operation.name, params)
+        await check_own_policies(call, facade, called, operation.name, params)
     try:
         result = await verb(call, params)
     except RedriveError as refused:

@@ -83,7 +83,7 @@ class InnerCalls:
             keys,
             died,
         )
-        check_own_policies(call, service, operation, params)
+        await check_own_policies(call, facade, service, operation, params)
         try:
             return await facade.operations[operation](call, params)
         except StoreUnavailable:
@@ -99,9 +99,10 @@ def _names(path: str) -> tuple[str, ...]:
 
 def path_of(operation: Operation, params: Structure) -> str:
     """The path that a client would ask for, which some services' policies name."""
-    names = _names(operation.path)
+    path = operation.path.partition("?")[0]
+    names = _names(path)
     if not names:
-        return "/"
+        return path
     by_name = {member.json_name: name for name, member in operation.input.members.items()}
     values = {name: params.get(by_name[name], "") for name in names}
-    return _NAME.sub(lambda found: quote(str(values[found[1]]), safe=""), operation.path.partition("?")[0])
+    return _NAME.sub(lambda found: quote(str(values[found[1]]), safe=""), path)

@@ -11,6 +11,7 @@ from redrive.access.principals import Principal
 from redrive.aws.gateway.authorization import check_action, denied
 from redrive.aws.gateway.identities import Identities, account_of
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 
 _OTHER_ACCOUNT: Final = "Cross-account pass role is not allowed."
@@ -49,7 +50,7 @@ class ServiceRoles:
         if account_of(role) != call.account:
             raise denied(self._service, _OTHER_ACCOUNT)
         host = f"{self._service}.amazonaws.com"
-        check_action(call, self._service, "iam:PassRole", role, {"iam:passedtoservice": host})
+        check_action(call, self._service, "iam:PassRole", ResourceScope(role), {"iam:passedtoservice": host})
         if not await self.may_act(call.account, role, call.region):
             raise self._unassumable(role)
 
@@ -59,13 +60,6 @@ class ServiceRoles:
             return True
         return await self._identities.assumed(self._service, account, role, region) is not None
 
-    async def acting(self, account: str, role: str, region: str, session: str = "") -> Principal:
-        """The principal by which the service acts as a role for an account; see `Identities.acting`.
-
-        Args:
-            account: For which it acts.
-            role: The role's ARN.
-            region: Where it acts.
-            session: The name of the session; empty: the service's usual one.
-        """
-        return await self._identities.acting(self._service, account, role, region, session or self._session)
+    async def acting(self, account: str, role: str, region: str) -> Principal:
+        """The principal by which the service acts as a role for an account; see `Identities.acting`."""
+        return await self._identities.acting(self._service, account, role, region, self._session)

@@ -1,6 +1,6 @@
 """AWS IAM: users, groups, roles and their policies."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
@@ -19,9 +19,11 @@ from redrive.aws.iam.roles import RoleOperations
 from redrive.aws.iam.simulating import Simulating
 from redrive.aws.iam.tagging import Tagging
 from redrive.aws.iam.users import UserOperations
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
@@ -63,6 +65,10 @@ class Iam:
         for labelled in (USERS, ROLES, POLICIES, PROFILES):
             operations |= Tagging(resources, labelled).operations
         self.operations: Mapping[str, Verb] = guarded(operations, resources.documents)
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
+        """See `Facade.scopes`: each operation asks itself (`permissions`), once it has found what it is about."""
+        return ()
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -8,6 +8,7 @@ from redrive.access.patterns import Values
 from redrive.aws.iam.entities import GROUPS, PROFILES, ROLES, USERS, Entity
 from redrive.aws.iam.errors import denied
 from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.resource_scopes import ResourceScope, values_of
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 
@@ -41,14 +42,18 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
         AwsError: `AccessDenied`.
     """
     arn, keys = await _about(call, operation, params, documents)
-    actions = {f"iam:{operation}": arn}
+    named = [await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)]
+    asked = [(f"iam:{operation}", ResourceScope(arn, (*named, *values_of(params, "PolicyArn"))))]
+    # "To change a user name, the requester must have appropriate permissions on both the source object and the target".
+    for name in values_of(params, "NewUserName", "NewGroupName"):
+        asked += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
     if operation == _PASSING:
         role = await ROLES.get(documents, call.account, params["RoleName"])
-        actions["iam:PassRole"] = role.arn
-    for action, resource in actions.items():
-        decision = call.decide(action, resource, call.account, keys=keys)
+        asked += [("iam:PassRole", ResourceScope(role.arn))]
+    for action, scope in asked:
+        decision = call.decide_own(action, scope, keys)
         if not decision.allowed:
-            raise denied(call.principal.name, action, resource, decision.reason(action))
+            raise denied(call.principal.name, action, scope.arn, decision.reason(action))
 
 
 async def _about(
@@ -70,10 +75,25 @@ async def _about(
             found = await documents.get(entity.kind, key_of(call.account, name))
             if isinstance(found, Holder) and found.boundary and "iam:permissionsboundary" not in keys:
                 keys["iam:permissionsboundary"] = found.boundary
-            return _new_arn(call, entity, name, params) if found is None else found.arn, keys
+            return await _arn(call, entity, params, documents), keys
     if params.get("PolicyName") and operation == "CreatePolicy":
         return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}", keys
     return params.get("PolicyArn") or params.get("PolicySourceArn") or "*", keys
+
+
+async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Documents) -> str:
+    """The ARN of something that a parameter names, whether it is there or not."""
+    name = params[entity.parameter]
+    found = await documents.get(entity.kind, key_of(call.account, name))
+    arn: str = _new_arn(call, entity, name, params) if found is None else found.arn
+    return arn
+
+
+def _renamed_arn(arn: str, name: str, params: Structure) -> str:
+    """The ARN that a user or a group has under a new name."""
+    root, _, resource = arn.partition("/")
+    path = params.get("NewPath") or f"/{resource.rpartition('/')[0]}/".replace("//", "/")
+    return f"{root}{path}{name}"
 
 
 def _new_arn(call: Call, entity: Entity[Any], name: str, params: Structure) -> str:

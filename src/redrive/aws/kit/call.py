@@ -1,6 +1,6 @@
 """A call: one operation somebody asked for, with all that a facade may want to know of it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -10,12 +10,14 @@ from redrive.access.policy import (
     Decision,
     RequestKeys,
     connection_keys,
+    denial,
     evaluate,
     request_keys,
     resource_keys,
 )
 from redrive.access.policy_document import Form, stored_policy
 from redrive.access.principals import Principal
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord
@@ -109,6 +111,42 @@ class Call:
             asked = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
         return evaluate(read, asked, owner, policy_decides=policy_decides)
 
+    def decide_own(
+        self, action: str, scope: ResourceScope, keys: Mapping[str, Values] = _NO_KEYS
+    ) -> Decision:
+        """The answer of the caller's own policies to whether it may do something to the resources of a scope.
+
+        Args:
+            action: See `may`.
+            scope: The resources.
+            keys: See `may`.
+        """
+        decision = self.decide(action, scope.arn, self.account, keys=keys)
+        related = (scope.arn, *scope.related) if scope.arn.endswith("*") else scope.related
+        return (self.denial(action, related, keys) if decision.allowed else None) or decision
+
+    def denial(
+        self, action: str, arns: Iterable[str], keys: Mapping[str, Values] = _NO_KEYS
+    ) -> Decision | None:
+        """The Deny of the caller's own policies that holds for one of several resources; None: there is none.
+
+        Args:
+            action: See `may`.
+            arns: The resources; an ARN that ends in `*` stands for whatever begins so.
+            keys: See `may`.
+        """
+        permissions = self.principal.permissions
+        if permissions is None:
+            return None
+        own = self._condition_keys(self.account, keys) if permissions.keys else request_keys()
+        any_of_service = f"arn:aws:{action.partition(':')[0]}:"
+        for arn in arns:
+            beginning = (arn[:-1] or any_of_service) if arn.endswith("*") else None
+            refusal = denial(AccessRequest(self.principal, action, arn, own), beginning)
+            if refusal is not None:
+                return refusal
+        return None
+
     def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
         request = self.request
         connection = connection_keys(
@@ -133,6 +171,18 @@ class Facade(Protocol):
     @property
     def operations(self) -> Mapping[str, Verb]:
         """The operations that it offers."""
+        ...
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """The resources that an operation is about, which the caller's own policies have to allow first.
+
+        None: the operation asks by itself, about the resource that it finds, of that resource's policy as well.
+
+        Args:
+            call: The call, of a user or a role.
+            operation: Its name.
+            params: Its parameters, checked.
+        """
         ...
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -1,10 +1,11 @@
 """Amazon KMS: the operations on keys, aliases, policies, grants and ciphertexts."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
 from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.aliases import Aliases
 from redrive.aws.kms.encrypting import Encrypting
@@ -16,16 +17,21 @@ from redrive.aws.kms.key_policies import KeyPolicies
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.keys import Keys
 from redrive.aws.kms.material import Materials, RootKey
-from redrive.aws.kms.records import ALIAS, GRANT, KEY
+from redrive.aws.kms.records import ALIAS, GRANT, KEY, alias_arn
 from redrive.aws.kms.replicating import Replicating
 from redrive.aws.kms.rotation import Rotation
 from redrive.aws.kms.signing import Signing
 from redrive.aws.kms.tags import Tagging
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.attempt import Reason
 from redrive.model.errors import RedriveError
+from redrive.model.names import ResourceName
+
+#: Parameters that lead to a key; `ListAliases` shows others' too.
+_OF_KEY: Final = frozenset({"KeyId", "CiphertextBlob", "GrantToken"})
 
 
 class Kms:
@@ -59,6 +65,14 @@ class Kms:
 
     kinds: tuple[DocumentKind[Any], ...] = (KEY, ALIAS, GRANT)
     """All that callers make through this service."""
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """See `Facade.scopes`."""
+        if "AliasName" in params:
+            return [ResourceScope(alias_arn(ResourceName(call.account, call.region, params["AliasName"])))]
+        if _OF_KEY & params.keys() and operation != "ListAliases":
+            return ()
+        return [WHOLE_SERVICE]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

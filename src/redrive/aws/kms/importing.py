@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import orjson
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap_with_padding
+from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import private_keys
@@ -54,7 +55,7 @@ class Importing:
         algorithm, spec = params["WrappingAlgorithm"], params["WrappingKeySpec"]
         if algorithm not in _DIGESTS or spec not in _SPECS:
             raise unsupported(f"Redrive does not offer {algorithm} with a wrapping key of the spec {spec}.")
-        private = written(await new_private_key(spec, call.account))
+        private = written(await new_private_key(spec))
         until = call.now + DAY_MS
         token = {
             "private": b64encode(private).decode(),
@@ -122,7 +123,7 @@ class Importing:
 
 def _unwrapped(token: Mapping[str, Any], wrapped: bytes) -> bytes:
     """The material that was wrapped with the token's public key."""
-    private: Any = private_keys.loaded(token["private"])
+    private: Any = load_der_private_key(token["private"], None)
     digest = _DIGESTS[token["algorithm"]]
     oaep = padding.OAEP(padding.MGF1(digest()), digest(), None)
     size = private.key_size // 8
@@ -149,13 +150,12 @@ def _check_content(key: KmsKey, content: bytes) -> None:
 
 def _is_private_key(spec: str, content: bytes) -> bool:
     try:
-        private = private_keys.loaded(content)
+        private: Any = load_der_private_key(content, None)
     except (ValueError, TypeError):
         return False
     if spec in CURVES:
         return getattr(getattr(private, "curve", None), "name", "") == CURVES[spec]().name
-    bits = int(spec.removeprefix("RSA_"))
-    return isinstance(private, rsa.RSAPrivateKey) and private_keys.is_consistent(private, bits)
+    return not hasattr(private, "curve") and getattr(private, "key_size", 0) == int(spec.removeprefix("RSA_"))
 
 
 def _expires_at(call: Call, params: Structure) -> int | None:

@@ -1,10 +1,12 @@
 """AWS Lambda: functions that this server runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
 
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
+from redrive.aws.lambda_ import names
 from redrive.aws.lambda_.errors import translated
 from redrive.aws.lambda_.functions.aliases import AliasOperations
 from redrive.aws.lambda_.functions.archives import Archives
@@ -24,7 +26,7 @@ from redrive.aws.lambda_.invocations.invoking import Invoking
 from redrive.aws.lambda_.invocations.streaming import StreamingInvocations
 from redrive.aws.lambda_.layers.operations import LayerOperations
 from redrive.aws.lambda_.layers.permissions import LayerPermissions
-from redrive.aws.lambda_.layers.records import LAYER, LAYER_VERSION
+from redrive.aws.lambda_.layers.records import LAYER, LAYER_VERSION, read_layer
 from redrive.aws.lambda_.layers.use import LayerCode
 from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.lambda_.mappings.mapping import MAPPING
@@ -35,9 +37,20 @@ from redrive.aws.lambda_.tags import TagOperations
 from redrive.aws.lambda_.urls.operations import UrlOperations
 from redrive.aws.lambda_.urls.records import FUNCTION_URL
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
+
+#: Of mappings: of a new one, which has no id yet, and of any. Amazon asks about `*`.
+_OF_MAPPINGS: Final = {"CreateEventSourceMapping": "", "ListEventSourceMappings": "*"}
+#: Asked about by the facade, of the policy of a layer's version and the caller's own.
+_OF_LAYERS: Final = frozenset(
+    {
+        *("AddLayerVersionPermission", "GetLayerVersion", "GetLayerVersionByArn", "GetLayerVersionPolicy"),
+        "RemoveLayerVersionPermission",
+    }
+)
 
 
 class Lambda:
@@ -88,8 +101,8 @@ class Lambda:
             TagOperations(engine, lookup),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
-            EventSettingsOperations(engine, lookup, roles),
-            MappingOperations(engine, lookup, follow, roles),
+            EventSettingsOperations(engine, lookup),
+            MappingOperations(engine, lookup, follow),
         )
 
     kinds: tuple[DocumentKind[Any], ...] = (
@@ -104,6 +117,22 @@ class Lambda:
         PROVISIONED,
     )
     """All that callers make through this service."""
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """See `Facade.scopes`."""
+        own, function = f"arn:aws:lambda:{call.region}:{call.account}", params.get("FunctionName")
+        if operation in _OF_LAYERS:
+            return ()
+        if "LayerName" in params:
+            return [ResourceScope(read_layer(call, params["LayerName"], params.get("VersionNumber")).arn)]
+        if "UUID" in params:
+            return [ResourceScope(f"{own}:event-source-mapping:{params['UUID']}")]
+        if function is None:
+            return () if "Resource" in params else [WHOLE_SERVICE]
+        arn = names.arn_of(names.read(call, function).name)
+        if operation in _OF_MAPPINGS:
+            return [ResourceScope(f"{own}:event-source-mapping:{_OF_MAPPINGS[operation]}", (arn,))]
+        return [ResourceScope(arn)] if operation == "CreateFunction" else ()
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -142,8 +142,10 @@ def check(call: Call, function: FunctionRecord, named: Named, action: str) -> No
         AwsError: `AccessDeniedException`.
     """
     policy = policy_of(function, named.qualifier)
-    if not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
-        decision = call.decide(f"lambda:{action}", named.arn, function.name.account, policy)
+    # A Deny of a function holds for its versions and aliases: `$LATEST` is but another spelling of it.
+    refusal = call.denial(f"lambda:{action}", [arn_of(function.name)]) if named.qualifier else None
+    if refusal is not None or not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
+        decision = refusal or call.decide(f"lambda:{action}", named.arn, function.name.account, policy)
         raise denied(call.principal.name, action, named.arn, decision)
 
 

@@ -1,14 +1,15 @@
 """Amazon CloudWatch Logs: the operations on groups, streams and events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.owed_calls import OwedCallProfile
 from redrive.aws.gateway.rounds import Rounds
-from redrive.aws.kit.call import Facade, Verb
+from redrive.aws.kit.call import Call, Facade, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope, resource_part, values_of
 from redrive.aws.logs.destinations import DeliveryStreams, Destination, Functions
 from redrive.aws.logs.errors import translated
 from redrive.aws.logs.filters import METRIC_FILTER, MetricFilters
@@ -23,10 +24,13 @@ from redrive.aws.logs.streams import Streams
 from redrive.aws.logs.subscribed import DIALECT, SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SUBSCRIPTION_FILTER, SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, NodeStore
 from redrive.model.errors import RedriveError
 from redrive.model.log import LogEvent
+
+_GROUP = "log-group:"
 
 
 class Logs:
@@ -62,7 +66,8 @@ class Logs:
             leaps: Whether the clock leaps, as a simulated one does.
             open_functions: See `Functions`.
         """
-        places = Places(engine.resources.documents)
+        self._documents = engine.resources.documents
+        places = Places(self._documents)
         calls = InnerCalls(services, engine.runtime)
         destinations: Mapping[str, Destination] = {
             "lambda": Functions(calls, rounds, open_functions=open_functions),
@@ -112,6 +117,39 @@ class Logs:
     )
     """All that callers make through this service, besides events."""
 
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """See `Facade.scopes`.
+
+        What is about a group is about its streams: Amazon asks about the stream without a name, so that policies that
+        end in `:*` match.
+        """
+        own = f"arn:aws:logs:{call.region}:{call.account}"
+        if operation == "DescribeLogGroups":  # which looks at no other parameter that names groups
+            return [_of_group(f"{own}:{_GROUP}{params.get('logGroupNamePrefix', '')}*", params)]
+        members = (
+            "logGroupName",
+            "logGroupNames",
+            "logGroupIdentifier",
+            "logGroupIdentifiers",
+            "resourceArn",
+        )
+        named = [resource_part(text) for text in values_of(params, *members)]
+        if query_id := params.get("queryId"):
+            queries = await self._documents.find(QUERY, f"{call.account}/{call.region}/")
+            named = [name for query in queries if query.id == query_id for name in query.groups]
+        groups = dict.fromkeys(name.removeprefix(_GROUP).removesuffix(":*") for name in named)
+        return [_of_group(f"{own}:{_GROUP}{name}", params) for name in groups or ["*"]]
+
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""
         return translated(refusal)
+
+
+def _of_group(arn: str, params: Structure) -> ResourceScope:
+    streams = f"{arn}:log-stream:"
+    if name := params.get("logStreamName"):
+        return ResourceScope(f"{streams}{name}", (arn,))
+    chosen = [f"{streams}{name}" for name in values_of(params, "logStreamNames")]
+    prefixes = values_of(params, "logStreamNamePrefix", "logStreamNamePrefixes")
+    chosen += [f"{streams}{prefix}*" for prefix in prefixes]
+    return ResourceScope(streams, (arn, *(chosen or [f"{streams}*"])))

@@ -1,10 +1,11 @@
 """Amazon S3: buckets and objects, as much of it as copying files, code of functions and templates need."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from redrive.aws.kit.call import Verb
+from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.bucket_settings import AbsentSettings, BucketSettings
 from redrive.aws.s3.buckets import BucketOperations
@@ -18,10 +19,13 @@ from redrive.aws.s3.objects import ObjectOperations, Objects
 from redrive.aws.s3.ports import BlobKeeper
 from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.errors import RedriveError
 from redrive.model.ids import id_text
+
+_OF_NO_BUCKET: Final = frozenset({"CreateBucket", "ListBuckets"})
 
 
 class S3:
@@ -52,6 +56,12 @@ class S3:
 
     kinds: tuple[DocumentKind[Any], ...] = (BUCKET, OBJECT, UPLOAD, PART)
     """All that callers make through this service."""
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
+        """See `Facade.scopes`."""
+        if "Bucket" in params and operation not in _OF_NO_BUCKET:
+            return ()
+        return [ResourceScope(f"arn:aws:s3:::{params.get('Bucket') or params.get('Prefix', '') + '*'}")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -1,11 +1,13 @@
 """Amazon SQS: its 23 operations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
-from redrive.aws.kit.call import Presenters, Verb
+from redrive.aws.kit.call import Call, Presenters, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import translated
 from redrive.aws.sqs.handles import Handles
@@ -18,8 +20,12 @@ from redrive.aws.sqs.settling import Settling
 from redrive.aws.sqs.tasks import Tasks
 from redrive.aws.sqs.urls import QueueUrls
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError
+
+#: Parameters that lead to a queue, about which `access` asks, its policy and the caller's own.
+_OF_QUEUE: Final = frozenset({"QueueUrl", "SourceArn", "TaskHandle"})
 
 
 class Sqs:
@@ -59,6 +65,13 @@ class Sqs:
             Receiving(engine, access, quotas, handles, {} if presenters is None else presenters, encryption),
             Settling(engine, access, quotas, handles),
         )
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """See `Facade.scopes`."""
+        if operation == "GetQueueUrl" or _OF_QUEUE & params.keys():
+            return ()
+        name = params.get("QueueName") or f"{params.get('QueueNamePrefix', '')}*"
+        return [ResourceScope(f"arn:aws:sqs:{call.region}:{call.account}:{name}")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -1,6 +1,6 @@
 """AWS STS: who the caller is, and credentials that end by themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.access.identities import USER_KEY
@@ -8,6 +8,7 @@ from redrive.access.session_tokens import Session, account_in
 from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.sts.assuming import Assuming, shown
 from redrive.aws.sts.errors import error, invalid
 from redrive.aws.wire.errors import AwsError, common
@@ -18,6 +19,11 @@ from redrive.model.errors import RedriveError, StoreUnavailable
 _SECONDS: Final = 12 * 60 * 60
 _ROOT_SECONDS_MAX: Final = 60 * 60
 _NOT_ENCODED: Final = "Redrive encodes no authorization messages: its refusals say their reason in clear."
+
+#: What every caller may ask, and what is asked of a role's trust.
+_OF_CALLERS: Final = frozenset(
+    {"AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}
+)
 
 
 class Identifying:
@@ -75,6 +81,10 @@ class Sts:
         self.operations: Mapping[str, Verb] = operations_of(
             "sts", Identifying(sessions, documents), Assuming(sessions)
         )
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
+        """See `Facade.scopes`."""
+        return () if operation in _OF_CALLERS else [ResourceScope("*", ("arn:aws:iam:*",))]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from redrive.aws.apigateway.control.errors import translated
 from redrive.aws.apigateway.control.roles import integration_roles
+from redrive.aws.apigateway.control.scopes import http_scopes
 from redrive.aws.apigateway.http.apis import HttpApiOperations
 from redrive.aws.apigateway.http.parts import operations_alike
 from redrive.aws.apigateway.http.records import HTTP_API
@@ -30,6 +31,8 @@ class HttpApiGateway:
             **operations_alike(apis, engine),
             **operations_of("apigatewayv2", apis),
         }
+
+    scopes = staticmethod(http_scopes)
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -15,6 +15,7 @@ from redrive.aws.apigateway.control.records import (
     USAGE_PLAN,
 )
 from redrive.aws.apigateway.control.roles import integration_roles, log_roles
+from redrive.aws.apigateway.control.scopes import rest_scopes
 from redrive.aws.apigateway.control.tags import TagOperations
 from redrive.aws.apigateway.rest.accounts import AccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
@@ -69,6 +70,8 @@ class ApiGateway:
                 AccountOperations(engine, log_roles(identities)),
             ),
         }
+
+    scopes = staticmethod(rest_scopes)
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

@@ -1,1 +1,0 @@
-"""KMS, without a server."""
