@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, read_expression
 from redrive.aws.cloudwatch.metrics.metric_math import Computation, Value
+from redrive.model.budget import Budget, OverBudgetError
 
 A, B, C = 0, 60_000, 120_000
 M1 = {A: 1.0, B: 3.0}
@@ -92,13 +93,13 @@ def test_expressions_are_computed_in_the_order_that_they_need() -> None:
         "e2": read_expression("m1 + e3"),
         "e3": read_expression("1 + 1"),
     }
-    assert computed(expressions, {"m1": M1}, [A, B], 60)["e1"] == {A: 6.0, B: 10.0}
+    assert computed(expressions, {"m1": M1}, [A, B], 60, Budget())["e1"] == {A: 6.0, B: 10.0}
 
 
 @pytest.mark.parametrize(("one", "other"), [("e2", "e1"), ("e1", "m1"), ("m9", "m1")])
 def test_expressions_that_depend_on_themselves_or_on_nothing_are_refused(one: str, other: str) -> None:
     with pytest.raises(ExpressionError, match="Error in expression 'e1'"):
-        computed({"e1": read_expression(one), "e2": read_expression(other)}, {"m1": M1}, [A], 60)
+        computed({"e1": read_expression(one), "e2": read_expression(other)}, {"m1": M1}, [A], 60, Budget())
 
 
 @given(st.text("m12 +-*/^()[],.<>=!&|ABSUMFIL\"'", max_size=40))
@@ -109,3 +110,41 @@ def test_any_text_is_computed_or_refused(text: str) -> None:
         return
     series = [found] if isinstance(found, dict) else []
     assert all(math.isfinite(each) for points in series for each in points.values())
+
+
+WEEKS = range(0, 14 * 24 * 3_600_000, 60_000)
+SPARSE = dict.fromkeys(WEEKS[::10000], 1.0)
+FULL = dict.fromkeys(WEEKS, 1.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FILL(METRICS(), 0)",
+        "FILL(METRICS(), LINEAR)",
+        f"[{','.join(['FILL(m0, 0)'] * 20)}] + 1",
+        f"SUM([{','.join(['METRICS()'] * 30)}])",
+        "+".join(["full"] * 30),
+        "+".join(["IF(m0, full, full)"] * 40),
+        "+".join(["TIME_SERIES(1)"] * 30),
+    ],
+)
+def test_points_are_paid_for_before_they_are_computed(text: str) -> None:
+    """Two weeks by the minute: 200 rows of it took 750 MB and stopped the server for 3.8 s."""
+    known: dict[str, Value] = {"full": FULL, **{f"m{number}": SPARSE for number in range(200)}}
+    with pytest.raises(OverBudgetError):
+        Computation(known, list(known), WEEKS, 60, Budget()).value(read_expression(text))
+
+
+@given(st.dictionaries(st.integers(0, 60).map(lambda n: n * 60_000), st.integers(-9, 9).map(float)))
+def test_a_gap_is_filled_by_the_line_between_its_ends(series: dict[int, float]) -> None:
+    moments = range(0, 61 * 60_000, 60_000)
+    found = Computation({"m": series}, ["m"], moments, 60).value(read_expression("FILL(m, LINEAR)"))
+    expected = dict(series)
+    known = sorted(series)
+    for at in moments:
+        before, after = [each for each in known if each < at], [each for each in known if each > at]
+        if at not in series and before and after:
+            slope = (series[after[0]] - series[before[-1]]) / (after[0] - before[-1])
+            expected[at] = series[before[-1]] + slope * (at - before[-1])
+    assert found == expected

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from redrive.aws.gateway.authorization import check_own_policies
 from redrive.aws.gateway.unoffered import operation_text, service_text
 from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.service import Service
@@ -47,4 +48,6 @@ async def carried_out(
         result = await verb(call, params)
     except RedriveError as refused:
         raise facade.translated(refused) from refused
+    if operation.name in service.profile.large_answers:
+        return await offload(call.account, lambda: codec.render(operation, result, call.id), patient=True)
     return codec.render(operation, result, call.id)

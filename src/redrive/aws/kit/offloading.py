@@ -54,13 +54,16 @@ async def offload(account: str, work: Callable[[], T], *, patient: bool = False)
             del _lines[account]
 
 
-async def within_budget(account: str, work: Callable[[Budget], T], steps_max: int = STEPS_MAX) -> T:
+async def within_budget(
+    account: str, work: Callable[[Budget], T], steps_max: int = STEPS_MAX, *, patient: bool = False
+) -> T:
     """The result of some work: what is done within 2 ms at once, and what takes longer anew beside the event loop.
 
     Args:
         account: Whose work it is.
         work: Changes nothing, and spends what it does.
         steps_max: What it may spend.
+        patient: See `offload`.
 
     Raises:
         OverBudgetError: It takes more.
@@ -69,4 +72,4 @@ async def within_budget(account: str, work: Callable[[Budget], T], steps_max: in
     try:
         return work(Budget(STEPS_AT_ONCE))
     except OverBudgetError:
-        return await offload(account, lambda: work(Budget(steps_max)))
+        return await offload(account, lambda: work(Budget(steps_max)), patient=patient)

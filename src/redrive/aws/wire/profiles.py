@@ -63,6 +63,7 @@ class Profile:
         fields_max: How many fields a form may have.
         takes_gzip: Whether its clients compress.
         keeps_coding: Whether a content coding belongs to what is sent, and is no matter of the wire.
+        large_answers: Operations whose answers may take 0.3 s to write: they are written beside the event loop.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Profile:
     fields_max: int = 4096
     takes_gzip: bool = False
     keeps_coding: bool = False
+    large_answers: frozenset[str] = frozenset()
 
 
 _JSON: Final = frozenset({"json"})
@@ -140,6 +142,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             body_bytes_max=_MIB + _MIB // 16,  # PutMetricData takes 1 MB, of it 1,000 metrics of 300 numbers
             values_max=400_000,
             fields_max=32_768,  # a megabyte of PutMetricData's shortest
+            large_answers=frozenset({"GetMetricData"}),
             takes_gzip=True,
         ),
         Profile(
@@ -199,7 +202,13 @@ PROFILES: Final[Mapping[str, Profile]] = {
             body_bytes_max=16 * _MIB,  # as the front's own bound
             keeps_coding=True,
         ),
-        Profile("iam", "iam", "2010-05-08", _QUERY),
+        Profile(
+            "iam",
+            "iam",
+            "2010-05-08",
+            _QUERY,
+            large_answers=frozenset({"SimulateCustomPolicy", "SimulatePrincipalPolicy"}),
+        ),
         Profile("sts", "sts", "2011-06-15", _QUERY),
     )
 }

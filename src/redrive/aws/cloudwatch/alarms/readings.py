@@ -13,7 +13,9 @@ from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
 from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
 from redrive.aws.cloudwatch.metrics.statistic import Measured
+from redrive.aws.kit.offloading import within_budget
 from redrive.engine.ports import TelemetryStore
+from redrive.model.budget import OverBudgetError
 from redrive.model.metric import Bucket, PointQuery, Statistics, ValueCount
 
 _MS = 1000
@@ -63,8 +65,14 @@ class Readings:
             for source in watch.sources
         }
         try:
-            known = computed(watch.expressions, metrics, moments[::-1], watch.period_seconds)
-        except ExpressionError:
+            known = await within_budget(
+                watch.alarm.name.account,
+                lambda budget: computed(
+                    watch.expressions, metrics, moments[::-1], watch.period_seconds, budget
+                ),
+                patient=True,
+            )
+        except (ExpressionError, OverBudgetError):
             return [Datapoint(moment) for moment in moments]
         value = known[watch.returned]
         series = value if isinstance(value, Mapping) else {}

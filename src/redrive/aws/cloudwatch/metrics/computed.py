@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, names_in
 from redrive.aws.cloudwatch.metrics.metric_math import Computation, TimeSeries, Value
+from redrive.model.budget import Budget
 
 
 def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[str]:
@@ -36,6 +37,7 @@ def computed(
     metrics: Mapping[str, TimeSeries],
     moments: Sequence[int],
     period_seconds: int,
+    budget: Budget,
 ) -> dict[str, Value]:
     """The values of metrics and of expressions on them, by their ids.
 
@@ -44,13 +46,15 @@ def computed(
         metrics: What the queries of metrics found, by their ids.
         moments: When the periods begin (ms), in order.
         period_seconds: How long each is.
+        budget: Of points.
 
     Raises:
         ExpressionError: An expression has no value; the text names it.
+        OverBudgetError: They have more points than they may.
     """
     known: dict[str, Value] = dict(metrics)
     for name in in_order(expressions, metrics):
-        computation = Computation(known, list(metrics), moments, period_seconds)
+        computation = Computation(known, list(metrics), moments, period_seconds, budget)
         try:
             known[name] = computation.value(expressions[name])
         except ExpressionError as invalid:

@@ -6,8 +6,9 @@ A point that one operand lacks is lacking in the result, as is what has no value
 import math
 import operator
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -22,6 +23,7 @@ from redrive.aws.cloudwatch.metrics.expressions import (
     Operation,
     Text,
 )
+from redrive.model.budget import Budget
 
 TimeSeries = Mapping[int, float]
 """Values by the beginnings of their periods (ms)."""
@@ -38,12 +40,14 @@ class Computation:
         metrics: The ids of those that are metrics, for `METRICS`.
         moments: When the periods begin (ms), in order.
         period_seconds: How long each is.
+        budget: Of points, each spent before it is computed.
     """
 
     known: Mapping[str, Value]
     metrics: Sequence[str]
     moments: Sequence[int]
     period_seconds: int
+    budget: Budget = field(default_factory=Budget)
 
     def value(self, node: Node) -> Value:
         """The value of an expression.
@@ -58,7 +62,9 @@ class Computation:
         if isinstance(node, Many):
             return [series for item in node.items for series in _several(self.value(item))]
         if isinstance(node, Operation):
-            return _combined(_OPERATORS[node.sign], self.value(node.left), self.value(node.right))
+            left, right = self.value(node.left), self.value(node.right)
+            self._spend(left, right)
+            return _combined(_OPERATORS[node.sign], left, right)
         if isinstance(node, FunctionCall):
             return self._called(node.function, node.arguments)
         raise ExpressionError(f"a text stands where a value should: {node.text}")
@@ -78,11 +84,13 @@ class Computation:
             return self._chosen(*(self.value(argument) for argument in arguments))
         (argument,) = arguments
         value = self.value(argument)
+        self._spend(value)
         if function in _SUMMARIES:
             return _summary(_SUMMARIES[function], value)
         if function in _POINTWISE:
             return _each(partial(_mapped, _POINTWISE[function]), value)
         if function == "TIME_SERIES":
+            self.budget.spend(len(self.moments))
             return dict.fromkeys(self.moments, _number(value, function))
         if isinstance(value, float):
             raise ExpressionError(f"{function} takes a time series")
@@ -98,12 +106,15 @@ class Computation:
     def _fill(self, filled: Node, by: Node) -> Value:
         word = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
         value = self.value(filled)
+        self._spend(value)
+        self.budget.spend(len(self.moments) * (1 if isinstance(value, float | Mapping) else len(value)))
         if word is None:
             return _each(partial(_filled_by, self.moments, self.value(by)), value)
         fill = _repeated if word == "REPEAT" else _interpolated
         return _each(partial(fill, self.moments), value)
 
     def _chosen(self, condition: Value, then: Value, otherwise: Value | None = None) -> Value:
+        self.budget.spend(len(self.moments))
         moments = [
             moment for moment in self.moments if _at(condition, moment, "the condition of IF") is not None
         ]
@@ -114,6 +125,11 @@ class Computation:
             if found is not None:
                 chosen[moment] = found
         return chosen
+
+    def _spend(self, *values: Value) -> None:
+        for value in values:
+            series = [value] if isinstance(value, Mapping) else () if isinstance(value, float) else value
+            self.budget.spend(1 + len(series) + sum(map(len, series)))
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
@@ -230,8 +246,11 @@ def _summary(summarize: Callable[[Sequence[float]], float], value: Value) -> Val
     if isinstance(value, Mapping):
         points = list(value.values())
         return summarize(points) if points or summarize is _SUMMARIES["DATAPOINT_COUNT"] else math.nan
-    moments = sorted({at for series in value for at in series})
-    return {at: summarize([series[at] for series in value if at in series]) for at in moments}
+    by_moment: dict[int, list[float]] = {}
+    for series in value:
+        for at, point in series.items():
+            by_moment.setdefault(at, []).append(point)
+    return {at: summarize(by_moment[at]) for at in sorted(by_moment)}
 
 
 def _differences(_: int, series: TimeSeries) -> TimeSeries:
@@ -278,7 +297,6 @@ def _interpolated(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
     filled, known = dict(series), sorted(series)
     for before, after in pairwise(known):
         slope = (series[after] - series[before]) / (after - before)
-        for moment in moments:
-            if before < moment < after:
-                filled[moment] = series[before] + slope * (moment - before)
+        for moment in moments[bisect_right(moments, before) : bisect_left(moments, after)]:
+            filled[moment] = series[before] + slope * (moment - before)
     return filled

@@ -3,20 +3,24 @@
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from redrive.aws.cloudwatch.errors import error, unreadable
 from redrive.aws.cloudwatch.metrics.computed import computed, in_order
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
-from redrive.aws.cloudwatch.metrics.reading import Reading, Span, dimensions_of, is_period
+from redrive.aws.cloudwatch.metrics.reading import Reading, Span, at_once_or_beside, dimensions_of, is_period
 from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.shapes import Structure
+from redrive.model.budget import Budget, OverBudgetError
 
 QUERIES_MAX: Final = 500
 DATAPOINTS_MAX: Final = 100_800
+#: Of expressions and of the metrics that they name, each in memory at once: 100 bytes.
+EXPRESSION_POINTS_MAX: Final = 1_000_000
 _ID: Final = re.compile(r"[a-z][a-zA-Z0-9_]*", re.ASCII)
 
 # Where a metric has points of several units and none is asked for, the first of these is answered (recorded).
@@ -75,10 +79,16 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The answer to one row, before it is cut into pages."""
+    """The answer to one row, before it is cut into pages.
+
+    Attributes:
+        query: Which.
+        points: Moments (ms) and values; of one that stands before the page a range, as long.
+        units: Of the points.
+    """
 
     query: _Query | _Math
-    points: Sequence[tuple[int, float]]
+    points: Sequence[Any]
     units: Sequence[str]
 
 
@@ -96,20 +106,58 @@ class Queries:
         asked = _asked(params["MetricDataQueries"])
         begin = _position(params.get("NextToken"))
         await self._reading.settle()
-        found = [
-            await self._row(call, query, Span.of(start, end, query.period_seconds)) for query in asked.metrics
-        ]
-        if asked.expressions:
-            found += _computed(asked, found, Span.of(start, end, asked.metrics[0].period_seconds))
-        by_id = {row.query.id: row for row in found}
-        rows = [by_id[name] for name in asked.shown]
-        latest_first = params.get("ScanBy") != "TimestampAscending"
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
-        results, more = _page(rows, begin, room, latest_first=latest_first)
+        if asked.expressions:
+            rows = await self._rows_of_expressions(call, asked, start, end)
+        else:
+            rows = await self._rows(call, asked, start, end, begin, room)
+        latest_first = params.get("ScanBy") != "TimestampAscending"
+        results, more = _page(rows, _labels(asked), begin, room, latest_first=latest_first)
         answer: Structure = {"MetricDataResults": results, "Messages": []}
         if more:
             answer["NextToken"] = urlsafe_b64encode(b"%d" % (begin + room)).decode()
         return answer
+
+    async def _rows(
+        self, call: Call, asked: _Asked, start: int, end: int, begin: int, room: int
+    ) -> list[_Row]:
+        """The rows of metrics up to the end of a page; of one before the page no points are kept, but their number."""
+        rows: list[_Row] = []
+        passed = 0
+        for query in asked.metrics:
+            row = await self._row(call, query, Span.of(start, end, query.period_seconds))
+            passed += len(row.points)
+            rows.append(row if passed > begin else replace(row, points=range(len(row.points))))
+            if passed > begin + room:
+                break
+        return rows
+
+    async def _rows_of_expressions(self, call: Call, asked: _Asked, start: int, end: int) -> list[_Row]:
+        """All rows that are shown, of metrics and of expressions on them.
+
+        Raises:
+            AwsError: They have more points than expressions may.
+        """
+        span = Span.of(start, end, asked.metrics[0].period_seconds)
+        found: list[_Row] = []
+        points = Budget(EXPRESSION_POINTS_MAX)
+        try:
+            for query in asked.metrics:
+                found.append(await self._row(call, query, span))
+                points.spend(len(found[-1].points))
+            rows = [
+                *found,
+                *await within_budget(
+                    call.account, lambda budget: _computed(asked, found, span, budget), EXPRESSION_POINTS_MAX
+                ),
+            ]
+        except OverBudgetError:
+            raise unreadable(
+                f"Expressions, and the metrics that they name, have at most {EXPRESSION_POINTS_MAX} datapoints."
+                " Ask for longer periods, or a shorter time."
+            ) from None
+        by_id = {row.query.id: row for row in rows}
+        return [by_id[name] for name in asked.shown]
 
     async def _row(self, call: Call, query: _Query, span: Span) -> _Row:
         wants_values = query.statistic.needs_values
@@ -120,10 +168,11 @@ class Queries:
         if len(units) > 1:
             first = min(units, key=UNITS_IN_ORDER.index)
             measured = [point for point in measured if point.unit == first]
-        return _Row(query, list(_points(measured, query.statistic)), units)
+        points = await at_once_or_beside(call, len(measured), lambda: _points(measured, query.statistic))
+        return _Row(query, points, units)
 
 
-def _computed(asked: _Asked, found: Sequence[_Row], span: Span) -> list[_Row]:
+def _computed(asked: _Asked, found: Sequence[_Row], span: Span, budget: Budget) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
     if span.periods > DATAPOINTS_MAX:
         raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
@@ -131,7 +180,7 @@ def _computed(asked: _Asked, found: Sequence[_Row], span: Span) -> list[_Row]:
     series = {row.query.id: dict(row.points) for row in found}
     moments = range(span.since, span.until, span.period_ms)
     try:
-        known = computed(expressions, series, moments, span.period_ms // 1000)
+        known = computed(expressions, series, moments, span.period_ms // 1000, budget)
     except ExpressionError as invalid:
         raise unreadable(str(invalid)) from None
     rows = []
@@ -236,17 +285,18 @@ def _position(token: str | None) -> int:
 # ---- the answer ------------------------------------------------------------------------------------------------
 
 
-def _page(rows: Sequence[_Row], begin: int, room: int, *, latest_first: bool) -> tuple[list[Structure], bool]:
+def _page(
+    rows: Sequence[_Row], labels: Mapping[str, str], begin: int, room: int, *, latest_first: bool
+) -> tuple[list[Structure], bool]:
     """The results from datapoint `begin` on, `room` of them, counted over all rows; and whether there are more."""
     results: list[Structure] = []
-    labels = _labels([row.query for row in rows])
     passed = 0
-    for row, label in zip(rows, labels, strict=True):
+    for row in rows:
         points = row.points[::-1] if latest_first else row.points
         first, last = max(0, begin - passed), max(0, begin + room - passed)
         passed += len(points)
         if first < len(points) or not (begin or points):
-            results.append(_result(row, label, points[first:last], whole=last >= len(points)))
+            results.append(_result(row, labels[row.query.id], points[first:last], whole=last >= len(points)))
     return results, passed > begin + room
 
 
@@ -264,13 +314,15 @@ def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole
     return result
 
 
-def _labels(queries: Sequence[_Query | _Math]) -> list[str]:
+def _labels(asked: _Asked) -> dict[str, str]:
     """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
+    every: Sequence[_Query | _Math] = [*asked.metrics, *asked.expressions]
+    queries = [query for query in every if query.id in asked.shown]
     metrics = [query for query in queries if isinstance(query, _Query)]
     statistics_differ = len({query.statistic.name for query in metrics}) > 1
     periods_differ = len({query.period_seconds for query in metrics}) > 1
-    return [
-        query.label
+    return {
+        query.id: query.label
         or (
             query.id
             if isinstance(query, _Math)
@@ -283,4 +335,4 @@ def _labels(queries: Sequence[_Query | _Math]) -> list[str]:
             )
         )
         for query in queries
-    ]
+    }
