@@ -20,6 +20,14 @@ def test_the_root_says_what_the_address_is_for(accept: str) -> None:
     assert "http://localhost:4566/_redrive/health" in text
 
 
+def test_the_root_names_all_that_is_offered() -> None:
+    page = signpost(asked("/", accept="*/*"), "/_redrive/console", ["sqs", "lambda"])
+    assert page is not None
+    text = page.body.decode()
+    assert "It offers lambda, sqs of AWS, and Event Grid of Azure." in text
+    assert "http://localhost:4566/_redrive/console     the console" in text
+
+
 @pytest.mark.parametrize(
     ("path", "place"), [("/health", "/_redrive/health"), ("/metrics", "/_redrive/metrics")]
 )

@@ -94,11 +94,10 @@ def extension(
         leaps=leaps,
     )
     warmth = Warmth(core.engine, lookup, executor, pool)
-    calls = core.calls
     facade = Lambda(
         core.engine,
         lookup,
-        Archives(calls, live.archive),
+        Archives(core.calls, live.archive),
         code,
         pool,
         executor,
@@ -107,6 +106,7 @@ def extension(
         consumers.follow,
         warmth,
         ExecutionRoles(core.sessions.identities),
+        ended_runtimes=core.settings.functions_ended_runtimes == "run",
     )
     return Extension(
         services={"lambda": facade},
@@ -123,7 +123,7 @@ def extension(
                 open_functions=core.settings.auth == "off",
             ),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(calls, rounds),
+            TO_TARGET: TargetEndpoint(core.calls, rounds),
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],

@@ -57,6 +57,7 @@ def make_router(
         guard=None if required else guard,
         hosted=[extension.hosted for extension in extensions if extension.hosted is not None],
         console=_console_path(core),
+        services=sorted(core.services),
     )
 
 

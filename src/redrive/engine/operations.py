@@ -73,6 +73,7 @@ class Operations:
         close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
         conditions: The same of several at once (`EndpointConditions.of_each`).
+        is_set_up: Whether this server can push to endpoints of a kind (`EndpointConditions.is_set_up`).
         schedule_of: The retry schedule of a subscription (`EndpointConditions.schedule_of`).
     """
 
@@ -129,6 +130,7 @@ class Operations:
         self.close_circuit = dispatcher.lift
         self.condition = conditions.of
         self.conditions = conditions.of_each
+        self.is_set_up = conditions.is_set_up
         self.schedule_of = conditions.schedule_of
 
     async def drop_archive(self, topic: Topic) -> None:

@@ -66,6 +66,7 @@ class Router:
         guard: BrowserGuard | None = None,
         hosted: Sequence[Hosted] = (),
         console: str = "",
+        services: Sequence[str] = (),
     ) -> None:
         """Route by path.
 
@@ -78,6 +79,7 @@ class Router:
             guard: Refuses what web pages cause, where nobody shows a credential.
             hosted: Asked in turn, before all others.
             console: The path of the web console; empty: there is none.
+            services: Those of AWS that are offered.
         """
         self._control = control
         self._paths = dict(paths)
@@ -87,6 +89,7 @@ class Router:
         self._guard = guard
         self._hosted = tuple(hosted)
         self._console = console
+        self._services = services
 
     def answer(self, request: Request) -> Response | Awaitable[Response]:
         """Answer one request."""
@@ -98,7 +101,7 @@ class Router:
         path = request.path
         if path == "/" and request.method == "POST":  # nearly every call of an AWS SDK
             return self._otherwise.answer(request)
-        way = signpost(request, self._console)
+        way = signpost(request, self._console, self._services)
         if way is not None:
             return way
         return self._by_path(request, path)

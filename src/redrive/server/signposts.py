@@ -4,6 +4,7 @@ No client of a service comes here: those sign, or have something to say in the q
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from redrive import __version__
@@ -14,7 +15,7 @@ _QUEUE_PATH: Final = re.compile(r"/(\d{12})/([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
 _MOVED: Final = {"/health": "/_redrive/health", "/metrics": "/_redrive/metrics"}
 
 _START: Final = """\
-Redrive {version}: SQS, SNS, CloudWatch and Event Grid on one engine.
+Redrive {version}: durable event delivery. It offers {services} of AWS, and Event Grid of Azure.
 
 This address is for clients, not for browsers. Give it to yours as the endpoint URL:
 
@@ -25,7 +26,7 @@ To look around:
     {url}/_redrive/health     is it well?
     {url}/_redrive/metrics    what it has counted, for Prometheus
     redrive queues --url {url}
-    redrive dlq queues --url {url}
+    redrive dlq queues --url {url}{console}
 """
 _QUEUE: Final = """\
 This is the URL of the queue {name} of account {account}, for clients of SQS:
@@ -38,12 +39,13 @@ To look into it without receiving:
 """
 
 
-def signpost(request: Request, console: str = "") -> Response | None:
+def signpost(request: Request, console: str = "", services: Sequence[str] = ()) -> Response | None:
     """The way on for a person who came by a browser or by habit; None for everybody else.
 
     Args:
         request: Anybody's.
         console: The path of the web console, where browsers are led; empty: there is none.
+        services: Those of AWS that are offered.
     """
     if request.method not in ("GET", "HEAD") or request.query or "authorization" in request.headers:
         return None
@@ -55,7 +57,9 @@ def signpost(request: Request, console: str = "") -> Response | None:
     if console and request.path == "/" and "text/html" in accepted:
         return Response(303, b"", "text/plain", {"Location": console})
     if request.path == "/" and ("text/html" in accepted or "*/*" in accepted):
-        return _page(_START.format(version=__version__, url=url))
+        place = f"\n    {url}{console}     the console" if console else ""
+        offered = ", ".join(sorted(services))
+        return _page(_START.format(version=__version__, url=url, console=place, services=offered))
     queue = _QUEUE_PATH.fullmatch(request.path)
     if queue is not None and "text/html" in accepted:
         return _page(_QUEUE.format(account=queue[1], name=queue[2], path=request.path, url=url))

@@ -246,6 +246,11 @@ class Settings:
     functions_java_client: str = _setting(
         "", "folder with the jars of Lambda's runtime interface client, for functions in Java"
     )
+    functions_ended_runtimes: str = _setting(
+        "refuse",
+        "runtimes that AWS has ended (python3.7, nodejs14.x …): refuse them as AWS does, or run them",
+        choices=("refuse", "run"),
+    )
     functions_live_folder: str = _setting(
         "",
         "folder below which functions may run from folders of their own, which are looked at before each call",

@@ -87,6 +87,7 @@ def test_anchors_stand_for_their_values() -> None:
         ("a: b\nb: c: d", "YAML not well-formed. (line 2, column 5)"),
         ("a: !Foo b", "YAML not well-formed. (line 1, column 4)"),
         ("a: *nothing", "YAML not well-formed. (line 1, column 4)"),
+        ("a: &a {b: c}\nd:\n  <<: *a", "YAML not well-formed. (line 3, column 3)"),
         ("just a text", "unsupported structure."),
         ("[]", "unsupported structure."),
         ("", "unsupported structure."),
@@ -98,7 +99,7 @@ def test_anchors_stand_for_their_values() -> None:
         ('{"a": NaN}', "JSON not well-formed."),
         ("? [a]\n: b", "unsupported structure."),
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_texts_that_are_no_templates_are_refused(body: str, text: str) -> None:
     assert refusal(body) == f"Template format error: {text}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Stage, on_stage
+from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
 
 FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function"
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/functions"
@@ -71,3 +71,59 @@ def test_only_a_new_function_needs_a_short_name() -> None:
             await new_function(stage, name)
 
     played(play)
+
+
+@pytest.mark.parametrize(
+    "runtime", ["python3.7", "java8", "go1.x", "provided", "ruby2.7", "nodejs14.x", "dotnetcore3.1"]
+)
+def test_a_runtime_that_has_ended_is_refused(runtime: str) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(Refused) as refusal:
+            await new_function(stage, Runtime=runtime)
+        assert refusal.value.code == "InvalidParameterValueException"
+        assert refusal.value.message == (
+            f"The runtime parameter of {runtime} is no longer supported for creating or updating AWS Lambda functions. We"
+            " recommend you use a supported runtime while creating or updating functions."
+        )
+
+    played(play)
+
+
+def test_a_setting_runs_runtimes_that_have_ended() -> None:
+    async def play(stage: Stage) -> None:
+        assert (await new_function(stage, Runtime="python3.7"))["Runtime"] == "python3.7"
+
+    played(play, functions_ended_runtimes="run")
+
+
+@pytest.mark.parametrize("runtime", ["python3.99", "PYTHON3.11"])
+def test_an_unknown_runtime_is_told_the_known_ones(runtime: str) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(Refused) as refusal:
+            await new_function(stage, Runtime=runtime)
+        assert refusal.value.message == (
+            f"Value {runtime} at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: [nodejs20.x,"
+            " python3.14, provided.al2023, python3.12, python3.13, nodejs24.x, nodejs22.x, java25, python3.10,"
+            " python3.11, java21, ruby3.3, ruby3.4, ruby3.2, python3.8, python3.9, java17, nodejs16.x, dotnet10, dotnet8,"
+            " java11, dotnet6, nodejs18.x, provided.al2, java8.al2] or be a valid ARN"
+        )
+
+    played(play)
+
+
+def test_events_of_a_function_that_is_deleted_are_dropped_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def play(stage: Stage) -> None:
+        await new_function(stage)
+        await stage.call(
+            stage.root, "lambda", "PutFunctionConcurrency", FunctionName="f", ReservedConcurrentExecutions=0
+        )
+        await stage.call(
+            stage.root, "lambda", "Invoke", FunctionName="f", InvocationType="Event", Payload=b"{}"
+        )
+        await stage.call(stage.root, "lambda", "DeleteFunction", FunctionName="f")
+
+    played(play)
+    (line,) = [record.getMessage() for record in caplog.records if "events_dropped" in record.getMessage()]
+    assert line == f"function.events_dropped function={FUNCTION}:f events=1: it was deleted while they waited"

@@ -69,6 +69,8 @@ class Lambda:
         follow: Callable[[], Awaitable[None]],
         warmth: Warmth,
         roles: ExecutionRoles,
+        *,
+        ended_runtimes: bool = False,
     ) -> None:
         """Speak for this engine.
 
@@ -84,11 +86,22 @@ class Lambda:
             follow: Awaited when event source mappings have changed.
             warmth: Keeps environments ready.
             roles: Those that functions run as.
+            ended_runtimes: Whether runtimes that AWS has ended are taken.
         """
         layers = LayerCode(engine.resources.documents, code)
         self.operations: Mapping[str, Verb] = operations_of(
             "lambda",
-            FunctionOperations(engine, lookup, archives, code, runner, downloads, layers, roles),
+            FunctionOperations(
+                engine,
+                lookup,
+                archives,
+                code,
+                runner,
+                downloads,
+                layers,
+                roles,
+                ended_runtimes=ended_runtimes,
+            ),
             LayerOperations(engine, archives, code, downloads, layers),
             LayerPermissions(engine),
             UrlOperations(engine),

@@ -5,9 +5,12 @@ topics of an account (100,000) are further than one server reaches, but the seco
 filter policies is one that Amazon raises on request: here by a setting.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
-from redrive.aws.sns.errors import error
+from redrive.aws.sns.errors import error, invalid
+from redrive.aws.sns.message import BYTES_MAX
+from redrive.aws.sns.topic_attributes import bytes_max
 from redrive.engine.resources import Subscriptions, Topics
 from redrive.model.topic import Subscription, Topic
 
@@ -15,6 +18,8 @@ FIFO_TOPICS_MAX: Final = 1_000
 STANDARD_TOPICS_MAX: Final = 100_000
 FIFO_SUBSCRIPTIONS_MAX: Final = 100
 FILTERS_MAX: Final = 200  # of a topic
+LARGE_SUBSCRIPTIONS_MAX: Final = 100  # of a topic for messages of more than 256 KiB
+_LARGE_PROTOCOLS: Final = frozenset({"firehose", "lambda", "sqs"})
 TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
 
 
@@ -45,8 +50,28 @@ async def check_subscriptions(
                 "SubscriptionLimitExceeded",
                 f"A FIFO topic has {FIFO_SUBSCRIPTIONS_MAX} subscriptions at most",  # chosen
             )
+    if bytes_max(topic) > BYTES_MAX:
+        counts = await subscriptions.count(topic.name)
+        check_large([wanted.protocol], counts.confirmed + counts.unconfirmed + 1)
     if wanted.filter_text is not None:
         await check_filters(subscriptions, topic, filters_max)
+
+
+def check_large(protocols: Iterable[str], number: int) -> None:
+    """Refuse what a topic for messages of more than 256 KiB cannot have.
+
+    Args:
+        protocols: Of its subscriptions.
+        number: How many it has.
+
+    Raises:
+        AwsError: `InvalidParameter`.
+    """
+    if number > LARGE_SUBSCRIPTIONS_MAX or not set(protocols) <= _LARGE_PROTOCOLS:
+        raise invalid(
+            f"MaximumMessageSize Reason: A topic with a MaximumMessageSize above {BYTES_MAX} has at most"  # chosen
+            f" {LARGE_SUBSCRIPTIONS_MAX} subscriptions, of the protocols {', '.join(sorted(_LARGE_PROTOCOLS))}"
+        )
 
 
 async def check_filters(subscriptions: Subscriptions, topic: Topic, filters_max: int) -> None:

@@ -25,7 +25,7 @@ from redrive.aws.sns.errors import error, invalid, key_refused
 from redrive.aws.sns.protection.screening import Screening
 from redrive.aws.sns.published import Published
 from redrive.aws.sns.sms import text_messages
-from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
+from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -62,7 +62,7 @@ class Publishing:
         _check_alone(params)
         texts = _checked(topic, params, _platform_of(target))
         publication = await self._publication(call, topic, params, texts)
-        if publication.bytes_published > message.BYTES_MAX:
+        if publication.bytes_published > bytes_max(topic):
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
             topic = await self._direct.topic(target)
@@ -98,7 +98,7 @@ class Publishing:
         """https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html."""
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
         entries: Sequence[Entry] = params["PublishBatchRequestEntries"]
-        _check_entries(entries)
+        _check_entries(entries, bytes_max(topic))
         accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
         for entry, texts in [(entry, _checked(topic, entry)) for entry in entries]:
@@ -123,7 +123,7 @@ class Publishing:
         """The publication of an entry; a topic without a policy is not screened."""
         if DATA_PROTECTION_POLICY not in topic.attributes:
             return _made(call, topic, entry, texts, self._engine.runtime.message_id())
-        if _bytes_of(entry) > message.BYTES_MAX:
+        if _bytes_of(entry) > bytes_max(topic):
             raise invalid("Message too long")  # not looked at, nor written down
 
         def make(kept: Entry, message_id: bytes) -> Publication:
@@ -240,10 +240,10 @@ _ID_REFUSALS: Final = IdRefusals(
 )
 
 
-def _check_entries(entries: Sequence[Entry]) -> None:
-    """Check a batch as a whole."""
+def _check_entries(entries: Sequence[Entry], most: int) -> None:
+    """Check a batch as a whole, which has so many bytes at most."""
     check_batch(entries, _BATCH_REFUSALS)
-    if sum(map(_bytes_of, entries)) > message.BYTES_MAX:
+    if sum(map(_bytes_of, entries)) > most:
         raise error(
             "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
         )

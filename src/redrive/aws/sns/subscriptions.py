@@ -1,6 +1,7 @@
 """Subscriptions and their attributes: subscribe, find, change, unsubscribe."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -31,10 +32,13 @@ from redrive.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
 from redrive.aws.sns.unsubscribing import LINKED, UnsubscribeTokens
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
+from redrive.engine.operations import Operations
 from redrive.engine.resources import Draft
 from redrive.model.errors import NotFound
 from redrive.model.ids import id_text
 from redrive.model.topic import Subscription, Topic
+
+logger = logging.getLogger(__name__)
 
 _ELSEWHERE: Final = "elsewhere:"
 _SUBSCRIBER_CHARS: Final = 32
@@ -71,6 +75,7 @@ class SubscriptionOperations:
         subscription = await self._engine.resources.write(
             lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
         )
+        _tell_unless_set_up(self._engine.operations, subscription)
         if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
             return {"SubscriptionArn": "pending confirmation"}
         return {"SubscriptionArn": names.subscription_arn(subscription)}
@@ -212,6 +217,30 @@ class SubscriptionOperations:
             raise no_such("Subscription")
         check_owner(call, subscription, action)
         return topic, subscription
+
+
+#: What lets this server push to the endpoints of a protocol.
+_SET_UP_BY: Final = {
+    "email": "--smtp-host",
+    "email-json": "--smtp-host",
+    "sms": "--sms-gateway",
+    "lambda": "--functions on, or lambda=URL in --aws-endpoints",
+    "firehose": "firehose=URL in --aws-endpoints",
+}
+
+
+def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> None:
+    """Warn of a subscription to an endpoint that this server cannot push to; SNS's answer has no place for it."""
+    protocol = subscription.protocol
+    if protocol == "sqs" or operations.is_set_up(protocol):
+        return
+    logger.warning(
+        "subscription.not_set_up topic=%s subscription=%s: this server is not set up for %s; set %s",
+        subscription.topic.key,
+        subscription.id,
+        protocol,
+        _SET_UP_BY.get(protocol, "it up"),
+    )
 
 
 def _wanted(

@@ -25,6 +25,7 @@ from redrive.aws.sns import json_text, names, topic_policy, values
 from redrive.aws.sns.delivery_policy import TopicDeliveryPolicy
 from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
 from redrive.aws.sns.errors import AttributeRefused
+from redrive.aws.sns.message import BYTES_MAX
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
@@ -38,6 +39,8 @@ DELIVERY_POLICY: Final = "DeliveryPolicy"
 DATA_PROTECTION_POLICY: Final = "DataProtectionPolicy"  # has operations of its own and is not shown
 DELETED: Final = "SubscriptionsDeleted"  # counted here, and shown
 _ARCHIVED_SINCE: Final = "BeginningArchiveTime"  # kept as milliseconds
+MAXIMUM_SIZE: Final = "MaximumMessageSize"
+_SIZES: Final = whole_number(1024, 1_048_576)
 _FIFO: Final = "FifoTopic"
 _ARCHIVE_POLICY: Final = "ArchivePolicy"
 
@@ -125,6 +128,10 @@ def _archive_days(value: str) -> int | None:
 # ---- the table -------------------------------------------------------------------------------------------------
 
 
+#: Kept as a text: SNS shows the attribute only where somebody gave it.
+_size: Final = Reader(lambda value: None if _SIZES.parse(value) is None else value, _SIZES.complaint)
+
+
 def _is_fifo(topic: Topic) -> bool:
     return topic.ordered
 
@@ -149,6 +156,7 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
         ),
         Attribute(DELIVERY_POLICY, Reader(_delivery_policy)),
         Attribute("KmsMasterKeyId"),
+        Attribute(MAXIMUM_SIZE, _size),
         Attribute("SignatureVersion", choice("1", "2"), removable=False),
         Attribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
         Attribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
@@ -167,6 +175,11 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
 )
 
 # ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def bytes_max(topic: Topic) -> int:
+    """The largest message of a topic, with its attributes (bytes)."""
+    return int(topic.attributes.get(MAXIMUM_SIZE, BYTES_MAX))
 
 
 def delivery_policy(topic: Topic) -> TopicDeliveryPolicy:

@@ -7,6 +7,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.sns import limits, names, paging, subscription_state, tags, topic_attributes, topic_policy
 from redrive.aws.sns.access import check, topic_at
 from redrive.aws.sns.errors import AttributeRefused, error, invalid, refused_alone, refused_at_creation
+from redrive.aws.sns.message import BYTES_MAX
 from redrive.aws.sns.protection import operations as data_protection
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -81,12 +82,22 @@ class TopicOperations:
             return topic_attributes.changed(current, name, value, call.now)
 
         try:
+            if name == topic_attributes.MAXIMUM_SIZE:
+                await self._check_size(topic, value, call.now)
             after = await self._engine.resources.topics.update(topic.name, changed)
         except AttributeRefused as refusal:
             raise refused_alone(refusal) from None
         if topic.archive_ms and not after.archive_ms:
             await self._engine.operations.drop_archive(topic)
         return {}
+
+    async def _check_size(self, topic: Topic, value: str, now: int) -> None:
+        """Refuse a size that what the topic's subscriptions are does not allow."""
+        wanted = topic_attributes.changed(topic, topic_attributes.MAXIMUM_SIZE, value, now)
+        if topic_attributes.bytes_max(wanted) > BYTES_MAX:
+            subscriptions = self._engine.resources.subscriptions
+            found = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
+            limits.check_large((each.protocol for each in found), len(found))
 
     # ---- policies ----------------------------------------------------------------------------------------------
 

@@ -104,14 +104,15 @@ class EndpointConditions:
         context = self._contexts.of(topic, subscription)
         if context.awaits_confirmation:
             return EndpointCondition(Condition.UNCONFIRMED, circuit)
-        if context.queue is None and not self._is_set_up(subscription.protocol):
+        if context.queue is None and not self.is_set_up(subscription.protocol):
             return EndpointCondition(Condition.NOT_SET_UP, circuit)
         failing = await self._failing(context)
         if circuit is not None:
             return EndpointCondition(Condition.RESTING, circuit, failing)
         return EndpointCondition(Condition.FAILING if failing else Condition.SERVED, None, failing)
 
-    def _is_set_up(self, protocol: str) -> bool:
+    def is_set_up(self, protocol: str) -> bool:
+        """True if this server can push to endpoints of a kind."""
         endpoint = self._endpoints.get(protocol)
         if endpoint is None:
             return False

@@ -25,6 +25,7 @@ _LONG_FORMS: Final = {"Ref": "Ref", "Condition": "Condition"} | {
     )
 }
 _STANDARD: Final = "tag:yaml.org,2002:"
+_MERGE: Final = "<<"  # a hash merge, which CloudFormation does not take
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE: Final = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE: Final = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
@@ -88,6 +89,8 @@ class _Reader:
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         if self.open and self._awaits_key:
+            if event.value == _MERGE and event.implicit[0]:
+                raise _malformed(event.start_mark)
             self.open[-1].key = event.value
             return
         plain = event.implicit[0]

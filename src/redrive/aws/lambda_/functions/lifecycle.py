@@ -1,7 +1,9 @@
 """Functions come, change and go."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from redrive.aws.kit.call import Call
@@ -13,7 +15,7 @@ from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.reading import configured
 from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
 from redrive.aws.lambda_.functions.versions import publish_in
-from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
+from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
 from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
 from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.names import LATEST, Named
@@ -34,6 +36,8 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
 
+logger = logging.getLogger(__name__)
+
 _MANDATORY: Final = (
     "Runtime and Handler are mandatory parameters for functions created with deployment packages."
 )
@@ -52,6 +56,8 @@ class FunctionOperations:
         downloads: Downloads,
         layers: LayerCode,
         roles: ExecutionRoles,
+        *,
+        ended_runtimes: bool = False,
     ) -> None:
         """Do it through these.
 
@@ -64,7 +70,9 @@ class FunctionOperations:
             downloads: Where the code can be fetched from.
             layers: Forgets layers that nobody needs any more.
             roles: Those that functions run as.
+            ended_runtimes: Whether runtimes that AWS has ended are taken.
         """
+        self._configured = partial(configured, ended_runtimes=ended_runtimes)
         self._engine = engine
         self._lookup = lookup
         self._archives = archives
@@ -89,7 +97,7 @@ class FunctionOperations:
         check(params.get("Tags") or {})
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
-        wanted = configured(self._blank(call, named, params), params)
+        wanted = self._configured(self._blank(call, named, params), params)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
         await self._refuse_standing(named)
         await self._check_layers(call, wanted, params)
@@ -181,7 +189,7 @@ class FunctionOperations:
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
         def changed(before: Configuration) -> Configuration:
-            after = configured(before, architectures)
+            after = self._configured(before, architectures)
             return replace(
                 after, code=code, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
             )
@@ -194,7 +202,7 @@ class FunctionOperations:
         await self._lookup.function(call, named, "UpdateFunctionConfiguration")
         if params.get("Role"):
             await self._roles.check(call, params["Role"])
-        return await self._update(call, named, params, lambda before: configured(before, params))
+        return await self._update(call, named, params, lambda before: self._configured(before, params))
 
     async def _update(
         self, call: Call, named: Named, params: Structure, change: Callable[[Configuration], Configuration]
@@ -263,7 +271,9 @@ class FunctionOperations:
             await remove_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]
 
+        waiting = await count_waiting(self._engine, named.name)
         gone = await self._engine.resources.write(decide)
+        _tell_dropped(named, waiting)
         await self._runner.drop(named.name)
         await self._code.forget(named.name, {version.code for version in gone})
         await self._layers.forget_unused({layer for version in gone for layer in version.layers})
@@ -292,9 +302,21 @@ class FunctionOperations:
             await remove_in(draft, self._engine.resources, function.name, version)
             return gone
 
+        waiting = await count_waiting(self._engine, named.name, version)
         gone = await self._engine.resources.write(decide)
+        _tell_dropped(named, waiting)
         await self._runner.drop(named.name, version)
         await self._forget_unused(named, gone)
+
+
+def _tell_dropped(named: Named, waiting: int) -> None:
+    """Warn of events that went with their function: they are in no dead-letter queue."""
+    if waiting:
+        logger.warning(
+            "function.events_dropped function=%s events=%d: it was deleted while they waited",
+            named.arn,
+            waiting,
+        )
 
 
 async def _layered_in(draft: Draft, call: Call, wanted: Configuration, params: Structure) -> Configuration:

@@ -19,6 +19,50 @@ VARIABLES_BYTES_MAX: Final = 4096
 _RUNTIME: Final = re.compile(
     r"python3\.\d{1,2}|nodejs\d{2}\.x|java\d{1,2}(\.al2(023)?)?|provided(\.al2(023)?)?"
 )
+#: AWS's, in the order in which it prints them.
+_OFFERED: Final = dict.fromkeys(
+    (
+        *(
+            "nodejs20.x",
+            "python3.14",
+            "provided.al2023",
+            "python3.12",
+            "python3.13",
+            "nodejs24.x",
+            "nodejs22.x",
+        ),
+        *(
+            "java25",
+            "python3.10",
+            "python3.11",
+            "java21",
+            "ruby3.3",
+            "ruby3.4",
+            "ruby3.2",
+            "python3.8",
+            "python3.9",
+        ),
+        *("java17", "nodejs16.x", "dotnet10", "dotnet8", "java11", "dotnet6", "nodejs18.x", "provided.al2"),
+        "java8.al2",
+    )
+)
+#: Those whose functions AWS neither creates nor updates any more: "Deprecated runtimes", Lambda developer guide.
+_ENDED: Final = dict.fromkeys(
+    (
+        *("java8", "go1.x", "provided", "nodejs", "nodejs4.3", "nodejs4.3-edge", "nodejs6.10", "nodejs8.10"),
+        *(
+            "nodejs10.x",
+            "nodejs12.x",
+            "nodejs14.x",
+            "python2.7",
+            "python3.6",
+            "python3.7",
+            "ruby2.5",
+            "ruby2.7",
+        ),
+        *("dotnetcore1.0", "dotnetcore2.0", "dotnetcore2.1", "dotnetcore3.1", "dotnet5.0", "dotnet7"),
+    )
+)
 _RUNS: Final = "python3.x, nodejs.x, java and provided.*"
 _QUEUE_OR_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[\w.-]+")
 # "Defined runtime environment variables", Lambda developer guide: those that callers cannot set.
@@ -47,8 +91,13 @@ _UNOFFERED: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 
 
-def configured(before: Configuration, params: Structure) -> Configuration:
+def configured(before: Configuration, params: Structure, *, ended_runtimes: bool) -> Configuration:
     """A configuration with what a caller gives for it.
+
+    Args:
+        before: As it was.
+        params: What the caller gives.
+        ended_runtimes: Whether runtimes that AWS has ended are taken.
 
     Raises:
         AwsError: Something is not acceptable, or is not offered here.
@@ -57,7 +106,7 @@ def configured(before: Configuration, params: Structure) -> Configuration:
         if parameter in params and params[parameter] not in nothing:
             raise unoffered(parameter)
     runtime = params.get("Runtime", before.runtime)
-    _check_runtime(runtime)
+    _check_runtime(runtime, ended_runtimes=ended_runtimes)
     return replace(
         before,
         role=params.get("Role", before.role),
@@ -82,7 +131,17 @@ def configured(before: Configuration, params: Structure) -> Configuration:
     )
 
 
-def _check_runtime(runtime: str) -> None:
+def _check_runtime(runtime: str, *, ended_runtimes: bool) -> None:
+    if runtime in _ENDED and not ended_runtimes:
+        raise invalid(
+            f"The runtime parameter of {runtime} is no longer supported for creating or updating AWS Lambda functions. We"
+            " recommend you use a supported runtime while creating or updating functions."
+        )
+    if runtime not in _ENDED | _OFFERED:
+        raise invalid(
+            f"Value {runtime} at 'runtime' failed to satisfy constraint: Member must satisfy enum value set:"
+            f" [{', '.join(_OFFERED)}] or be a valid ARN"
+        )
     if not _RUNTIME.fullmatch(runtime):
         raise invalid(f"Value {runtime} at 'runtime' failed to satisfy constraint: Redrive runs {_RUNS}")
 

@@ -23,6 +23,7 @@ from redrive.aws.lambda_.records import (
     events_key,
     version_key,
 )
+from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft, Resources
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, Topic
@@ -103,6 +104,20 @@ async def begin_in(draft: Draft, resources: Resources, function: FunctionRecord,
         settings = EventSettings(function.name, qualifier)
         draft.put(EVENTS, events_key(function.name, qualifier), settings)
     await put_in(draft, resources, function, settings)
+
+
+async def count_waiting(
+    engine: Engine, function: ResourceName, qualifier: str | None = None, at_most: int = 100_000
+) -> int:
+    """The number of events that wait for a function, or for one version or alias, as far as `at_most`."""
+    number, resources = 0, engine.resources
+    for settings in await resources.documents.find(EVENTS, f"{function.key}/"):
+        if qualifier in (None, settings.qualifier) and number < at_most:
+            backlog = await resources.subscriptions.get(topic_of(function, settings.qualifier), INVOCATIONS)
+            if backlog is not None:
+                counts = await engine.messages.count_backlog(backlog, at_most - number)
+                number += sum(counts)
+    return number
 
 
 async def remove_in(
