@@ -2,6 +2,8 @@
 
 import json
 import os
+import sys
+import urllib.error
 import urllib.request
 import uuid
 
@@ -17,8 +19,11 @@ def advance(**span):
     """Let the server's time pass."""
     seconds = span.get("days", 0) * 86_400 + span.get("seconds", 0)
     body = json.dumps({"advance_seconds": seconds}).encode()
-    with urllib.request.urlopen(urllib.request.Request(f"{URL}/_redrive/clock", body)) as answer:
-        print(f"{span}:", answer.read().decode())
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"{URL}/_redrive/clock", body)) as answer:
+            print(f"{span}:", answer.read().decode())
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{URL}: {json.load(error)['message']}")
 
 
 def receive():

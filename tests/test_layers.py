@@ -23,7 +23,8 @@ _LINTER: Final = Program(
 _ROOMS = (
     *("composition", "composition.core", "composition.sns", "composition.sqs", "composition.store"),
     *("cli", "app", "server", "console", "settings", "testing", "runtime", "telemetry", "functions"),
-    *("http", "azure", "azure.wire"),
+    *("http", "azure", "azure.wire", "workers", "aws.apigateway", "aws.cloudformation", "aws.cloudwatch"),
+    *("aws.firehose", "aws.iam", "aws.kms", "aws.lambda_", "aws.logs", "aws.s3", "aws.ssm", "aws.sts"),
     *("aws", "aws.encryption", "aws.gateway", "aws.kit", "aws.wire", "aws.wire.arn", "aws.sqs", "aws.sns"),
     *(
         "stores",
@@ -43,6 +44,7 @@ _ONE_COMPOSER = "Only the composition root names a concrete store"
 _EXTENSIONS_APART = "No extension knows another"
 _ACCESS = "Access is checked by the services"
 _SERVICES_APART = "No Amazon service knows another"
+_CORE = "The core knows nothing of the cloud around it"
 _DOOR = "Callers come by the engine's door"
 
 
@@ -70,6 +72,9 @@ _DOOR = "Callers come by the engine's door"
         ("aws.sns", "aws.sqs", _SERVICES_APART),
         ("aws.wire.arn", "aws.sqs", _SERVICES_APART),
         ("azure", "aws.wire.arn", _ONE_WAY),
+        ("aws.encryption", "aws.kms", _CORE),
+        ("aws.gateway", "aws.iam", _CORE),
+        ("server", "functions", _CORE),
         ("aws.sqs", "engine.publish", _DOOR),
         ("azure.wire", "engine.publish", _DOOR),
         ("server", "engine.publish", _DOOR),

@@ -164,7 +164,13 @@ def test_a_reset_leaves_what_is_declared(house: House) -> None:
             ("VisibilityTimeout = 60", "Visibility = 60"),
             "queue orders as declared: Unknown Attribute Visibility.",
         ),
-        (("= 60", "= 99999"), "queue orders as declared: Invalid value for the parameter VisibilityTimeout."),
+        (
+            ("= 60", "= 99999"),
+            (
+                "queue orders as declared: Invalid value for the parameter VisibilityTimeout."
+                " 99999 value provided is not an integer between 0-43200"
+            ),
+        ),
         (('Arn = "orders-dead", max', 'Arn = "lost", max'), "queue orders as declared: "),
         (('name = "shop"', 'name = "no topic"'), "topic no topic as declared: Invalid parameter: Topic Name"),
         (("DisplayName", "Nickname"), "topic shop as declared: Invalid parameter: AttributeName"),

@@ -184,6 +184,7 @@ async def run(
         async with assembled(settings, url, origins, worker or ALONE) as server:
             await server.open()
             await server.front.listen(sockets, tls)
+            await _warn_without_keys(server.core)
             gc.freeze()  # what stands now stays: looking at it again and again took a tenth of a receive's time
             logger.info(
                 "server.started", extra={"fields": summary(settings, _addresses(sockets), ANY_ACCOUNT)}
@@ -198,6 +199,17 @@ async def run(
     finally:
         for each in sockets:
             each.close()
+
+
+async def _warn_without_keys(core: Core) -> None:
+    """Say that nobody can sign in yet, and how to change that."""
+    settings = core.settings
+    if settings.auth == "required" and not settings.insecure_test_keys and not await core.keyring.all():
+        logger.warning(
+            "server.no_keys: --auth required, and there is no access key yet, so every request is refused;"
+            " redrive keys create --store %s makes one",
+            "URL" if "@" in settings.store else settings.store,  # a password stays out of logs
+        )
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from redrive.access.keys import SECRET_CHARS_MIN, chosen_access_key
 from redrive.access.principals import account_root
 from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
 from redrive.aws.kit.call import Facade
+from redrive.aws.sqs.attributes import TABLE
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
 from redrive.settings import Settings, SettingsInvalid, is_loopback
@@ -162,7 +163,9 @@ class Provisioner:
             kind = "queue" if isinstance(place, DeclaredQueue) else "topic"
             about = f" subscription of {params['Endpoint']}:" if "Endpoint" in params else ""
             text = error.query_message or error.code
-            raise SettingsInvalid(f"{kind} {place.name} as declared:{about} {text}") from None
+            raise SettingsInvalid(
+                f"{kind} {place.name} as declared:{about} {text}{_bounds(text, params)}"
+            ) from None
 
     async def _attempt(
         self, place: DeclaredQueue | DeclaredTopic, service: str, name: str, **params: Any
@@ -180,6 +183,15 @@ def _parted(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
     """Split attributes into those fixed at creation and those that can be set at any time."""
     fixed = {name: value for name, value in attributes.items() if name in _FIXED}
     return fixed, {name: value for name, value in attributes.items() if name not in _FIXED}
+
+
+def _bounds(text: str, params: Mapping[str, Any]) -> str:
+    """The value that SQS refused and its bounds, which the error of SQS leaves out."""
+    attributes: Mapping[str, str] = params.get("Attributes", {})
+    refused = next((name for name in attributes if f"parameter {name}." in text), None)
+    if refused is None or not (complaint := TABLE.complaint(refused, attributes[refused])):
+        return ""
+    return f" {complaint}"
 
 
 def check_keys(keys: Sequence[DeclaredKey], settings: Settings) -> None:

@@ -31,6 +31,10 @@ def dead_orders(sns: Sns, server: Server, webhook: Webhook) -> Queue:
     return dead
 
 
+#: The link on Overview to the dead letters that `dead_orders` leaves.
+ALL_DEAD: Final = f"{GOOD + BAD} dead letters"
+
+
 def order(status: int, number: int) -> str:
     """The body of an order that is to die of this status; a number in it is larger than scripts can count."""
     return f'{{"order": {status}{number:03}, "currency": "EURO", "paid": 12345678901234567890}}'

@@ -20,8 +20,8 @@ from redrive.model.circuit import USUAL
 from redrive.model.message import Message
 from redrive.model.metric import MetricPoint, Statistics
 from redrive.model.names import ResourceName
+from redrive.model.outage import FAILURES
 from redrive.model.queue import DAY_MS, DeadLetterTarget, Queue
-from redrive.model.rested_outage import FAILURES
 from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
@@ -97,7 +97,7 @@ async def _make_topics(server: InProcess) -> Subscription:
         )
         made.append(await resources.subscriptions.create(wanted))
     now = server.core.runtime.clock.now()
-    await engine.operations._probations.note(made[0], USUAL, FAILURES["503"], now)
+    await engine.operations._circuits.note(made[0], USUAL, FAILURES["503"], now)
     owed = [
         NewDelivery(made[0].queue_id, number.to_bytes(16, "big"), "{}", b"", now + 60_000, now)
         for number in range(1204)

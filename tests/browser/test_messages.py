@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from tests.browser.dying import BAD, came, dead_orders, order, waiting
+from tests.browser.dying import ALL_DEAD, BAD, came, dead_orders, order, waiting
 from tests.browser.screen import Screen
 from tests.contracts.aws.sns.client import Sns, Topic, Webhook
 from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue, entries
@@ -25,9 +25,9 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     (topic,) = sns.client.list_topics()["Topics"]
     beside = Topic(sns, topic["TopicArn"]).queue()
     screen.open(f"{server.url}/")
-    screen.press("Look")
+    screen.press(ALL_DEAD)
     screen.follow("a.cause[href*='400']")
-    screen.follow("tr[data-row] td a")
+    screen.follow("#letters a")
     screen.press("Edit a copy")
     body = screen.find("textarea").get_attribute("value") or ""
     screen.fill("textarea", body.replace("}", ""))
@@ -111,7 +111,7 @@ def _edited(screen: Screen, workbench: str) -> str:
     """Mend the currency of the newest order that was refused, up to the last button; its new body without blanks."""
     screen.open(workbench)
     screen.follow("a.cause[href*='400']")
-    screen.follow("tr[data-row] td a")
+    screen.follow("#letters a")
     screen.press("Edit a copy")
     body = (screen.find("textarea").get_attribute("value") or "").replace("EURO", "EUR")
     screen.fill("textarea", body)
@@ -162,7 +162,7 @@ def test_an_order_is_found_among_many_and_the_link_finds_it_again(
     assert screen.run("return document.getElementById('searched').value") == MANY + 16
     screen.open(screen.url)
     screen.wait_for("1 found among")
-    screen.follow("tr[data-row] td a")
+    screen.follow("#letters a")
     assert "3 attempts" in screen.text()
     assert len(screen.all("svg.timeline circle")) == 3
     moments = [each.get_attribute("datetime") for each in screen.all("[aria-label=Attempts] time")]

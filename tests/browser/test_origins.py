@@ -35,7 +35,7 @@ def test_a_message_that_its_consumer_gave_up_goes_back_to_its_queue(
         screen,
         server,
         f"{ROOM}/dead-letters/{dead.name}",
-        ("exhausted", f"queue {orders.name}", "order 7001", "Its consumer never says why"),
+        ("Receives exhausted", f"queue {orders.name}", "order 7001", "Its consumer never says why"),
     )
     assert [message["Body"] for message in orders.receive()] == ["order 7001"]
 
@@ -56,7 +56,7 @@ def test_an_event_goes_back_to_its_event_subscription(
         screen,
         server,
         link.removeprefix(server.url),
-        ("client_error 400", subscriber.url, "7002", "after 1 attempt"),
+        ("Client error 400", subscriber.url, "7002", "after 1 attempt"),
     )
     assert subscriber.next().document[0]["data"] == {"order": 7002}
 
@@ -85,14 +85,15 @@ def _redrive(screen: Screen, server: Server, workbench: str, says: tuple[str, st
     """Go from the one cause of a queue to its letter, to a plan for the cause, and wait until it has gone back."""
     reason, origin, body, letter = says
     screen.open(f"{server.url}{workbench}")
-    cause = screen.text("tr.chosen")
+    cause = screen.text(".causes")
     assert reason in cause
     assert origin in cause
-    screen.follow("tr[data-row] td a")
+    screen.follow("#letters a")
     assert body in screen.text("pre.body")
     assert letter in screen.text()
     assert origin in screen.text()
     screen.press("Back to the dead letters")
+    screen.follow("a.cause")
     screen.press("Redrive all 1")
     assert origin in screen.text()
     screen.click("input[value=fast]")

@@ -156,8 +156,8 @@ def test_an_open_circuit_is_shown_and_can_be_closed(
     subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
     assert redrive("endpoints", "list") == ""
     assert "served" in redrive("endpoints", "list", "--all")
-    set_to = redrive("endpoints", "set", name, subscription, "--rests", "on")
-    assert set_to == f"{name}  {subscription}  rests=on\n"
+    set_to = redrive("endpoints", "set", name, subscription, "--circuit-breaker", "on")
+    assert set_to == f"{name}  {subscription}  circuit-breaker=on\n"
     fail(server, webhook.url, 404)  # not retried: a client error
     topic.publish("refused")
     server.advance(1)
@@ -167,11 +167,14 @@ def test_an_open_circuit_is_shown_and_can_be_closed(
     assert webhook.is_idle
     listed = redrive("endpoints", "list")
     assert f"{name}  {subscription}  http  {webhook.url}" in listed
-    assert re.search(r"rests until \S+ \S+ \(client_error 404, 1 failure in a row\)  rests=on", listed)
-    assert b"redrive_endpoints_on_probation 1" in server.ask("GET", "/_redrive/metrics")[1]
-    assert redrive("endpoints", "lift", name, subscription) == "lifted: it is served again\n"
+    assert re.search(
+        r"circuit breaker open until \S+ \S+ \(client_error 404, 1 failure in a row\)  circuit-breaker=on",
+        listed,
+    )
+    assert b"redrive_circuit_breakers_open 1" in server.ask("GET", "/_redrive/metrics")[1]
+    assert redrive("endpoints", "close", name, subscription) == "closed: it is served again\n"
     assert webhook.next().document["Message"] == "held"
-    assert redrive("endpoints", "lift", name, subscription) == "it was not on probation\n"
+    assert redrive("endpoints", "close", name, subscription) == "it was not open\n"
 
 
 def test_passwords_of_endpoints_are_masked(
@@ -182,7 +185,7 @@ def test_passwords_of_endpoints_are_masked(
     url = webhook.url.replace("//", "//user:secret@")
     subscription = topic.subscribe("http", url, RedrivePolicy=policy).rpartition(":")[2]
     follow(webhook.next().document["SubscribeURL"])
-    redrive("endpoints", "set", topic.arn.rpartition(":")[2], subscription, "--rests", "on")
+    redrive("endpoints", "set", topic.arn.rpartition(":")[2], subscription, "--circuit-breaker", "on")
     fail(server, url, 404)
     topic.publish("refused")
     server.advance(1)
@@ -203,7 +206,7 @@ def test_an_open_circuit_closes_by_itself(
     topic = sns.topic()
     name = topic.arn.rpartition(":")[2]
     subscription = confirmed(topic, webhook, DeliveryPolicy=orjson.dumps(POLICY).decode())
-    redrive("endpoints", "set", name, subscription, "--rests", "on")
+    redrive("endpoints", "set", name, subscription, "--circuit-breaker", "on")
     fail(server, webhook.url, 404)
     topic.publish("refused")
     server.advance(1)
@@ -235,8 +238,8 @@ def test_a_client_error_may_count_as_delivered(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("lift", "nothing", "1"), "there is no subscription 1 of nothing"),
-        (("set", "nothing", "1", "--rests", "on"), "there is no subscription 1 of nothing"),
+        (("close", "nothing", "1"), "there is no subscription 1 of nothing"),
+        (("set", "nothing", "1", "--circuit-breaker", "on"), "there is no subscription 1 of nothing"),
     ],
 )
 def test_an_unknown_subscription_is_named_in_the_error(
@@ -287,11 +290,11 @@ def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webh
     topic = sns.topic()
     subscription = confirmed(topic, webhook)
     name = topic.arn.rpartition(":")[2]
-    told = f"{name}  {subscription}  rests=on\n"
-    assert redrive("endpoints", "set", f"{topic.arn}:{subscription}", "--rests", "on") == told
-    assert redrive("endpoints", "set", topic.arn, subscription, "--rests", "on") == told
-    assert redrive("endpoints", "lift", name, f"{topic.arn}:{subscription}") == "it was not on probation\n"
-    assert "no subscription is named" in redrive("endpoints", "lift", topic.arn, status=1)
+    told = f"{name}  {subscription}  circuit-breaker=on\n"
+    assert redrive("endpoints", "set", f"{topic.arn}:{subscription}", "--circuit-breaker", "on") == told
+    assert redrive("endpoints", "set", topic.arn, subscription, "--circuit-breaker", "on") == told
+    assert redrive("endpoints", "close", name, f"{topic.arn}:{subscription}") == "it was not open\n"
+    assert "no subscription is named" in redrive("endpoints", "close", topic.arn, status=1)
 
 
 # ---- listings ----------------------------------------------------------------------------------------------------

@@ -79,10 +79,10 @@ def test_libraries_tell_no_signatures_and_headers_at_debug(
 def test_named_values_of_a_line_are_members_of_its_json() -> None:
     shown = json.loads(
         JsonFormatter().format(
-            event("endpoint.resting subscription=%s status=%d seconds=%+.1f: %s", "s", 503, 1.5, "x")
+            event("circuit.opened subscription=%s status=%d seconds=%+.1f: %s", "s", 503, 1.5, "x")
         )
     )
-    assert shown["message"] == "endpoint.resting subscription=s status=503 seconds=+1.5: x"
+    assert shown["message"] == "circuit.opened subscription=s status=503 seconds=+1.5: x"
     assert (shown["subscription"], shown["status"], shown["seconds"]) == ("s", 503, 1.5)
 
 

@@ -229,3 +229,69 @@ def test_certificates_of_endpoints_are_read_at_the_start(
         file.write_text(content)
     words = ("serve", "--port", "0", "--store", "sqlite://:memory:", "--endpoint-ca-file", str(file))
     assert f"endpoint_ca_file {file}" in said(words, capsys, status=2)
+
+
+# ---- mistakes on the command line ------------------------------------------------------------------------------------
+
+
+def said_by(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("serve", "--prot", "1"), "unknown: --prot 1; is --port meant? (redrive --help tells more)"),
+        (("dlq", "lsit"), "argument ACTION: invalid choice: 'lsit' "),
+        (("serve", "--zzz"), "unknown: --zzz (redrive --help tells more)"),
+        (("dlq", "redrive", "orders-dead", "--pace", "slow"), "argument --pace: invalid choice: 'slow' "),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = said_by(words, capsys)
+    assert line.startswith(f"redrive: {text}")
+    assert line.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(()) == 2
+    assert "serve" in capsys.readouterr().out
+
+
+def test_a_port_in_use_names_the_option_that_chooses_another(capsys: pytest.CaptureFixture[str]) -> None:
+    with page(ForeignJson) as url:
+        port = url.rpartition(":")[2]
+        assert main(("serve", "--port", port, "--store", "sqlite://:memory:")) == 1
+    assert capsys.readouterr().err.endswith(
+        f"redrive: 127.0.0.1:{port} is in use; choose another port: --port N\n"
+    )
+
+
+class OtherRedrive(Page):
+    content = b'{"status": "ok", "version": "9.9"}'
+
+
+def test_a_port_in_use_names_the_redrive_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with page(OtherRedrive) as url:
+        port = url.rpartition(":")[2]
+        assert main(("serve", "--port", port, "--store", "sqlite://:memory:")) == 1
+    assert f"127.0.0.1:{port} is in use by Redrive 9.9; " in capsys.readouterr().err
+
+
+def test_a_refused_database_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    assert main(("serve", "--port", "0", "--store", f"postgresql://me:secret@127.0.0.1:{port}/x")) == 1
+    line = capsys.readouterr().err
+    assert f"127.0.0.1:{port} refused the connection" in line
+    assert "secret" not in line
+
+
+def test_a_missing_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "absent.toml"
+    assert main(("serve", "--config", str(file))) == 2
+    assert capsys.readouterr().err == f"redrive: cannot read {file}: No such file or directory\n"

@@ -49,6 +49,15 @@ def test_a_start_is_one_object_in_json(tmp_path: Path) -> None:
     assert {"mail", "text_messages", "functions", "streams"} <= set(started["not_set_up"])
 
 
+def test_a_server_that_nobody_can_sign_in_to_says_so(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/redrive.db"
+    with serving(store, "--auth", "required", directory=tmp_path) as server:
+        (line,) = [line for line in server.log.read_text().splitlines() if "server.no_keys" in line]
+        assert f"redrive keys create --store {store}" in line
+        status, body = server.ask("POST", "/_redrive/clock")
+    assert (status, b"--clock simulated" in body) == (404, True)
+
+
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_times_are_in_utc_wherever_the_server_stands(tmp_path: Path, log_format: str) -> None:
     flags = ("--store", _MEMORY, "--port", str(free_port()), "--log-format", log_format)

@@ -33,9 +33,10 @@ def test_a_burst_ends_once_nothing_came_for_a_quarter_of_an_hour(
     assert latest_burst(minutes) == burst
 
 
-def since(page: str) -> list[str]:
+def since(page: str) -> list[tuple[str, str]]:
     """The numbers and beginnings of bursts on a page."""
-    return re.findall(r"([\d,]+) came since <time[^>]*>(\d\d:\d\dZ)</time>", page)
+    found = re.findall(r"([\d,]+) in the latest burst · since <time datetime=\"[-\d]+T(\d\d:\d\d)", page)
+    return [(number, f"{time}Z") for number, time in found]
 
 
 def at(visitor: Visitor) -> str:
@@ -66,7 +67,7 @@ async def test_overview_says_how_many_dead_letters_came_since_the_latest_burst_b
         await advance(visitor, 10 * MINUTE_MS)
         await let_die(visitor, world, 3)
         page = await overview(visitor)
-        assert "<b>8</b> dead-lettered messages" in page
+        assert "8 dead letters in orders-dead" in page
         assert since(page) == [("7", began)]
         await advance(visitor, HOUR)
         assert since(await overview(visitor)) == [("7", began)]
@@ -98,26 +99,37 @@ async def test_a_page_on_which_nothing_stands_says_when_the_last_dead_letter_cam
         assert "dead letter" not in quiet(await overview(visitor)).lower()  # there is no queue yet
         world = await make_world(visitor)
         await advance(visitor, 0)
-        assert quiet(await overview(visitor)) == "Nothing needs you. No dead letter in the last 14 days."
+        assert (
+            quiet(await overview(visitor)) == "Nothing needs attention. No dead letter in the last 14 days."
+        )
         minute = world.engine.clock.now() // MINUTE_MS * MINUTE_MS
         await let_die(visitor, world, 2)
-        assert "Nothing needs you" not in await overview(visitor)
+        assert "Nothing needs attention" not in await overview(visitor)
         await world.engine.messages.purge(world.dead)
         await advance(visitor, 3 * DAY_MS)
         page = await overview(visitor)
-        assert re.fullmatch(r"Nothing needs you. Last dead letter [-\d]+ [\d:]+Z.", quiet(page))
-        (shown,) = re.findall(r'Last dead letter <time datetime="[-\dT:.]+Z" title="([^"]+)" data-ago>', page)
+        assert re.fullmatch(
+            r"Nothing needs attention. The last dead letter came [-\d]+ [\d:]+Z.", quiet(page)
+        )
+        (shown,) = re.findall(
+            r'The last dead letter came <time datetime="[-\dT:.]+Z" title="([^"]+)" data-ago>', page
+        )
         assert shown[11:16] + "Z" == f"{minute // HOUR % 24:02}:{minute // MINUTE_MS % 60:02}Z"
         elsewhere = await overview(visitor, "?place=111111111111/eu-west-1")
-        assert quiet(elsewhere) == "Nothing needs you. No dead letter in the last 14 days."
+        assert quiet(elsewhere) == "Nothing needs attention. No dead letter in the last 14 days."
         await advance(visitor, 12 * DAY_MS)
-        assert quiet(await overview(visitor)) == "Nothing needs you. No dead letter in the last 14 days."
+        assert (
+            quiet(await overview(visitor)) == "Nothing needs attention. No dead letter in the last 14 days."
+        )
 
 
 async def test_a_young_node_knows_of_no_dead_letter_before_its_start() -> None:
     async with visiting() as visitor:
         await make_world(visitor)
-        assert quiet(await overview(visitor)) == "Nothing needs you. No dead letter since this node started."
+        assert (
+            quiet(await overview(visitor))
+            == "Nothing needs attention. No dead letter since this node started."
+        )
 
 
 def quiet(page: str) -> str:

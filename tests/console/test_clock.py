@@ -13,7 +13,7 @@ async def test_every_page_shows_the_simulated_time_and_what_is_due() -> None:
         for path in (f"{ROOT}/", f"{ROOM}/queues", f"{ROOT}/schedules", f"{ROOT}/nowhere"):
             page = text(await visitor.get(path))
             assert "simulated clock 2026-01-01 00:00:00Z" in page, path
-            assert "next due in" in page or "nothing is due" in page, path
+            assert "next attempt expected in" in page or "no attempt is due" in page, path
 
 
 async def test_time_goes_on_and_leads_back_to_the_page_that_it_was_told_on() -> None:
@@ -49,6 +49,16 @@ async def test_the_next_attempt_is_come_to_at_its_own_moment() -> None:
         second = await visitor.post(f"{ROOT}/clock", {"by": "next", "back": f"{ROOT}/"})
         assert "1+attempt+was+made" in second.headers["Location"]
         assert 19_500 <= world.engine.clock.now() - before <= 20_000
+
+
+async def test_the_clock_is_not_moved_where_no_attempt_is_due() -> None:
+    async with visiting(clock="simulated") as visitor:
+        await make_world(visitor)
+        page = await visitor.get(f"{ROOM}/queues")
+        assert b'value="next" disabled' in page.body
+        told = await visitor.post(f"{ROOT}/clock", {"by": "next", "back": f"{ROOT}/"})
+        assert "No+attempt+is+due%2C+so+the+clock+was+not+moved" in told.headers["Location"]
+        assert visitor.server.core.engine.clock.now() == DEFAULT_START
 
 
 async def test_too_long_a_time_and_a_clock_that_is_nobodys_are_refused() -> None:

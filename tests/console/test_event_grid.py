@@ -10,7 +10,7 @@ from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import NewDelivery
 from redrive.model.circuit import USUAL as PROBATION
-from redrive.model.rested_outage import FAILURES
+from redrive.model.outage import FAILURES
 from redrive.model.topic import Subscription
 from tests.console.test_schedules import text
 from tests.console.world import ROOT, Visitor, visiting
@@ -84,9 +84,9 @@ async def test_an_endpoint_on_probation_is_shown_with_its_reason_and_lifted() ->
         made = await subscribed(visitor)
         engine = visitor.server.core.engine
         now = engine.clock.now()
-        await engine.operations._probations.note(made, PROBATION, FAILURES["503"], now)
+        await engine.operations._circuits.note(made, PROBATION, FAILURES["503"], now)
         page = text(await visitor.get(PAGE))
-        assert "resting on probation: server_error 503" in page
+        assert "circuit open on probation: server_error 503" in page
         assert "Lift: try what waits now" in page
         form = {"topic": made.topic.name, "id": made.id}
         assert (await visitor.post(f"{ROOM}/endpoints", form)).status == 303

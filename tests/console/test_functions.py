@@ -107,6 +107,20 @@ def test_a_failure_is_the_one_of_the_invocation_that_ran_in_its_stream() -> None
     assert invocations(events, 1) == [a._replace(trouble="")]
 
 
+def test_each_try_of_an_event_is_an_invocation_in_the_order_of_their_ends() -> None:
+    events = _events(
+        (1, 7, "START RequestId: a Version: $LATEST\n"),
+        (2, 7, "[ERROR] first"),
+        (3, 7, _report("a")),
+        (4, 8, _report("b")),
+        (5, 7, "START RequestId: a Version: $LATEST\n"),
+        (6, 7, "[ERROR] second"),
+        (7, 7, _report("a")),
+    )
+    shown = [(each.at, each.id, each.trouble) for each in invocations(events, 9)]
+    assert shown == [(7, "a", "[ERROR] second"), (4, "b", ""), (3, "a", "[ERROR] first")]
+
+
 @pytest.mark.parametrize(
     ("points", "threshold", "top", "paths", "dots"),
     [

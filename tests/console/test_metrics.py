@@ -35,7 +35,7 @@ async def test_the_metrics_of_a_queue_are_drawn() -> None:
         page = text(await visitor.get(f"{PAGE}?of=orders&metric=NumberOfMessagesSent"))
         assert "AWS/SQS · QueueName orders · Count" in page
         assert "As a table" in page
-        assert "aws cloudwatch put-metric-alarm" in page
+        assert "cloudwatch put-metric-alarm --alarm-name NAME" in page
         queue = (await visitor.get(f"{ROOM}/queues/orders")).body.decode()
         assert f'href="{PAGE}?of=orders"' in queue
         assert f'href="{ROOM}/tail?of=orders"' in queue

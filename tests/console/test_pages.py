@@ -86,7 +86,7 @@ async def test_the_workbench_shows_why_and_how_many() -> None:
         page = text(await visitor.get(f"{ROOM}/dead-letters/orders-dead"))
         assert "3 waiting" in page
         assert "upstream connect error" in page
-        assert "Redrive all 2…" in page
+        assert "Redrive all 3…" in page
         assert "rejected" in page
         assert "7001" in page
         assert "https://billing.example.com/hook?…" in page

@@ -56,5 +56,12 @@ def test_a_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None:
 
 def test_the_rules_are_about_what_goes_wrong() -> None:
     asked = " ".join(rule["expr"] for rule in rules())
-    for name in ("messages_available", "age_seconds", "dead_letters", "lost", "probation", "commit_duration"):
+    for name in (
+        "messages_available",
+        "age_seconds",
+        "dead_letters",
+        "lost",
+        "circuit_breakers",
+        "commit_duration",
+    ):
         assert name in asked

@@ -271,3 +271,39 @@ async def test_an_encrypted_message_keeps_its_body(engine: Engine, dead: Queue, 
         await engine.operations.move(dead, [seq], None, {seq: "clear"})
     assert (await engine.operations.move(dead, [seq], None)).total == 1
     assert await bodies(engine, origin) == ["\x02x"]
+
+
+async def test_the_finds_of_a_search_go_back_slice_by_slice_and_the_rest_stays(
+    engine: Engine,
+    clock: VirtualClock,
+    dead: Queue,
+    origin: Queue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("redrive.engine.tasks.redrive_plan.SLICE", 3)
+    texts = [f'{{"order": {each}, "currency": "{"EUR" if each % 4 else "USD"}"}}' for each in range(20)]
+    await die(engine, origin, dead, BUSY, *texts)
+    await die(engine, origin, dead, DENIED, '{"order": 20, "currency": "USD"}')
+    found = MoveChoice(0, "", (), "body.currency:USD", engine.clock.now())
+    plan = await engine.operations.plan_redrive(dead, found)
+    assert (plan.number, plan.looked_at) == (6, 0)
+    of_cause = MoveChoice(origin.id, "server_error 503", (), "body.currency:USD", engine.clock.now())
+    assert (await engine.operations.plan_redrive(dead, of_cause)).number == 5
+    await engine.operations.start_redrive(dead, None, None, RedriveWish(found, plan.last_seq))
+    await passes(clock, SECOND)
+    task = await the_task(engine, dead)
+    assert (task.state, task.moved, task.to_move) == (TaskState.COMPLETED, 6, 6)
+    left = await engine.operations.dead_letters(dead, 0, 100)
+    assert [letter.delivery.body for letter in left] == [text for text in texts if "EUR" in text]
+
+
+async def test_a_search_that_was_stopped_moves_nothing_older_than_it_came_to(
+    engine: Engine, clock: VirtualClock, dead: Queue, origin: Queue
+) -> None:
+    await die(engine, origin, dead, BUSY, "x 1", "x 2", "x 3")
+    first, second, _ = [each.delivery.seq for each in await engine.operations.dead_letters(dead, 0, 9)]
+    choice = MoveChoice(0, "", (), "x", engine.clock.now(), second)
+    assert (await engine.operations.plan_redrive(dead, choice)).number == 2
+    await engine.operations.start_redrive(dead, None, None, RedriveWish(choice))
+    await passes(clock, SECOND)
+    assert [each.delivery.seq for each in await engine.operations.dead_letters(dead, 0, 9)] == [first]

@@ -131,7 +131,7 @@ async def test_an_open_circuit_is_not_shortened_by_another_node(
     _, subscription = await resting(stage)
     longer = await stage.engine.operations.circuit(subscription)
     other = stage.node("b")._circuits  # has read that nobody rests, and not heard better yet
-    await stage.engine._circuits.lift(subscription)
+    await stage.engine._circuits.close(subscription)
     await other.all()
     await stage.engine._circuits.note(
         subscription, POLICY, replace(GONE, result=AttemptResult.FAILED), clock.now()
@@ -288,7 +288,7 @@ async def test_a_circuit_changed_on_another_node_is_read_alone(
 ) -> None:
     stage = Stage(clock, chance)
     first, second, third = await told_apart(stage, 3)
-    await stage.node("b")._circuits.lift(second)
+    await stage.node("b")._circuits.close(second)
     stage.engine.resources.documents.forget("probation", second.key)
     assert await stage.engine.operations.circuit(first) is not None
     assert stage.wire.calls == []
@@ -310,7 +310,7 @@ async def test_a_circuit_that_changes_while_it_is_read_is_read_again(
         answer = stage.wire.hold_answer(verb)
         reading = asyncio.ensure_future(stage.engine.operations.circuit(one))
         await answer.reached
-        await stage.node("b")._circuits.lift(one)
+        await stage.node("b")._circuits.close(one)
         stage.engine.resources.documents.forget("probation", one.key)
         answer.let_go()
         assert await reading is None

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from redrive.aws.sns.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
-from redrive.model.outage import Jitter, OutageAnswer, OutageEnd, outage
-from redrive.model.rested_outage import FAILURES, outage_with_rests
+from redrive.model.outage import FAILURES, Jitter, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_curves import Curve
 from redrive.model.retry_plans import (
@@ -121,14 +120,14 @@ LADDER = RetryPolicy(10, 300, 10, 0, 1, 1, Curve.GEOMETRIC).schedule()
 def test_an_endpoint_that_rests_fails_a_few_attempts_however_many_messages_wait(
     failure: str, outage_ms: int, failures: int, served_at_ms: int, given_up: int
 ) -> None:
-    rested = outage_with_rests(LADDER, USUAL, FAILURES[failure], 15 * S, outage_ms)
+    rested = outage_with_breaker(LADDER, USUAL, FAILURES[failure], 15 * S, outage_ms)
     assert (rested.failures, rested.served_at_ms, rested.given_up) == (failures, served_at_ms, given_up)
 
 
 def test_a_message_that_waits_alone_lasts_as_long_as_its_attempts_and_the_rests() -> None:
-    alone = outage_with_rests(HTTP_DEFAULT, USUAL, FAILURES["500"], 0, 50 * S).alone
+    alone = outage_with_breaker(HTTP_DEFAULT, USUAL, FAILURES["500"], 0, 50 * S).alone
     assert alone == OutageAnswer(OutageEnd.DELIVERED, 4, 60 * S)
-    alone = outage_with_rests(LADDER, USUAL, FAILURES["503"], 15 * S, 4 * HOUR_MS).alone
+    alone = outage_with_breaker(LADDER, USUAL, FAILURES["503"], 15 * S, 4 * HOUR_MS).alone
     assert (alone.end, alone.attempts) == (OutageEnd.SPENT, 11)
-    rested = outage_with_rests(EVENT_WEBHOOK, USUAL, FAILURES["503"], 0, 99 * HOUR_MS)
+    rested = outage_with_breaker(EVENT_WEBHOOK, USUAL, FAILURES["503"], 0, 99 * HOUR_MS)
     assert rested.alone.end is OutageEnd.EXPIRED

@@ -193,7 +193,7 @@ async def test_without_its_store_a_node_shows_its_other_metrics(
     for verb in ("get", "find", "count", "peek", "occupied"):
         monkeypatch.setattr(node.engine._store, verb, away)
     families = await node.families()
-    assert "redrive_endpoints_on_probation" not in families
+    assert "redrive_circuit_breakers_open" not in families
     assert samples(families["redrive_topic_messages_published"]) == {tuple(TOPIC.name): 1}
     assert "redrive_store_commit_duration_seconds" in families
 

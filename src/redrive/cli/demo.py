@@ -44,17 +44,21 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         metavar="N",
         help=f"with --stay: how many (default: {demo_stay.ORDERS:,})",
     )
+    command.add_argument(
+        "--port", type=int, default=0, metavar="N", help="serve on this port (default: one that is free)"
+    )
     command.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Tell the story; 0 if everything in it came true."""
     if parsed.stay:
-        return demo_stay.stay(max(parsed.orders, demo_stay.BAD + 1), lambda text: print(text, flush=True))
+        orders = max(parsed.orders, demo_stay.BAD + 1)
+        return demo_stay.stay(orders, lambda text: print(text, flush=True), parsed.port)
     if importlib.util.find_spec("awslambdaric") is None:
         print("redrive demo runs a function in Python: pip install 'redrive[functions]'", file=sys.stderr)
         return 1
-    server = DemoServer.start("--clock", "simulated", "--allow-reset", "--functions", "on")
+    server = DemoServer.start("--clock", "simulated", "--allow-reset", "--functions", "on", port=parsed.port)
     billing = Billing(server.now)
     try:
         return Telling(Story(server, billing), Console()).tell()

@@ -23,8 +23,8 @@ class DemoServer:
     url: str
 
     @classmethod
-    def start(cls, *flags: str) -> Self:
-        """Start a server with these flags on a free port.
+    def start(cls, *flags: str, port: int = 0) -> Self:
+        """Start a server with these flags; port 0 is one that is free.
 
         Raises:
             RuntimeError: It did not say that it is ready.
@@ -35,7 +35,7 @@ class DemoServer:
             "redrive",
             "serve",
             "--port",
-            "0",
+            str(port),
             "--store",
             "sqlite://:memory:",
         ]

@@ -1,4 +1,4 @@
-"""`redrive endpoints`: the state of endpoints, with its cause; let those that rest be served again."""
+"""`redrive endpoints`: the state of endpoints, with its cause; close circuit breakers."""
 
 import argparse
 from typing import Any
@@ -10,28 +10,35 @@ from redrive.cli.terminal import moment
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
     """Add the command and its own commands."""
-    command = commands.add_parser("endpoints", help="show the state of endpoints, and end a probation")
+    command = commands.add_parser("endpoints", help="show the state of endpoints, and close circuit breakers")
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list the endpoints that are not simply served")
+    listing = actions.add_parser(
+        "list", help="list endpoints that fail, are left alone, or are not confirmed"
+    )
     listing.add_argument("--all", action="store_true", help="the others too")
     add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=asking(_list))
-    lift = actions.add_parser("lift", help="serve an endpoint again at once")
-    lift.set_defaults(run=asking(_lift))
-    options = actions.add_parser("set", help="say how an endpoint's failures are taken")
+    close = actions.add_parser(
+        "close", aliases=["lift"], help="close the circuit breaker of an endpoint: try what waits at once"
+    )
+    close.set_defaults(run=asking(_close))
+    options = actions.add_parser("set", help="choose how failures of an endpoint are treated")
     options.add_argument(
+        "--circuit-breaker",
         "--rests",
         choices=("on", "off"),
-        help="whether it is let rest when it fails (Event Grid's always are)",
+        help="leave the endpoint alone while it fails (always on for Event Grid)",
     )
     options.add_argument(
-        "--client-errors", choices=("delivered", "refused"), help="what a 4xx that is not retried means"
+        "--client-errors",
+        choices=("delivered", "refused"),
+        help="how a 4xx that is not retried counts",
     )
     options.set_defaults(run=asking(_set))
-    for action in (lift, options):
+    for action in (close, options):
         action.add_argument("topic", help="its name or ARN, or the subscription's ARN")
         action.add_argument("id", nargs="?", help="the subscription's id, unless its ARN is given")
-    for action in (listing, lift, options):
+    for action in (listing, close, options):
         add_server(action)
 
 
@@ -53,16 +60,16 @@ def _show(endpoints: list[Entry]) -> None:
         print(f"    {_state(endpoint)}{_options(endpoint)}")
 
 
-def _lift(client: Client, parsed: argparse.Namespace) -> int:
-    done = client.post("/_redrive/endpoints", {"topic": parsed.topic, "id": parsed.id, "lift": True})
-    print("lifted: it is served again" if done["lifted"] else "it was not on probation")
+def _close(client: Client, parsed: argparse.Namespace) -> int:
+    done = client.post("/_redrive/endpoints", {"topic": parsed.topic, "id": parsed.id, "close": True})
+    print("closed: it is served again" if done["closed"] else "it was not open")
     return 0
 
 
 def _set(client: Client, parsed: argparse.Namespace) -> int:
     wish: dict[str, Any] = {"topic": parsed.topic, "id": parsed.id}
-    if parsed.rests:
-        wish["rests"] = parsed.rests == "on"
+    if parsed.circuit_breaker:
+        wish["circuit_breaker"] = parsed.circuit_breaker == "on"
     if parsed.client_errors:
         wish["client_errors_delivered"] = parsed.client_errors == "delivered"
     endpoint = client.post("/_redrive/endpoints", wish)["endpoint"]
@@ -76,19 +83,21 @@ def _state(endpoint: Entry) -> str:
             return "unconfirmed: it has not agreed to get messages"
         case "not_set_up":
             return f"not set up: this server has nothing to push {endpoint['protocol']} to"
-        case "resting":
-            return _resting(endpoint["probation"])
+        case "circuit_open":
+            return _circuit(endpoint["circuit"])
         case "failing":
             return f"failing ({_why(endpoint['failing'])})"
         case _:
             return "served"
 
 
-def _resting(circuit: Entry) -> str:
+def _circuit(circuit: Entry) -> str:
     why = _why(circuit)
     if circuit["over"]:
-        return f"on probation since {moment(circuit['since'])} ({why}): one delivery is tried next"
-    return f"rests until {moment(circuit['until'])} ({why})"
+        return (
+            f"circuit breaker half open since {moment(circuit['since'])} ({why}): one delivery is tried next"
+        )
+    return f"circuit breaker open until {moment(circuit['until'])} ({why})"
 
 
 def _why(failing: Entry) -> str:
@@ -98,5 +107,5 @@ def _why(failing: Entry) -> str:
 
 
 def _options(endpoint: Entry) -> str:
-    rests = "  rests=on" if endpoint["rests"] else ""
-    return rests + ("  client-errors=delivered" if endpoint["client_errors_delivered"] else "")
+    breaker = "  circuit-breaker=on" if endpoint["circuit_breaker"] else ""
+    return breaker + ("  client-errors=delivered" if endpoint["client_errors_delivered"] else "")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive import __version__
+from redrive.cli.command_line import CommandLine
 from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
 from redrive.settings import SettingsInvalid
@@ -36,9 +37,9 @@ COMMANDS: Final = (
 )
 
 
-def parser(command: str = "") -> argparse.ArgumentParser:
+def parser(command: str = "") -> CommandLine:
     """The command line of a command, or the whole where there is none of that name."""
-    top = argparse.ArgumentParser(
+    top = CommandLine(
         prog="redrive",
         description="Durable event delivery that you run yourself: SQS, SNS and Event Grid on one engine, nothing lost.",
     )
@@ -57,9 +58,12 @@ def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
         worker: What `serve` has where it is one of several processes.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = parser(words[0] if words else "").parse_args(
-        words, argparse.Namespace(words=words, worker=worker)
-    )
+    top = parser(words[0] if words else "")
+    if not words:
+        top.print_help()
+        return 2
+    parsed, unknown = top.parse_known_args(words, argparse.Namespace(words=words, worker=worker))
+    top.refuse_unknown(unknown)
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()  # here, where it is known what to do if nobody reads it

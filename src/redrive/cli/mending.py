@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from redrive.cli.client import Client, asking
 from redrive.cli.listing import Entry, add_json
-from redrive.cli.redriving import LETTERS, cause_wished, origin
+from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_wished, origin
 from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, shortened
 
 _CAUSES: Final = "/_redrive/dead-letter-causes"
@@ -27,6 +27,7 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     plan = actions.add_parser("plan", help="count what a redrive would move, and move nothing")
     plan.add_argument("queue", help="its name, ARN or URL")
     plan.add_argument("--cause", help="only those with this cause, as `redrive dlq causes` calls it")
+    plan.add_argument("--search", help=SEARCH_HELP)
     add_json(plan)
     plan.set_defaults(run=asking(_plan), excepted=None)
     edit = actions.add_parser(
@@ -85,6 +86,8 @@ def _plan(client: Client, parsed: argparse.Namespace) -> int:
     print(
         f"{answer['to_move']} {many(answer['to_move'], 'dead letter')} would move, up to id {answer['last_id']}"
     )
+    if answer["looked_at"]:
+        print(f"they are among the oldest {answer['looked_at']}; the redrive looks at the others as it goes")
     if answer["in_flight"]:
         stay, they = ("stays", "it is") if answer["in_flight"] == 1 else ("stay", "they are")
         print(f"{answer['in_flight']} of the queue {stay}: {they} in flight")
@@ -111,7 +114,9 @@ def _edit(client: Client, parsed: argparse.Namespace) -> int:
 def _text(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise CommandFailed(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise CommandFailed(f"cannot read {file}: {error}") from None
 
 

@@ -16,6 +16,8 @@ from redrive.engine.ports import Clock
 from redrive.runtime.clock import SystemClock
 
 LETTERS: Final = "/_redrive/dead-letters"
+SEARCH_HELP: Final = "only those that this search finds: 'body.currency:EUR attempts:>3'"
+_PLANS: Final = "/_redrive/dead-letter-plans"
 _TASKS: Final = "/_redrive/dead-letter-tasks"
 _LOOK_AGAIN_MS: Final = 200  # while somebody watches the bar
 
@@ -70,6 +72,7 @@ def _add_cause(command: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="but not this one, of that cause",
     )
+    command.add_argument("--search", help=SEARCH_HELP)
 
 
 def _add_pace(command: argparse.ArgumentParser) -> None:
@@ -129,6 +132,7 @@ async def _watch(client: Client, clock: Clock, queue: str, task_id: str) -> int:
 def cause_wished(parsed: argparse.Namespace) -> dict[str, Any]:
     """The members of a wish that say of which cause, and which are spared."""
     wish: dict[str, Any] = {"cause": parsed.cause} if parsed.cause else {}
+    wish |= {"search": parsed.search} if parsed.search else {}
     return wish | ({"except": parsed.excepted} if parsed.excepted else {})
 
 
@@ -141,6 +145,8 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
     wanted = set(parsed.id)
     missing, number = set(wanted), 0
     cause = {"cause": parsed.cause} if parsed.cause else {}
+    if parsed.search:
+        return _count_found(client, parsed)
     for letter in _all(client, parsed.queue, cause):
         if letter["id"] in (parsed.excepted or ()):
             continue
@@ -155,6 +161,13 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
     if not number:
         note(f"there is nothing in {parsed.queue}")
     return 1 if missing else 0
+
+
+def _count_found(client: Client, parsed: argparse.Namespace) -> int:
+    plan = client.get(_PLANS, queue=parsed.queue, **cause_wished(parsed))
+    looked = f", of the oldest {plan['looked_at']} that were looked at" if plan["looked_at"] else ""
+    print(f"{plan['to_move']} {many(plan['to_move'], 'message')} found{looked}")
+    return 0
 
 
 def _all(client: Client, queue: str, cause: Mapping[str, str]) -> Iterator[Entry]:

@@ -2,15 +2,20 @@
 
 import argparse
 import asyncio
+import errno
 import gc
+import http.client
+import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from redrive.cli import log_format
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed
 from redrive.settings import Origin, Settings
+
+_ASK_SECONDS: Final = 1
 
 
 def register(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -29,8 +34,24 @@ def run(parsed: argparse.Namespace) -> int:
             return asyncio.run(_supervised(settings, parsed.words))
         _serve(settings, origins, parsed.worker)
     except OSError as error:
-        raise CommandFailed(f"cannot serve on {settings.host}:{settings.port}: {error}") from None
+        where = f"{settings.host}:{settings.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise CommandFailed(f"{where} is in use{_holder(where)}; choose another port: --port N") from None
+        raise CommandFailed(f"cannot serve on {where}: {error.strerror or error}") from None
     return 0
+
+
+def _holder(where: str) -> str:
+    """The version of another Redrive that listens there, as a phrase; empty for other programs."""
+    connection = http.client.HTTPConnection(where, timeout=_ASK_SECONDS)
+    try:
+        connection.request("GET", "/_redrive/health")
+        version = json.load(connection.getresponse()).get("version")
+    except (OSError, ValueError, AttributeError, http.client.HTTPException):
+        return ""
+    finally:
+        connection.close()
+    return f" by Redrive {version}" if version else ""
 
 
 def _serve(settings: Settings, origins: Sequence[Origin], worker: Any) -> None:

@@ -3,12 +3,17 @@
 from collections.abc import Callable
 
 from redrive import __version__
+from redrive.aws.cloudformation.records import STACK
+from redrive.aws.cloudwatch.alarms.records import ALARMS
+from redrive.aws.lambda_.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
+from redrive.console.needs import stack_in_trouble
 from redrive.console.nodes import Node, Nodes
+from redrive.console.remembered import Remembered
 from redrive.console.session import Sessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
@@ -40,7 +45,11 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
     sessions = Sessions(core.keyring, SystemClock(), writes=writes)
     nodes = _nodes(core)
     clock = core.runtime.clock
-    hands = ClockHands(clock.now, clock.next_at) if isinstance(clock, SimulatedClock) else None
+    hands = (
+        ClockHands(clock.now, core.engine.operations.next_attempt_at)
+        if isinstance(clock, SimulatedClock)
+        else None
+    )
     tail = Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     installation = Installation(
         services=core.calls,
@@ -53,6 +62,9 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         nodes=nodes,
         store_bytes=store_bytes,
         queue_levels=lambda: core.telemetry.queue_levels,
+        alarms=Remembered(core.engine.resources.documents, ALARMS),
+        stacks=Remembered(core.engine.resources.documents, STACK, stack_in_trouble),
+        functions=Remembered(core.engine.resources.documents, FUNCTION),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
     console = Console(core.engine, sessions, installation, options)

@@ -79,7 +79,8 @@ def extension(
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)
     metrics = InvocationMetrics(core.telemetry.count, clock.now)
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
-    executor = Executor(code, pool, clock, metrics, rounds)
+    roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
+    executor = Executor(code, pool, clock, metrics, rounds, roles)
     downloads = Downloads(code, core.secret, SystemClock())
     invocations = AsyncInvocations(core.engine, metrics, rounds)
     show = _showing(core, presenters)
@@ -89,7 +90,7 @@ def extension(
     consumers = MappingConsumers(
         core.engine,
         lambda mapping: MappingConsumer(
-            core.engine, lookup, executor, show, mapping, metrics, wait_ms, may_read
+            core.engine, lookup, executor, show, mapping, metrics, roles, wait_ms, may_read
         ),
         leaps=leaps,
     )
@@ -105,7 +106,7 @@ def extension(
         downloads,
         consumers.follow,
         warmth,
-        ExecutionRoles(core.sessions.identities),
+        roles,
         ended_runtimes=core.settings.functions_ended_runtimes == "run",
     )
     return Extension(
@@ -123,7 +124,7 @@ def extension(
                 open_functions=core.settings.auth == "off",
             ),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(core.calls, rounds),
+            TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
         },
         listeners=[(EventMetrics(metrics), (DIALECT,))],
         kinds=[*Lambda.kinds, CODE],

@@ -10,6 +10,10 @@ STEPS_MAX: Final = 200  # moments gone through on the way to an attempt
 SPAN_MAX_MS: Final = 31 * 24 * 3_600_000
 
 
+class NothingDue(Exception):  # noqa: N818 - an answer, not a failure
+    """No delivery is to be tried at any time, so there is no moment to go to."""
+
+
 class ClockHands:
     """Moves a simulated clock, once the server's parts that live by it are all there."""
 
@@ -18,7 +22,7 @@ class ClockHands:
 
         Args:
             now: The simulated moment (ms).
-            next_at: The moment (ms) of what falls due next; None: nothing does.
+            next_at: The moment (ms) of the next attempt at a delivery; None: none is due at any time.
         """
         self._now = now
         self.next_at = next_at
@@ -35,12 +39,20 @@ class ClockHands:
         return await self._advance(milliseconds)
 
     async def to_next_attempt(self) -> int:
-        """Let time pass up to the next attempt at a delivery; how many were made then, 0 where none falls due."""
-        end = self._now() + SPAN_MAX_MS
-        attempts = await self.forward(0)  # what is due already, which may make the next moment an earlier one
+        """Let time pass up to the next attempt at a delivery; how many attempts were made then.
+
+        At a moment that `next_at` names, a backlog is looked into. Where nothing is due after all, as at the end of a
+        lease that was settled, time passes to the next such moment, and not beyond the last of them.
+
+        Raises:
+            NothingDue: No backlog is to be looked into at any time, so no time passes.
+        """
+        attempts = await self.forward(0)  # what is due already
+        if not attempts and self.next_at() is None:
+            raise NothingDue
         for _ in range(STEPS_MAX):
             due = self.next_at()
-            if attempts or due is None or due > end:
+            if attempts or due is None:
                 break
             attempts = await self.forward(max(0, due - self._now()))
         return attempts

@@ -4,9 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
+from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.lambda_.records import FunctionRecord
 from redrive.console.clock_hands import ClockHands
 from redrive.console.nodes import Nodes
+from redrive.console.remembered import Remembered
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
@@ -28,6 +32,9 @@ class Installation:
         nodes: This node and the others, with the settings in effect as they may be shown.
         store_bytes: The size of the store's file now; None: it has none of its own here.
         queue_levels: How full queues were when this node looked at them last.
+        alarms: Of all accounts.
+        stacks: Those that failed or were rolled back, of all accounts.
+        functions: Of all accounts.
         commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
     """
 
@@ -41,4 +48,7 @@ class Installation:
     nodes: Nodes
     store_bytes: Callable[[], int | None]
     queue_levels: Callable[[], Sequence[Level]]
+    alarms: Remembered[Alarm]
+    stacks: Remembered[Stack]
+    functions: Remembered[FunctionRecord]
     commit_seconds: Callable[[], float | None]

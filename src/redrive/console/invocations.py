@@ -35,27 +35,32 @@ class Invocation(NamedTuple):
 
 
 def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
-    """The invocations among events of a function's group, which come latest first, as these are; `most` at most."""
-    found: dict[str, Invocation] = {}
-    running: dict[int, str] = {}  # by stream, since an environment runs one at a time
+    """The invocations among events of a function's group, which come latest first, as these are; `most` at most.
+
+    An event that is tried again has one for each try, all with the id of its request.
+    """
+    found: list[Invocation] = []
+    running: dict[int, int] = {}  # by stream, since an environment runs one at a time: the place in `found`
     for event in events:
         report = _REPORT.match(event.message)
         if report is not None:
             if len(found) == most:
                 break
             init = report["init"]
-            found[report["id"]] = Invocation(
-                event.at,
-                report["id"],
-                float(report["duration"]),
-                int(report["used"]),
-                None if init is None else float(init),
-                "",
+            running[event.stream_id] = len(found)
+            found.append(
+                Invocation(
+                    event.at,
+                    report["id"],
+                    float(report["duration"]),
+                    int(report["used"]),
+                    None if init is None else float(init),
+                    "",
+                )
             )
-            running[event.stream_id] = report["id"]
         elif _START.match(event.message):
             running.pop(event.stream_id, None)
         elif any(mark in event.message for mark in _TROUBLE) and event.stream_id in running:
             at = running[event.stream_id]
             found[at] = found[at]._replace(trouble=event.message)
-    return list(found.values())
+    return found

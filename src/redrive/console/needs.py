@@ -1,118 +1,275 @@
-"""Needs: the things that wait for a person, as Overview names them."""
+"""Needs: what needs a person's attention, in the order of a person on call, as Overview names it.
+
+Losses come first: they cannot be taken back. What is read is bounded, and most of it is remembered: dead letters and
+losses are counted at each look, all else is read only after it changed.
+"""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from redrive.console.arrivals import Burst, bursts
+from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
+from redrive.aws.lambda_.metrics import NAMESPACE as LAMBDA
+from redrive.console.hour import Hour
 from redrive.console.unattended import WAITED_MINUTES, unattended
+from redrive.console.undelivered import (
+    NEEDS_MAX,
+    Need,
+    dead_letter_needs,
+    is_in,
+    last_day,
+    lost_needs,
+)
 from redrive.console.visit import Visit
-from redrive.console.words import place_text, why_failed
+from redrive.console.words import failure_words, many, number, place_text, why_failed
 from redrive.engine.operations import DeadLetterQueue
-from redrive.model.metric import MINUTE_MS
+from redrive.model.circuit import OpenCircuit
+from redrive.model.durations import show_duration
+from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.model.task import MoveTask, TaskState
+from redrive.model.topic import Subscription
+from redrive.telemetry.levels import Level
 
-NEEDS_MAX: Final = 50  # of each kind
-COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
-BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
+FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
 FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
+_STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
 
 
-async def needs(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
-    """The needs of these accounts and regions, and the redrive tasks under way there, as rows."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The needs, and the extent of the question: without it nobody may say that nothing needs attention.
+
+    Attributes:
+        needs: In the order in which they are shown.
+        lost: Messages lost in the last 24 hours.
+        alarms: How many alarms there are.
+        queues: How many dead-letter queues.
+    """
+
+    needs: Sequence[Need]
+    lost: int
+    alarms: int
+    queues: int
+
+
+async def needs(
+    visit: Visit,
+    places: Sequence[ResourceName],
+    dead: Sequence[DeadLetterQueue],
+    waiting: Sequence[Level],
+    hour: Hour,
+) -> Asked:
+    """The needs of these accounts and regions, and the redrive tasks under way there.
+
+    Args:
+        visit: Who asks.
+        places: The accounts and regions.
+        dead: The dead-letter queues there, counted up to `COUNTED_MAX`.
+        waiting: Of `unattended.long_waiting`.
+        hour: With the points of `error_series` and `unattended.receive_series`.
+    """
+    losses, latest = await last_day(visit, places, dead)
+    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, places)]
+    tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, places)]
+    found = [
+        *await lost_needs(visit, losses),
+        *await dead_letter_needs(visit, dead, latest),
+        *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
+        *await _endpoints(visit, places),
+        *[_unattended(visit, level) for level in unattended(waiting, hour)],
+        *await _functions(visit, places, hour),
+        *await _stacks(visit, places),
+        *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
+    ]
+    return Asked(found, sum(losses.values()), len(alarms), len(dead))
+
+
+# ---- endpoints and queues --------------------------------------------------------------------------------------
+
+
+async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
+    """The endpoints that fail, and those whose circuit breakers are open."""
     operations = visit.engine.operations
-    dead = await operations.dead_letter_queues_of(places, COUNTED_MAX)
-    tasks = await operations.current_redrive_tasks(visit.now - FAILED_NAMED_MS)
-    rows = [_task(visit, task) for task in tasks if task.source._replace(name="") in places]
-    return [
-        *await _dead(visit, dead),
-        *[task for task in rows if task["why"]][:NEEDS_MAX],
-        *await _resting(visit, places),
-        *await _unattended(visit, places, {each.queue.name for each in dead}),
-        *[task for task in rows if not task["why"]][:NEEDS_MAX],
-    ]
-
-
-async def _dead(visit: Visit, queues: Sequence[DeadLetterQueue]) -> list[dict[str, Any]]:
-    """The dead-letter queues that are not empty, the fullest first."""
-    found = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
-    fullest = [each.queue for each in found[:BURSTS_MAX]]
-    latest = await bursts(visit.installation.telemetry, fullest, visit.now)
-    return [_dead_letters(visit, each, latest.get(each.queue.id)) for each in found[:NEEDS_MAX]]
-
-
-def _dead_letters(visit: Visit, dead: DeadLetterQueue, burst: Burst | None) -> dict[str, Any]:
-    name = dead.queue.name
-    return {
-        "kind": "dead",
-        "number": dead.letters,
-        "at_most": dead.at_most,
-        "burst": burst,
-        "name": name.name,
-        "link": visit.link_in(name, "dead-letters", name.name),
-        "place": place_text(name),
-    }
-
-
-async def _resting(visit: Visit, places: list[ResourceName]) -> list[dict[str, Any]]:
-    """The places where endpoints rest."""
-    circuits = await visit.engine.operations.open_circuits()
-    found = []
-    for place in places:
-        prefix = f"{place.account}/{place.region}/"
-        resting = [state for key, state in circuits.items() if key.startswith(prefix)]
-        if not resting:
+    circuits = await operations.open_circuits()
+    failing = {key: each for key, each in operations.failing.items() if each.failures >= FAILED_IN_A_ROW}
+    rows = []
+    for key in [key for key in {**failing, **circuits} if _place_of(key) in places][:NEEDS_MAX]:
+        found = await _subscription(visit, key)
+        if found is None:
             continue
-        first = min(resting, key=lambda state: state.until)
-        found.append(
-            {
-                "kind": "rest",
-                "number": len(resting),
-                "until": first.until,
-                "reason": f"{first.reason} {first.status or ''}".strip(),
-                "link": visit.link_in(place, "endpoints"),
-                "place": place_text(place),
-            }
+        if (circuit := circuits.get(key)) is not None:
+            rows.append(_on_hold(visit, found, circuit))
+        else:
+            each = failing[key]
+            reason = failure_words(f"{each.reason.value} {each.status or ''}".strip())
+            detail = f"{reason}, {number(each.failures)} in a row, for topic {found.topic.name}"
+            title = f"{found.endpoint_place} fails"
+            rows.append(_of_endpoint(visit, found, ("failing", "Failing", "bad"), title, detail))
+    return sorted(rows, key=lambda need: need.kind == "hold")
+
+
+def _place_of(key: str) -> ResourceName:
+    account, region, *_ = [*key.split("/", 2), "", ""]
+    return ResourceName(account, region, "")
+
+
+async def _subscription(visit: Visit, key: str) -> Subscription | None:
+    topic, _, name = key.rpartition("/")
+    return await visit.engine.resources.subscriptions.get(ResourceName.from_key(topic), name)
+
+
+def _on_hold(visit: Visit, found: Subscription, circuit: OpenCircuit) -> Need:
+    reason = failure_words(f"{circuit.reason} {circuit.status or ''}".strip())
+    left = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
+    title = f"{found.endpoint_place} is on hold for another {left}"
+    detail = f"{reason}, {number(circuit.failures)} in a row, for topic {found.topic.name}"
+    return _of_endpoint(visit, found, ("hold", "On hold", "hold"), title, detail)
+
+
+def _of_endpoint(
+    visit: Visit, found: Subscription, kind: tuple[str, str, str], title: str, detail: str
+) -> Need:
+    link = visit.link_in(found.topic, "topics", found.topic.name, found.id)
+    return Need(*kind, title, detail, link, "Open subscription", link, place_text(found.topic))
+
+
+def _unattended(visit: Visit, level: Level) -> Need:
+    """A queue from which nobody receives."""
+    link = visit.link_in(level.name, "queues", level.name.name)
+    waiting = level.counts.available
+    title = (
+        f"{number(waiting)} {many(waiting, 'message')} {many(waiting, 'waits', 'wait')} in {level.name.name}"
+    )
+    detail = f"Nobody has received from it for {WAITED_MINUTES} minutes; the oldest waits for"
+    age = show_duration(level.age_seconds * 1000)
+    return Need(
+        "unattended",
+        "Nobody receives",
+        "warn",
+        title,
+        f"{detail} {age}",
+        link,
+        "Open queue",
+        link,
+        place_text(level.name),
+    )
+
+
+# ---- alarms, functions, stacks, redrives -----------------------------------------------------------------------
+
+
+def _alarm(visit: Visit, alarm: Alarm) -> Need:
+    name = alarm.name
+    link = visit.link_in(name, "alarms", "alarm", name=name.name)
+    return Need(
+        "alarm",
+        "In alarm",
+        "bad",
+        name.name,
+        alarm.state.reason,
+        link,
+        "Open alarm",
+        link,
+        place_text(name),
+        alarm.state.transitioned_at,
+    )
+
+
+async def error_series(visit: Visit, places: Collection[ResourceName]) -> list[Series]:
+    """The series of the errors of each function in these places."""
+    functions = await visit.installation.functions.all()
+    return [_errors(each.name) for each in functions if is_in(each.name, places)]
+
+
+def _errors(name: ResourceName) -> Series:
+    return Series(name.account, name.region, LAMBDA, "Errors", (("FunctionName", name.name),))
+
+
+async def _functions(visit: Visit, places: Collection[ResourceName], hour: Hour) -> list[Need]:
+    """The functions with errors in the last hour."""
+    rows = []
+    for each in await visit.installation.functions.all():
+        errors = int(hour.total(_errors(each.name))) if is_in(each.name, places) else 0
+        if not errors:
+            continue
+        link = visit.link_in(each.name, "functions", each.name.name)
+        title = f"{number(errors)} {many(errors, 'invocation')} of {each.name.name} failed"
+        rows.append(
+            Need(
+                "function",
+                "Errors",
+                "bad",
+                title,
+                "In the last hour",
+                link,
+                "Open function",
+                link,
+                place_text(each.name),
+            )
         )
-    return found
+    return rows[:NEEDS_MAX]
 
 
-async def _unattended(
-    visit: Visit, places: list[ResourceName], dead_letter_queues: Collection[ResourceName]
-) -> list[dict[str, Any]]:
-    """The queues from which nobody receives, the longest waiting first."""
-    levels, telemetry = visit.installation.queue_levels(), visit.installation.telemetry
-    found = await unattended(levels, telemetry, places, dead_letter_queues, visit.now)
-    return [
-        {
-            "kind": "unattended",
-            "number": level.counts.available,
-            "age_ms": level.age_seconds * 1000,
-            "minutes": WAITED_MINUTES,
-            "name": level.name.name,
-            "link": visit.link_in(level.name, "queues", level.name.name),
-            "place": place_text(level.name),
-        }
-        for level in found
-    ]
+def stack_in_trouble(stack: Stack) -> bool:
+    """True for a stack that failed or was rolled back."""
+    return stack.deleted_at is None and stack.status.endswith(_STACK_TROUBLE)
 
 
-def _task(visit: Visit, task: MoveTask) -> dict[str, Any]:
+async def _stacks(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
+    rows = []
+    for stack in await visit.installation.stacks.all():
+        if not is_in(stack.name, places):
+            continue
+        link = visit.link_in(stack.name, "stacks", stack.name.name)
+        words = "Rolled back" if "ROLLBACK" in stack.status else "Failed"
+        detail = stack.reason or stack.status
+        rows.append(
+            Need(
+                "stack",
+                words,
+                "bad",
+                f"Stack {stack.name.name}",
+                detail,
+                link,
+                "Open stack",
+                link,
+                place_text(stack.name),
+                stack.updated_at or stack.created_at,
+            )
+        )
+    return rows[:NEEDS_MAX]
+
+
+async def _tasks(visit: Visit) -> Sequence[MoveTask]:
+    return await visit.engine.operations.current_redrive_tasks(visit.now - FAILED_NAMED_MS)
+
+
+def _task(visit: Visit, task: MoveTask) -> Need:
     """A redrive task, and why it failed or stopped itself, if it did."""
     failed = task.state is TaskState.FAILED
-    badge, sign = (
-        ("bad", "●") if failed else ("warn", "▲") if task.state is TaskState.PAUSED else ("info", "↻")
+    why = why_failed(task.failure) if failed else task.stopped_why
+    title = f"Redrive of {task.source.name}: {number(task.moved)} of {number(task.to_move)} moved"
+    words = {
+        TaskState.WAITING: "Starting",
+        TaskState.PAUSED: "Stopped by itself" if why else "Paused",
+        TaskState.CANCELLING: "Stopping",
+        TaskState.FAILED: "Failed",
+    }.get(task.state, "Running")
+    colour = "bad" if failed else "warn" if task.state is TaskState.PAUSED else "info"
+    link = visit.link_in(task.source, "dead-letters", task.source.name, "tasks", task.id)
+    return Need(
+        "redrive",
+        words,
+        colour,
+        title,
+        why,
+        link,
+        "Open redrive",
+        link,
+        place_text(task.source),
+        task.started_at,
     )
-    place = task.source._replace(name="")
-    return {
-        "kind": "task",
-        "badge": badge,
-        "sign": sign,
-        "failed": failed,
-        "why": why_failed(task.failure) if failed else task.stopped_why,
-        "task": task,
-        "link": visit.link_in(place, "dead-letters", task.source.name, "tasks", task.id),
-        "place": place_text(place),
-    }

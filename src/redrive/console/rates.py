@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from redrive.console.hour import Hour
 from redrive.console.picture import Curve, sparkline
 from redrive.console.words import rate
-from redrive.engine.ports import TelemetryStore
-from redrive.model.metric import MINUTE_MS, PointQuery
+from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.telemetry.traffic import COUNTED, place_series
 
@@ -37,26 +37,30 @@ class Rate:
     drawn: Curve
 
 
-async def rates(telemetry: TelemetryStore, places: Sequence[ResourceName], now: int) -> list[Rate]:
-    """The rates that all nodes counted in these places together: one read, of four series of each.
+def rate_series(places: Sequence[ResourceName]) -> list[Series]:
+    """The series that the rates of these places are read from: four of each."""
+    return [place_series(place, counter) for place in places for counter in COUNTED]
+
+
+def rates(hour: Hour, places: Sequence[ResourceName], now: int) -> list[Rate]:
+    """The rates that all nodes counted in these places together.
 
     Whole minutes alone, so that a page with them changes once a minute and, where nothing happens, never.
 
     Args:
-        telemetry: Where it is written down.
-        places: Accounts and regions; none: nothing is read.
+        hour: With the points of `rate_series`.
+        places: Accounts and regions.
         now: The time (ms).
     """
     if not places:
         return []
     until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
     since = max(0, until - MINUTES * MINUTE_MS)
-    series = {place_series(place, counter): counter for place in places for counter in COUNTED}
-    found = await telemetry.find_points_each(PointQuery(list(series), since, until, MINUTE_MS))
     sums = {counter: [0.0] * MINUTES for counter in COUNTED}
-    for each, counter in series.items():
-        for bucket in found.get(each.id, ()):
-            sums[counter][(bucket.at - since) // MINUTE_MS] += bucket.statistics.total
+    for each in rate_series(places):
+        for bucket in hour.points(each):
+            if since <= bucket.at < until:
+                sums[each.name][(bucket.at - since) // MINUTE_MS] += bucket.statistics.total
     return [_rate(_LABELS[counter], totals) for counter, totals in sums.items()]
 
 

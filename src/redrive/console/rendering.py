@@ -63,6 +63,8 @@ def _environment() -> "Environment":
         "clock_time",
         "one_line",
         "why_failed",
+        "failure_words",
+        "many",
     ):
         environment.filters[name] = getattr(words, name)
     environment.filters["duration"] = show_duration

@@ -185,7 +185,7 @@ def _attempted(fact: Attempted, what: str) -> Line:
         what,
         fact.topic.name,
         fact.subscription,
-        id_text(fact.delivery.message_id),
+        fact.message_id or id_text(fact.delivery.message_id),
         1,
         fact.delivery.attempts,
         str(fact.attempt.reason),

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from redrive.engine.ports import TelemetryStore
-from redrive.model.metric import MINUTE_MS, PointQuery
+from redrive.console.hour import Hour
+from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
 from redrive.telemetry.accumulators import queue_series
 from redrive.telemetry.levels import Level
@@ -14,21 +14,15 @@ _LOOKED_AT_MAX: Final = 50  # those whose oldest message waits longest
 _RECEIVES: Final = ("messages_received", "empty_receives")
 
 
-async def unattended(
-    levels: Sequence[Level],
-    telemetry: TelemetryStore,
-    places: Collection[ResourceName],
-    dead_letter_queues: Collection[ResourceName],
-    now: int,
+def long_waiting(
+    levels: Sequence[Level], places: Collection[ResourceName], dead_letter_queues: Collection[ResourceName]
 ) -> list[Level]:
-    """The queues whose oldest message waits for ten minutes in which nobody asked for it: one read.
+    """The queues whose oldest message waits for ten minutes, the longest waiting first.
 
     Args:
         levels: The queues that this node looked at last.
-        telemetry: Where all nodes write down who received.
         places: Of these accounts and regions.
         dead_letter_queues: Left out: nobody is expected to receive from them.
-        now: The time (ms).
     """
     waiting = [
         level
@@ -38,19 +32,20 @@ async def unattended(
         and level.name._replace(name="") in places
         and level.name not in dead_letter_queues
     ]
-    waiting = sorted(waiting, key=lambda level: -level.age_seconds)[:_LOOKED_AT_MAX]
-    if not waiting:
-        return []
-    series = {level.name: [queue_series(level.name, counter) for counter in _RECEIVES] for level in waiting}
-    until = now // MINUTE_MS * MINUTE_MS + MINUTE_MS
-    wanted = [each for of_queue in series.values() for each in of_queue]
-    found = await telemetry.find_points_each(
-        PointQuery(wanted, until - (WAITED_MINUTES + 1) * MINUTE_MS, until, MINUTE_MS)
-    )
-    return [
-        level
-        for level in waiting
-        if not any(
-            bucket.statistics.total for each in series[level.name] for bucket in found.get(each.id, ())
-        )
-    ]
+    return sorted(waiting, key=lambda level: -level.age_seconds)[:_LOOKED_AT_MAX]
+
+
+def receive_series(levels: Sequence[Level]) -> list[Series]:
+    """The series that tell whether somebody asks these queues for messages."""
+    return [queue_series(level.name, counter) for level in levels for counter in _RECEIVES]
+
+
+def unattended(levels: Sequence[Level], hour: Hour) -> list[Level]:
+    """Those of the queues that nobody asked for messages in the last ten minutes.
+
+    Args:
+        levels: Of `long_waiting`.
+        hour: With the points of `receive_series`.
+    """
+    since = hour.until - (WAITED_MINUTES + 1) * MINUTE_MS
+    return [level for level in levels if not any(hour.total(each, since) for each in receive_series([level]))]

@@ -14,6 +14,7 @@ from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.search import Predicate, read_search
 
 PAGE_ROWS: Final = 50
 _NUMBER_DIGITS_MAX: Final = 18
@@ -21,6 +22,18 @@ _NUMBER_DIGITS_MAX: Final = 18
 
 class Missing(Exception):  # noqa: N818 - an answer, not a failure
     """Something that a page is about is not there; the message says what was looked for."""
+
+
+def searched(visit: "Visit", text: str) -> Predicate:
+    """The predicate of a search that somebody typed.
+
+    Raises:
+        Unusable: Bodies are hidden here, so nobody may search them.
+        SearchInvalidError: It cannot be read.
+    """
+    if text and not visit.bodies_shown:
+        raise Unusable("Bodies are hidden here, so they cannot be searched.")
+    return read_search(text, visit.now)
 
 
 class Unusable(Exception):  # noqa: N818 - an answer, not a failure

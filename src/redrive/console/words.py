@@ -17,6 +17,29 @@ _FAILURES: Final = {
 }
 
 
+def many(count: int, one: str, others: str = "") -> str:
+    """The word for so many: `message`, or `messages`."""
+    return one if count == 1 else others or f"{one}s"
+
+
+#: The reasons for which deliveries fail, in words; each has one name on every page.
+_REASONS: Final = {
+    "exhausted": "Receives exhausted",
+    "connection": "Connection failed",
+    "name_not_resolved": "Name not found",
+    "tls": "TLS failed",
+}
+
+
+def failure_words(failure: str | None) -> str:
+    """`Server error 503` of `server_error 503`; `Receives exhausted` of `exhausted`."""
+    reason, _, status = (failure or "").partition(" ")
+    if not reason:
+        return "No reason known"
+    words = _REASONS.get(reason, reason.replace("_", " ").capitalize())
+    return f"{words} {status}".strip()
+
+
 def number(value: int | None) -> str:
     """`40,012`; a hyphen where nothing was counted."""
     return "-" if value is None else f"{value:,}"

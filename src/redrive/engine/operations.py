@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from redrive.engine.configuration.dead_letter_sources import PLACES_MAX
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
-from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
 from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
-from redrive.engine.tasks.redrive import Redriver, RedriveWish
-from redrive.engine.tasks.redrive_plan import RedrivePlan
+from redrive.engine.tasks.redrive import Redriver
+from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
 from redrive.model.attempt import Attempt
@@ -70,7 +70,8 @@ class Operations:
         start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
         end_replay_in: Takes a replay away (`Replayer.end_in`).
         replay_of, replay_of_in: A subscription's replay, under way or ended (`Replayer.of`).
-        close_circuit: Serves an endpoint again, at once (`Dispatcher.lift`).
+        close_circuit: Serves an endpoint again, at once (`Dispatcher.close_circuit`).
+        next_attempt_at: When a delivery is tried next on this node (`Dispatcher.next_at`).
         condition: How a subscription's endpoint stands (`EndpointConditions.of`).
         conditions: The same of several at once (`EndpointConditions.of_each`).
         is_set_up: Whether this server can push to endpoints of a kind (`EndpointConditions.is_set_up`).
@@ -92,7 +93,7 @@ class Operations:
         counters: NodeCounters,
     ) -> None:
         """Carry the verbs out by these parts."""
-        self._probations = circuits
+        self._circuits = circuits
         self._faults = faults
         self._measure = counters
         self._replayer = replayer
@@ -127,7 +128,8 @@ class Operations:
         self.end_replay_in = replayer.end_in
         self.replay_of = replayer.of
         self.replay_of_in = replayer.of_in
-        self.close_circuit = dispatcher.lift
+        self.close_circuit = dispatcher.close_circuit
+        self.next_attempt_at = dispatcher.next_at
         self.condition = conditions.of
         self.conditions = conditions.of_each
         self.is_set_up = conditions.is_set_up
@@ -140,11 +142,16 @@ class Operations:
 
     async def circuit(self, subscription: Subscription) -> OpenCircuit | None:
         """The open circuit breaker of a subscription's endpoint; None: closed."""
-        return await self._probations.of(subscription)
+        return await self._circuits.of(subscription)
 
     async def open_circuits(self) -> Mapping[str, OpenCircuit]:
         """Every circuit breaker that is open, by its subscription's key."""
-        return await self._probations.all()
+        return await self._circuits.all()
+
+    @property
+    def failing(self) -> Mapping[str, Failing]:
+        """The rows of failures that endpoints are in as far as this node has seen, by their subscriptions' keys."""
+        return self._circuits.rows_of_failures
 
     async def sweep(self) -> int:
         """Sweep every queue once, and take away what falls due; how many deliveries went."""

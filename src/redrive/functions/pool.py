@@ -152,6 +152,8 @@ class FunctionPool:
         return environment
 
     def _write(self, environment: Environment, at: int, message: str) -> None:
+        if not environment.function.logs:
+            return
         name = environment.function.name._replace(name=environment.function.log_group)
         self._sink.write(name, environment.stream, at, message, environment.rounds)
 

@@ -1,8 +1,8 @@
-"""Probation: an endpoint that fails is let rest, and its deliveries wait meanwhile (Event Grid, delayed delivery).
+"""Circuit breakers: while an endpoint fails its deliveries wait (Event Grid calls it probation, delayed delivery).
 
-Two rules, the longer rest wins. Some failures say how long to stay away (a busy endpoint for seconds, one that is
-not there for minutes). And an endpoint that failed so many times in a row rests longer each time that its rest ended
-in another failure. After a rest one delivery goes first, from one node; the others follow if it is taken.
+Two rules open one, and the longer time holds. Some failures say how long to stay away (a busy endpoint for seconds, one
+that is not there for minutes). And after so many failures in a row it is open for longer each time that the probe fails.
+Then it is half open: one delivery goes first, the probe, from one node; the others follow if it is taken.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from redrive.model.attempt import Attempt, Reason
 from redrive.model.document import Document
 
 _MINUTE_MS: Final = 60_000
-_SLACK_MS: Final = 1_000  # a rest that would end this much later is the same rest
+_SLACK_MS: Final = 1_000  # a time that would end this much later is the same
 _DOUBLINGS_MAX: Final = 16
 
 
@@ -22,11 +22,11 @@ class CircuitPolicy:
     """The failures that open an endpoint's circuit, and for how long.
 
     Attributes:
-        by_status: The rest (ms) after an answer with this status.
-        by_reason: The rest (ms) after a failure for this reason, where the status has none.
-        failures_max: So many failures in a row begin a rest whatever they were.
-        first_ms: How long the first of those rests is; each that follows it is twice as long.
-        longest_ms: No rest is longer.
+        by_status: The time (ms) it is open after an answer with this status.
+        by_reason: The time (ms) after a failure for this reason, where the status has none.
+        failures_max: So many failures in a row open it whatever they were.
+        first_ms: How long it is open the first time; each time that follows is twice as long.
+        longest_ms: It is never open for longer without a probe.
     """
 
     by_status: Mapping[int, int] = field(default_factory=dict)
@@ -35,14 +35,14 @@ class CircuitPolicy:
     first_ms: int = 1 * _MINUTE_MS
     longest_ms: int = 240 * _MINUTE_MS
 
-    def rest_ms(self, attempt: Attempt) -> int:
-        """The rest that this failure alone asks for."""
+    def open_ms(self, attempt: Attempt) -> int:
+        """The time that this failure alone opens it for."""
         return self.by_status.get(attempt.status) or self.by_reason.get(attempt.reason, 0)
 
     def besides(
         self, by_status: Mapping[int, int] | None = None, by_reason: Mapping[Reason, int] | None = None
     ) -> Self:
-        """The same with further rests (ms), or others in the place of its own."""
+        """The same with further times (ms), or others in the place of its own."""
         return replace(
             self,
             by_status={**self.by_status, **(by_status or {})},
@@ -51,7 +51,7 @@ class CircuitPolicy:
 
 
 # Seconds for an endpoint that is busy or hangs, minutes for one that is not there. The figures are Event Grid's, which
-# has rests for more (`Event Grid message delivery and retry`, probation).
+# has times for more (`Event Grid message delivery and retry`, probation).
 USUAL: Final = CircuitPolicy(
     by_status={404: 5 * _MINUTE_MS, 429: 10_000, 503: 10_000},
     by_reason={
@@ -65,18 +65,18 @@ USUAL: Final = CircuitPolicy(
 
 @dataclass(frozen=True, slots=True)
 class OpenCircuit(Document):
-    """One subscription's endpoint being rested.
+    """One subscription's circuit breaker, open or half open.
 
     Attributes:
-        reason: Of the failure that began it.
+        reason: Of the failure that opened it.
         status: Its status code, or 0.
-        since: When the first rest began (ms); a rest that follows another keeps it.
-        until: When this rest ends (ms). The state lasts until a delivery is taken.
+        since: When it was opened first (ms); a probe that fails keeps it.
+        until: When it is half open (ms). The state lasts until a delivery is taken.
         failures: How many attempts failed in a row.
-        rests: How many rests in a row a long row of failures has begun.
-        prober: The node that tries, when the rest is over, whether the endpoint takes something again.
+        rests: How many times in a row a long row of failures has opened it; named as stores have it.
+        prober: The node that probes, once it is half open, whether the endpoint takes something again.
         probing_until: For so long (ms) no other node does.
-        endpoint: Which endpoint rests: a subscription that has another by now is not concerned.
+        endpoint: Whose it is: a subscription that has another by now is not concerned.
     """
 
     restored: ClassVar = {"reason": Reason}
@@ -103,10 +103,10 @@ class OpenCircuit(Document):
 def after_failure(
     policy: CircuitPolicy, circuit: OpenCircuit | None, failures: int, attempt: Attempt, now: int
 ) -> OpenCircuit | None:
-    """The probation of an endpoint after a failed attempt; None: it goes on being served.
+    """The circuit breaker of an endpoint after a failed attempt; None: it stays closed.
 
-    Attempts that were under way when a rest began fail into it: they count, and do not lengthen it but by a rest of
-    their own that would end much later.
+    Attempts that were under way when it was opened fail too: they count, and lengthen it only by a time of their own
+    that would end much later.
 
     Args:
         policy: The rules.
@@ -115,21 +115,21 @@ def after_failure(
         attempt: The failure.
         now: When it ended (ms).
     """
-    rest_ms = policy.rest_ms(attempt)
+    open_ms = policy.open_ms(attempt)
     if circuit is not None and circuit.until > now:
-        if now + rest_ms <= circuit.until + _SLACK_MS:
+        if now + open_ms <= circuit.until + _SLACK_MS:
             return circuit
         return replace(
             circuit,
             reason=attempt.reason,
             status=attempt.status,
-            until=now + rest_ms,
+            until=now + open_ms,
             failures=failures,
         )
     since, rests = (now, 0) if circuit is None else (circuit.since, circuit.rests)
     if failures >= policy.failures_max:
-        rest_ms = max(rest_ms, min(policy.first_ms << min(rests, _DOUBLINGS_MAX), policy.longest_ms))
+        open_ms = max(open_ms, min(policy.first_ms << min(rests, _DOUBLINGS_MAX), policy.longest_ms))
         rests += 1
-    if not rest_ms:
+    if not open_ms:
         return circuit
-    return OpenCircuit(attempt.reason, attempt.status, since, now + rest_ms, failures, rests)
+    return OpenCircuit(attempt.reason, attempt.status, since, now + open_ms, failures, rests)

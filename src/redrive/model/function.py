@@ -44,6 +44,7 @@ class FunctionVersion:
         reserved: How many invocations may run at once over all versions; None: as many as the account may.
         provisioned: Its environment is one of those that are kept ready.
         role: The ARN of the role that it acts as.
+        logs: Whether its role may write its output to the log group.
     """
 
     name: ResourceName
@@ -62,6 +63,7 @@ class FunctionVersion:
     reserved: int | None = None
     provisioned: bool = False
     role: str = ""
+    logs: bool = True
 
     @property
     def key(self) -> tuple[ResourceName, str, str]:

@@ -36,17 +36,28 @@ class TaskState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveChoice(Document):
-    """The dead letters of one cause, but for a few.
+    """The dead letters of one cause, or that a search finds, but for a few.
 
     Attributes:
-        origin: The number of the queue they failed in.
-        failure: Why: see `Delivery.failure`.
-        excepted: The places of those that stay.
+        origin: The number of the queue they failed in; 0: of any cause.
+        failure: Why: see `Delivery.failure`; empty: of any cause.
+        excepted: The places of those that stay, of a choice without a search.
+        query: Only those that this search finds (`model.search`); empty: all.
+        asked_at: The moment that the search counts from (ms).
+        first_seq: None that arrived earlier: a search that was stopped had come so far.
     """
 
     origin: int
     failure: str
     excepted: Sequence[int] = ()
+    query: str = ""
+    asked_at: int = 0
+    first_seq: int = 0
+
+    @property
+    def text(self) -> str:
+        """The choice for a person: `server_error 503, body.currency:EUR`."""
+        return ", ".join(part for part in (self.failure, self.query) if part) or "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ class MoveTask(Document):
         fares: How they fare.
         stopped_why: Why it paused by itself; empty if somebody asked it to.
         by: Who started it.
+        looked_to: Of a choice by a search, the last place that was looked at.
     """
 
     restored: ClassVar = {
@@ -117,6 +129,7 @@ class MoveTask(Document):
     fares: Fares = UNTRIED
     stopped_why: str = ""
     by: str = ""
+    looked_to: int = 0
 
     def resumed(self, now: int) -> "MoveTask":
         """The task when it goes on after a pause: a careful one begins with a few again."""

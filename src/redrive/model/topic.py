@@ -76,7 +76,7 @@ class Subscription(Document):
         created_at: ms.
         expires_at: From then on (ms) nothing is published to it; None: it stays.
         client_errors_delivered: An endpoint's 4xx that is not retried counts as delivered, where it would be refused.
-        rests: Its endpoint is let rest when it fails (`redrive.model.circuit`), also where the dialect has no rests.
+        rests: Its endpoint has a circuit breaker, also where the dialect has none; named as stores have it.
         waiting_id: The number of the queue where what is published waits behind a replay; None: there was none yet.
         held_by: The replay that lets what is published wait there. Without one, it still goes behind what waits there.
         subscriber: What tells its subscriber from the topic's others: of one there is one subscription. None: nothing.

@@ -22,6 +22,13 @@ LOCALSTACK_HEALTH = "/_localstack/health"
 # A year and a month: the longest thing kept here is an archive's year.
 ADVANCE_SECONDS_MAX = 400 * 24 * 60 * 60
 
+# Routes that only some servers have, and the flag that gives them.
+_SWITCHES = {
+    ("POST", f"{PREFIX}reset"): "--allow-reset",
+    ("POST", f"{PREFIX}faults"): "--allow-reset",
+    ("GET", f"{PREFIX}clock"): "--clock simulated",
+    ("POST", f"{PREFIX}clock"): "--clock simulated",
+}
 _HEALTHY_SECONDS = 1.0  # for which a write that succeeded stands for the next ones
 
 # Moves a simulated clock on by so many milliseconds; how many deliveries were attempted on the way.
@@ -84,7 +91,9 @@ class Control:
         method = method_of(request)
         route = self._routes.get((method, request.path))
         if route is None:
-            return json_answer(404, {"message": f"no route {request.method} {request.path}"})
+            switch = _SWITCHES.get((method, request.path))
+            needed = f"; a server that was started with {switch} has it" if switch else ""
+            return json_answer(404, {"message": f"no route {request.method} {request.path}{needed}"})
         try:
             if method != "GET":
                 await self._authentication.caller(request, SIGNING_NAME)

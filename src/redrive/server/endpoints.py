@@ -24,7 +24,8 @@ from redrive.server.owned import (
 
 PATH: Final = "/_redrive/endpoints"
 AT_ONCE: Final = 200  # conditions that are read together: 2 ms
-_OPTIONS: Final = ("rests", "client_errors_delivered")
+_OPTIONS: Final = ("circuit_breaker", "client_errors_delivered")
+_FORMER: Final = {"rests": "circuit_breaker", "lift": "close"}  # names that are taken for one release more
 
 
 class EndpointRoutes:
@@ -60,15 +61,15 @@ class EndpointRoutes:
         return json_answer(200, {"endpoints": shown, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
-        """`{"topic", "id", "lift"?: true, "rests"?: bool, "client_errors_delivered"?: bool}`."""
-        wish = document_of(request.body)
+        """`{"topic", "id", "close"?: true, "circuit_breaker"?: bool, "client_errors_delivered"?: bool}`."""
+        wish = {_FORMER.get(name, name): value for name, value in document_of(request.body).items()}
         subscription = await self._subscription(where, wish)
         options = _options(wish)
 
         def opted(current: Subscription) -> Subscription:
             return replace(
                 current,
-                rests=options.get("rests", current.rests),
+                rests=options.get("circuit_breaker", current.rests),
                 client_errors_delivered=options.get(
                     "client_errors_delivered", current.client_errors_delivered
                 ),
@@ -76,10 +77,10 @@ class EndpointRoutes:
 
         if options:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
-        lifted = wish.get("lift") is True and await self._engine.operations.close_circuit(subscription)
+        closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.condition(subscription)
         shown = _shown(subscription, condition, self._engine.clock.now())
-        return json_answer(200, {"endpoint": shown, "lifted": lifted})
+        return json_answer(200, {"endpoint": shown, "closed": closed, "lifted": closed})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
         topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
@@ -101,21 +102,24 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
 
 def _shown(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
     failing = condition.failing
+    circuit = None if condition.circuit is None else _shown_circuit(condition.circuit, now)
     return {
         "topic": subscription.topic.name,
         "id": subscription.id,
         "protocol": subscription.protocol,
         "endpoint": subscription.endpoint_place,
+        "circuit_breaker": subscription.rests,
         "rests": subscription.rests,
         "client_errors_delivered": subscription.client_errors_delivered,
         "state": condition.condition,
         "failing": None if failing is None else asdict(failing),
-        "probation": None if condition.circuit is None else _shown_probation(condition.circuit, now),
+        "circuit": circuit,
+        "probation": circuit,
     }
 
 
-def _shown_probation(state: OpenCircuit, now: int) -> dict[str, Any]:
-    """A probation but for the endpoint it is of, whose URL may carry a password, and which node tries it."""
+def _shown_circuit(state: OpenCircuit, now: int) -> dict[str, Any]:
+    """A circuit but for its endpoint, whose URL may carry a password, and the node that probes."""
     document = state.to_document()
     for own in ("endpoint", "prober", "probing_until"):
         del document[own]

@@ -1,7 +1,7 @@
 """This node's counters, and the levels that it saw last, for Prometheus.
 
-A scrape asks the store for nothing that it did not say before, but how many endpoints rest. Of queues and topics 2,000
-have lines of their own, so that a scrape of a server with 100,000 of them takes no longer than one with 2,000.
+A scrape asks the store for one thing that it did not say before, how many circuit breakers are open. Of queues and
+topics 2,000 have lines of their own, so that a scrape of a server with 100,000 of them takes no longer.
 """
 
 import asyncio
@@ -148,11 +148,11 @@ class Exposition:
 
     async def _endpoints(self) -> list[str]:
         try:
-            resting = len(await self._engine.operations.open_circuits())
+            number = len(await self._engine.operations.open_circuits())
         except StoreUnavailable:  # it is not known, and the rest is wanted all the more
             return []
-        help_text = "Circuit breakers that are open: endpoints that are let rest"
-        return family("redrive_endpoints_on_probation", "gauge", help_text, [("", resting)])
+        help_text = "Circuit breakers that are open: endpoints that fail and are left alone"
+        return family("redrive_circuit_breakers_open", "gauge", help_text, [("", number)])
 
     def _node(self) -> list[str]:
         meters = self._meters

@@ -11,6 +11,7 @@ from redrive.model.careful import CarefulPace
 from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.search import SearchInvalidError, read_search
 from redrive.model.task import MoveChoice, MoveTask
 from redrive.server.naming import queue_named
 from redrive.server.owned import OwnedRoute, Unusable, document_of, json_answer, number, parameters
@@ -46,7 +47,7 @@ class RedriveRoutes:
     async def _redrive(self, request: Request, where: ResourceName) -> Response:
         """The chosen ones at once; those of a cause, or all of them, as a task.
 
-        `{"queue", "to"?, "ids"?, "rate"?, "pace"?, "cause"?, "except"?, "delay_seconds"?}`.
+        `{"queue", "to"?, "ids"?, "rate"?, "pace"?, "cause"?, "except"?, "search"?, "delay_seconds"?}`.
         """
         wish = document_of(request.body)
         source = await existing(self._engine, where, wish.get("queue"))
@@ -56,7 +57,7 @@ class RedriveRoutes:
             return json_answer(200, {"moved": moved.total})
         pace = pace_of(wish)
         redrive = RedriveWish(
-            choice=choice_of(wish),
+            choice=choice_of(wish, self._engine.clock.now()),
             careful=pace if isinstance(pace, CarefulPace) else None,
             delay_ms=1000 * number(wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
         )
@@ -68,12 +69,13 @@ class RedriveRoutes:
         """The numbers that a redrive would move, and that stay because they are in flight or have no known origin."""
         asked = parameters(request)
         source = await existing(self._engine, where, asked.get("queue"))
-        plan = await self._engine.operations.plan_redrive(source, choice_of(asked))
+        plan = await self._engine.operations.plan_redrive(source, choice_of(asked, self._engine.clock.now()))
         answer = {
             "to_move": plan.number,
             "in_flight": plan.in_flight,
             "without_origin": plan.without_origin,
             "last_id": plan.last_seq,
+            "looked_at": plan.looked_at,
         }
         return json_answer(200, answer)
 
@@ -164,19 +166,32 @@ def cause_of(text: object) -> Cause | None:
     return Cause(number(origin, 1), failure)
 
 
-def choice_of(wish: Mapping[str, Any]) -> MoveChoice | None:
-    """The cause that is to be redriven, but for some.
+def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
+    """The cause, or the finds of a search, that are to be redriven, but for some.
 
     Raises:
-        Unusable: It is not one, or there are exceptions without one.
+        Unusable: It is not one, there are exceptions without one, or the search cannot be read.
     """
     cause = cause_of(wish.get("cause"))
     excepted = wish.get("except") or []
+    query = str(wish.get("search") or "").strip()
+    if query:
+        return _found_by(query, cause, excepted, now)
     if cause is None:
         if excepted:
             raise Unusable("except goes with a cause")
         return None
     return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
+
+
+def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
+    if excepted:
+        raise Unusable("except does not go with a search")
+    try:
+        read_search(query, now)
+    except SearchInvalidError as error:
+        raise Unusable(str(error)) from None
+    return MoveChoice(cause.origin if cause else 0, cause.failure if cause else "", (), query, now)
 
 
 def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:

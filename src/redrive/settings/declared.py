@@ -119,7 +119,9 @@ def _document(file: Path) -> Mapping[str, Any]:
     try:
         text = file.read_text()
         document = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as error:  # both languages' errors are ValueErrors
+    except OSError as error:
+        raise SettingsInvalid(f"cannot read {file}: {error.strerror}") from None
+    except ValueError as error:  # both languages' errors are
         raise SettingsInvalid(f"cannot read {file}: {error}") from None
     if not isinstance(document, dict):
         raise SettingsInvalid(f"{file} is not an object with {', '.join(TABLES)}")

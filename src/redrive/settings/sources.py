@@ -94,7 +94,9 @@ def _read_file(file: Path | None) -> tuple[dict[str, Any], bool]:
         return {}, False
     try:
         values = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise SettingsInvalid(f"cannot read {file}: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
         raise SettingsInvalid(f"cannot read {file}: {error}") from None
     settings = {name: value for name, value in values.items() if name not in TABLES}
     unknown = settings.keys() - {field.name for field in fields(Settings)}

@@ -7,7 +7,7 @@ A queue's metrics (namespace `:queue`, dimension `queue`):
     messages_deleted                   a sample for each call, of its messages
     messages_available, messages_claimed, messages_delayed, oldest_age_seconds     see `gauges`
 
-What a dead-letter queue took, and all of a place together: see `arrivals`.
+What a dead-letter queue took, and all of a place together: see `arrivals`. What nothing took: see `losses`.
 
 A topic's (namespace `:topic`, dimension `topic` and the labels named):
 
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from typing_extensions import override
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
+from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
@@ -44,6 +44,7 @@ from redrive.telemetry.accumulators import (
     TopicAccumulators,
 )
 from redrive.telemetry.arrivals import Arrivals
+from redrive.telemetry.losses import Loss, Losses
 from redrive.telemetry.totals import Totals
 from redrive.telemetry.traffic import TrafficByPlace
 
@@ -76,6 +77,7 @@ class Metrics(Listener):
         self._gone: set[ResourceName] = set()
         self._traffic = TrafficByPlace()
         self._arrivals = Arrivals()
+        self._losses = Losses()
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
@@ -149,6 +151,19 @@ class Metrics(Listener):
             self._arrived(queue.dead_letter.queue, messages, now)
 
     @override
+    def undelivered(self, fact: Undelivered) -> None:
+        last = fact.last
+        if fact.outcome is Outcome.DEAD_LETTERED or fact.confirmation:
+            return
+        reason = f"{last.attempt.reason.value} {last.attempt.status or ''}".strip()
+        self._lost(Loss(last.topic.name, last.subscription.id, reason), 1, last.at)
+
+    @override
+    def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        if messages:
+            self._lost(Loss(queue.name, "", why.value), messages, now)
+
+    @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
         found = self._queues.get(queue.id)
         if found is None or now >= self._until:
@@ -203,6 +218,12 @@ class Metrics(Listener):
             self._news()
         self._arrivals.add(dead_letter_queue, letters)
 
+    def _lost(self, loss: Loss, messages: int, now: int) -> None:
+        self._turn(now)
+        if not self._losses:
+            self._news()
+        self._losses.add(loss, messages)
+
     def _turn(self, now: int) -> None:
         """Begin the minute of now, if it has not begun."""
         if now >= self._until:
@@ -225,7 +246,7 @@ class Metrics(Listener):
             self._traffic.add(tallies, self._minute)
         for of_topic in self._topics.values():
             self._traffic.add(of_topic, self._minute)
-        for series, statistics in self._arrivals.take():
+        for series, statistics in (*self._arrivals.take(), *self._losses.take()):
             self._wait((series, self._minute)).add_statistics(statistics)
         self._queues.clear()
         self._topics.clear()

@@ -60,6 +60,13 @@ class ServiceRoles:
             return True
         return await self._identities.assumed(self._service, account, role, region) is not None
 
-    async def acting(self, account: str, role: str, region: str) -> Principal:
-        """The principal by which the service acts as a role for an account; see `Identities.acting`."""
-        return await self._identities.acting(self._service, account, role, region, self._session)
+    async def acting(self, account: str, role: str, region: str, session: str = "") -> Principal:
+        """The principal by which the service acts as a role for an account; see `Identities.acting`.
+
+        Args:
+            account: For which it acts.
+            role: The role's ARN.
+            region: Where it acts.
+            session: The name of the session; empty: the service's usual one.
+        """
+        return await self._identities.acting(self._service, account, role, region, session or self._session)

@@ -146,6 +146,11 @@ class AttributeTable(Generic[R]):
         """The attributes' names."""
         return self._attributes.keys()
 
+    def complaint(self, name: str, text: str) -> str:
+        """The complaint about a value, with its bounds; empty where the attribute has none."""
+        attribute = self._attributes.get(name)
+        return "" if attribute is None else attribute.reader.complaint.format(text)
+
     def changed(self, resource: R, name: str, text: str) -> R:
         """The resource with one attribute set.
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import orjson
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap_with_padding
-from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import private_keys
@@ -55,7 +54,7 @@ class Importing:
         algorithm, spec = params["WrappingAlgorithm"], params["WrappingKeySpec"]
         if algorithm not in _DIGESTS or spec not in _SPECS:
             raise unsupported(f"Redrive does not offer {algorithm} with a wrapping key of the spec {spec}.")
-        private = written(await new_private_key(spec))
+        private = written(await new_private_key(spec, call.account))
         until = call.now + DAY_MS
         token = {
             "private": b64encode(private).decode(),
@@ -123,7 +122,7 @@ class Importing:
 
 def _unwrapped(token: Mapping[str, Any], wrapped: bytes) -> bytes:
     """The material that was wrapped with the token's public key."""
-    private: Any = load_der_private_key(token["private"], None)
+    private: Any = private_keys.loaded(token["private"])
     digest = _DIGESTS[token["algorithm"]]
     oaep = padding.OAEP(padding.MGF1(digest()), digest(), None)
     size = private.key_size // 8
@@ -150,12 +149,13 @@ def _check_content(key: KmsKey, content: bytes) -> None:
 
 def _is_private_key(spec: str, content: bytes) -> bool:
     try:
-        private: Any = load_der_private_key(content, None)
+        private = private_keys.loaded(content)
     except (ValueError, TypeError):
         return False
     if spec in CURVES:
         return getattr(getattr(private, "curve", None), "name", "") == CURVES[spec]().name
-    return not hasattr(private, "curve") and getattr(private, "key_size", 0) == int(spec.removeprefix("RSA_"))
+    bits = int(spec.removeprefix("RSA_"))
+    return isinstance(private, rsa.RSAPrivateKey) and private_keys.is_consistent(private, bits)
 
 
 def _expires_at(call: Call, params: Structure) -> int | None:

@@ -55,7 +55,7 @@ class Keys:
             )
         materials: tuple[Material, ...] = ()
         if origin == "AWS_KMS":
-            content = await new_material(spec, self._materials)
+            content = await new_material(spec, self._materials, call.account)
             materials = (self._materials.new(name, content, call.now),)
         key = replace(key, materials=materials)
         await self._keyring.add(key)

@@ -1,12 +1,12 @@
 """Making material: random bytes for symmetric and HMAC keys, a private key for RSA and elliptic curves."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from redrive.aws.kit.offloading import offload
 from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
@@ -22,21 +22,25 @@ MAC_BYTES: Final = {"HMAC_224": 28, "HMAC_256": 32, "HMAC_384": 48, "HMAC_512": 
 _PUBLIC_EXPONENT: Final = 65_537
 
 
-async def new_material(spec: str, materials: Materials) -> bytes:
+async def new_material(spec: str, materials: Materials, account: str) -> bytes:
     """The bytes of a new key: of symmetric ones themselves, of private ones in PKCS #8."""
     if spec in MAC_BYTES:
         return materials.random_bytes(MAC_BYTES[spec])
     if spec == "SYMMETRIC_DEFAULT":
         return materials.random_bytes(SYMMETRIC_BYTES)
-    return written(await new_private_key(spec))
+    return written(await new_private_key(spec, account))
 
 
-async def new_private_key(spec: str) -> PrivateKey:
-    """A private key; one of RSA takes up to a second, in a thread."""
+async def new_private_key(spec: str, account: str) -> PrivateKey:
+    """A private key. One of RSA takes up to a second of a processor, beside the event loop, one at a time for an account.
+
+    Raises:
+        AwsError: Too much of the account's work waits already.
+    """
     if spec in CURVES:
         return ec.generate_private_key(CURVES[spec]())
     bits = int(spec.removeprefix("RSA_"))
-    return await asyncio.to_thread(rsa.generate_private_key, _PUBLIC_EXPONENT, bits)
+    return await offload(account, lambda: rsa.generate_private_key(_PUBLIC_EXPONENT, bits))
 
 
 def written(private_key: PrivateKey) -> bytes:

@@ -6,14 +6,42 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
 from redrive.aws.kms.errors import bad_ciphertext, not_valid
 
+_EXPONENT_END: Final = 1 << 64
 _Digest = Callable[[], hashes.HashAlgorithm]
 _OAEP: Final[Mapping[str, _Digest]] = {"RSAES_OAEP_SHA_1": hashes.SHA1, "RSAES_OAEP_SHA_256": hashes.SHA256}
 _DIGESTS: Final[Mapping[str, _Digest]] = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}
+
+
+def loaded(content: bytes) -> PrivateKeyTypes:
+    """A private key (PKCS #8), of bytes that were made here or checked when they were brought.
+
+    To check an RSA key of 4,096 bits anew takes 250 ms, in which nothing else goes on; to load it 0.01 ms.
+
+    Raises:
+        ValueError: The bytes are no private key.
+    """
+    return load_der_private_key(content, None, unsafe_skip_rsa_key_validation=True)
+
+
+def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
+    """True if the numbers of a key that somebody brings belong together; its primes are tested once each, for 20 ms."""
+    numbers = private.private_numbers()
+    n, e = numbers.public_numbers.n, numbers.public_numbers.e
+    p, q, d = numbers.p, numbers.q, numbers.d
+    if n.bit_length() != bits or p * q != n or not all(each > 1 and each % 2 for each in (p, q, d, e)):
+        return False
+    return (
+        e < _EXPONENT_END
+        and d < n
+        and all(d * e % (prime - 1) == 1 and pow(2, prime - 1, prime) == 1 for prime in (p, q))
+        and (numbers.dmp1, numbers.dmq1, numbers.iqmp * q % p) == (d % (p - 1), d % (q - 1), 1)
+    )
 
 
 def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
@@ -52,7 +80,7 @@ def sign(content: bytes, algorithm: str, message: bytes, *, is_digest: bool) -> 
     Raises:
         AwsError: `ValidationException`: it is not as long as the algorithm's digests.
     """
-    private = load_der_private_key(content, None)
+    private = loaded(content)
     digest = _digest(algorithm, message, is_digest=is_digest)
     if isinstance(private, ec.EllipticCurvePrivateKey):
         return private.sign(message, ec.ECDSA(digest))
@@ -65,7 +93,7 @@ def is_signature(
     content: bytes, algorithm: str, message: bytes, signature: bytes, *, is_digest: bool
 ) -> bool:
     """True if it is the signature of a message; see `sign`."""
-    private = load_der_private_key(content, None)
+    private = loaded(content)
     digest = _digest(algorithm, message, is_digest=is_digest)
     try:
         if isinstance(private, ec.EllipticCurvePrivateKey):
@@ -79,15 +107,14 @@ def is_signature(
 
 def public_key(content: bytes) -> bytes:
     """The public half: SubjectPublicKeyInfo, DER."""
-    return (
-        load_der_private_key(content, None)
-        .public_key()
-        .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    )
+    private = loaded(content)
+    if not isinstance(private, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise TypeError(f"no key that has a public half: {type(private)}")
+    return private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _rsa(content: bytes) -> rsa.RSAPrivateKey:
-    private = load_der_private_key(content, None)
+    private = loaded(content)
     if not isinstance(private, rsa.RSAPrivateKey):
         raise TypeError(f"no key that encrypts: {type(private)}")
     return private

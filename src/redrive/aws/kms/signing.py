@@ -116,7 +116,7 @@ class Signing:
         if not key.symmetric:
             raise wrong_usage(key, operation)
         check_dry_run(params)
-        private = written(await new_private_key(spec))
+        private = written(await new_private_key(spec, call.account))
         content = self._materials.opened(key, key.current)
         nonce = self._materials.random_bytes(ciphertext.NONCE_BYTES)
         return {

@@ -114,8 +114,8 @@ class Lambda:
             TagOperations(engine, lookup),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
-            EventSettingsOperations(engine, lookup),
-            MappingOperations(engine, lookup, follow),
+            EventSettingsOperations(engine, lookup, roles),
+            MappingOperations(engine, lookup, follow, roles),
         )
 
     kinds: tuple[DocumentKind[Any], ...] = (

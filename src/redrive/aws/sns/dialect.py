@@ -19,7 +19,7 @@ from redrive.engine.facts import Attempted
 from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
 from redrive.model.attempt import Attempt, AttemptResult, Reason
-from redrive.model.circuit import USUAL as USUAL_RESTS
+from redrive.model.circuit import USUAL as USUAL_CIRCUIT
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
 from redrive.model.retry_plans import CUSTOMER_ENDPOINT, PLAN_OF_PROTOCOL, PLANS
@@ -92,7 +92,7 @@ class SnsDeliveryProfile:
             return _PLANS[subscription.protocol]
         delivered = self._client_errors_delivered or subscription.client_errors_delivered
         policy = effective_delivery_policy(topic, subscription)
-        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, rests=subscription.rests)
+        return _http_plan(policy, CLIENT_ERRORS_DELIVERED if delivered else USUAL, breaks=subscription.rests)
 
     # ---- what a queue refuses ----------------------------------------------------------------------------
 
@@ -172,13 +172,13 @@ def _addressing(subscription: Subscription) -> Callable[[bytes], bytes]:
 
 # Few policies are shared by many subscriptions.
 @lru_cache(maxsize=1024)
-def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, rests: bool) -> Plan:
+def _http_plan(policy: SubscriptionDeliveryPolicy, answers: AnswerProfile, *, breaks: bool) -> Plan:
     retry = policy.retry or RetryPolicy()
     return Plan(
         retry.schedule(),
         rate_max=policy.receives_per_second_max,
         answers=answers,
-        circuit=USUAL_RESTS if rests else None,
+        circuit=USUAL_CIRCUIT if breaks else None,
     )
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from redrive.access.principals import Principal, account_root
+from redrive.access.principals import Principal
 from redrive.aws.encryption.encryption import Encryption, reuse_ms
 from redrive.aws.encryption.sealer import KEY
 from redrive.aws.kit.call import Call
@@ -35,15 +35,14 @@ class Readers:
             with key_refusals(call):
                 await self._check_first(call.principal, queue)
 
-    async def may_read(self, queue: Queue, account: str) -> bool:
-        """Returns whether an account may read a queue, by the message that arrived first."""
-        principal = account_root(account)
+    async def may_read(self, queue: Queue, principal: Principal) -> bool:
+        """Returns whether a principal may read a queue, by the message that arrived first."""
         if KEY not in queue.attributes or self._encryption.has_read(principal, queue):
             return True
         try:
             await self._check_first(principal, queue)
         except KeyUnusable as refused:
-            logger.warning("queue.unreadable queue=%s account=%s: %s", queue.name.key, account, refused)
+            logger.warning("queue.unreadable queue=%s caller=%s: %s", queue.name.key, principal.name, refused)
             return False
         return True
 

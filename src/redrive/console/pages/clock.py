@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from redrive.console.clock_hands import SPAN_MAX_MS
+from redrive.console.clock_hands import SPAN_MAX_MS, NothingDue
 from redrive.console.visit import Missing, Redirect, Unusable, Visit
 from redrive.model.durations import show_duration
 
@@ -17,7 +17,10 @@ async def move(visit: Visit) -> Redirect:
         raise Missing("This server's clock is the system's, which cannot be moved.")
     before = visit.engine.clock.now()
     if visit.asked("by") == _NEXT:
-        attempts = await hands.to_next_attempt()
+        try:
+            attempts = await hands.to_next_attempt()
+        except NothingDue:
+            return Redirect(_back(visit, "No attempt is due, so the clock was not moved"))
     else:
         milliseconds = visit.number("by")
         if milliseconds > SPAN_MAX_MS:

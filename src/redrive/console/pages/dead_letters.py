@@ -8,17 +8,18 @@ from redrive.aws.lambda_.invocations.backlogs import TO_FUNCTION
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
-from redrive.console import search
-from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit, searched
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter
 from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
+from redrive.model.search import Predicate, SearchInvalidError
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
 COUNTED_MAX: Final = 100_000  # of each cause: 8 ms
+_UNREADABLE: Final = 400
 SLICE: Final = 2000  # dead letters that one request of a search looks at: under 20 ms
 
 
@@ -74,7 +75,8 @@ async def workbench(visit: Visit) -> Page:
         "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
         **look.values,
     }
-    return Page("workbench.html", values, live_seconds=10)
+    status = _UNREADABLE if look.values["refused"] else 200
+    return Page("workbench.html", values, status, live_seconds=0 if look.values["q"] else 10)
 
 
 async def search_slice(visit: Visit) -> Page:
@@ -89,16 +91,14 @@ async def search_slice(visit: Visit) -> Page:
 
 
 def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | None:
-    """The cause that the visitor chose; else, where nothing is said, the most frequent.
+    """The cause that the visitor chose; None: all causes, or one that nothing has any more.
 
     Raises:
         Unusable: What names it is written otherwise.
     """
     asked = visit.asked("cause")
-    if asked == "all":
+    if asked in ("", "all"):
         return None
-    if not asked:
-        return groups[0] if groups else None
     key = read_cause(asked)
     return next((group for group in groups if group.cause == key), None)
 
@@ -186,14 +186,12 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
     newest = visit.asked("order", "newest") == "newest"
     after = visit.number("after")
     text = visit.asked("q").strip()
-    if text and not visit.bodies_shown:
-        raise Unusable("Bodies are hidden here, so they cannot be searched.")
-    holds = search.read(text)
-    looks = SLICE if text else PAGE_ROWS + 1
+    holds, refused = _read(visit, text)
+    looks = SLICE if text and not refused else PAGE_ROWS + 1
     before = (after or None) if newest else None
     request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=key)
     found = await visit.engine.operations.peek_page(request)
-    hits = [delivery for delivery in found if holds(delivery)] if text else found
+    hits = [delivery for delivery in found if holds(delivery)] if text and not refused else found
     shown = hits[:PAGE_ROWS]
     more = len(found) == looks or len(hits) > PAGE_ROWS
     last = (shown if len(hits) > PAGE_ROWS else found)[-1].seq if found else 0
@@ -212,6 +210,8 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
         if grows
         else visit.here,
         "q": text,
+        "refused": refused,
+        "more": bool(more),
         "newest": newest,
         "looked": looked,
         "next": visit.link(*here, **asked, after=last, looked=looked or None) if more else "",
@@ -224,6 +224,14 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
         "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
     }
     return _Look(shown, values)
+
+
+def _read(visit: Visit, text: str) -> tuple[Predicate, str]:
+    """The predicate of a search, or why it is refused: then nothing is searched, and the page stays as it was."""
+    try:
+        return searched(visit, text), ""
+    except SearchInvalidError as error:
+        return (lambda _: True), str(error)
 
 
 def _newer(visit: Visit, found: Sequence[Delivery]) -> int:

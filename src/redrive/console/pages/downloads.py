@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.console import search
 from redrive.console.pages.dead_letters import origin_text, read_cause
-from redrive.console.visit import File, Unusable, Visit
+from redrive.console.visit import File, Unusable, Visit, searched
 from redrive.console.words import moment, shown
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
@@ -43,7 +42,7 @@ async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     """The dead letters of the cause and the search that the link names."""
     asked = visit.asked("cause", "all")
     key = None if asked == "all" else read_cause(asked)
-    holds = search.read(visit.asked("q").strip())
+    holds = searched(visit, visit.asked("q").strip())
     found: list[DeadLetter] = []
     before: int | None = None
     looked = length = 0

@@ -35,7 +35,7 @@ async def listed(visit: Visit) -> Page:
         "state": state,
         "filter": wanted,
         "rows": [_row(visit, *pair) for pair in shown],
-        "resting": sum(condition.condition is Condition.RESTING for condition in conditions),
+        "resting": sum(condition.condition is Condition.CIRCUIT_OPEN for condition in conditions),
         "failing": sum(condition.condition is Condition.FAILING for condition in conditions),
         "looked_at": len(looked_at),
         "states": [(name, visit.link("endpoints", state=name, filter=wanted)) for name in _STATES],

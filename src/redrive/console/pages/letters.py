@@ -12,6 +12,7 @@ from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
 from redrive.model.ids import id_text
 from redrive.model.queue import Queue
+from redrive.model.search import published_id
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 _DIFFED_LINES_MAX: Final = 2000
@@ -31,7 +32,8 @@ async def letter(visit: Visit) -> Page:
         "queue": queue,
         "letter": found,
         "delivery": delivery,
-        "message_id": id_text(delivery.message_id),
+        "message_id": published_id(delivery),
+        "own_id": id_text(delivery.message_id),
         "origin": origin_text(found.from_queue, found.from_subscription),
         "azure_reason": azure_reason(found),
         "body": body,
@@ -43,7 +45,7 @@ async def letter(visit: Visit) -> Page:
         "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
         "plan": visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq),
         "edit": visit.link("dead-letters", queue.name.name, str(delivery.seq), "edit"),
-        "life": visit.link("messages", id_text(delivery.message_id)),
+        "life": visit.link("messages", published_id(delivery)),
     }
     return Page("letter.html", values)
 

@@ -10,8 +10,8 @@ from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit, who
 from redrive.engine.operations import TracedDelivery
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
-from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
+from redrive.model.search import published_id
 from redrive.model.topic import Subscription
 
 VIEWS: Final = ("all", "waiting", "in-flight", "delayed")
@@ -77,7 +77,7 @@ async def one(visit: Visit) -> Page:
     if not found:
         raise Missing(f"There is no message {seq} in {queue.name.name} (any more): it may have been deleted.")
     body = visit.body_of(found[0])
-    message_id = id_text(found[0].message_id)
+    message_id = published_id(found[0])
     values = {
         "queue": queue,
         "delivery": found[0],
@@ -124,8 +124,8 @@ async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str,
         {
             "delivery": delivery,
             "state": state_of(delivery, visit.now),
-            "id": id_text(delivery.message_id),
-            "link": visit.link("messages", id_text(delivery.message_id)),
+            "id": published_id(delivery),
+            "link": visit.link("messages", published_id(delivery)),
         }
         for delivery in await visit.engine.operations.peek_page(request)
     ]

@@ -6,6 +6,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
+from redrive.console.commands import aws_command
 from redrive.console.time_chart import Point, time_chart, with_zeros
 from redrive.console.visit import Page, Visit
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, SeriesQuery, Statistics
@@ -115,7 +116,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
                 "points": bool(summed),
                 "unit": unit_of(metric) or "",
                 "alarm": _alarm(visit, metric),
-                "command": _command(metric, statistic, period_ms),
+                "command": _command(visit, metric, statistic, period_ms),
             }
         )
     return charts
@@ -159,12 +160,13 @@ def _alarm(visit: Visit, metric: MetricName) -> str:
     return visit.link("alarms", "new", of=of, thing=metric.dimensions[0][1], watched=watched)
 
 
-def _command(metric: MetricName, statistic: str, period_ms: int) -> str:
+def _command(visit: Visit, metric: MetricName, statistic: str, period_ms: int) -> str:
     """The command for an alarm on the metric."""
     dimensions = orjson.dumps([{"Name": name, "Value": value} for name, value in metric.dimensions]).decode()
-    return (
-        f"aws cloudwatch put-metric-alarm --alarm-name NAME --namespace {metric.namespace}"
-        f" --metric-name {metric.name} --dimensions '{dimensions}' --statistic {statistic}"
-        f" --period {max(60, period_ms // 1000)} --evaluation-periods 1"
-        " --comparison-operator GreaterThanThreshold --threshold 0"
+    numbers = ["--period", str(max(60, period_ms // 1000)), "--evaluation-periods", "1", "--threshold", "0"]
+    return aws_command(
+        visit,
+        *("cloudwatch", "put-metric-alarm", "--alarm-name", "NAME", "--namespace", metric.namespace),
+        *("--metric-name", metric.name, "--dimensions", dimensions, "--statistic", statistic),
+        *("--comparison-operator", "GreaterThanThreshold", *numbers),
     )

@@ -6,10 +6,13 @@ from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
 from redrive.console.arrivals import REMEMBERED_MS, last_arrival
+from redrive.console.hour import last_hour
 from redrive.console.navigation import read_place
-from redrive.console.needs import needs
+from redrive.console.needs import error_series, needs
 from redrive.console.nodes import Node
-from redrive.console.rates import MINUTES, rates
+from redrive.console.rates import MINUTES, rate_series, rates
+from redrive.console.unattended import long_waiting, receive_series
+from redrive.console.undelivered import COUNTED_MAX
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 from redrive.console.words import place_text
 from redrive.engine.operations import PLACES_MAX
@@ -21,11 +24,17 @@ async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await places_seen(visit)
     shown = seen.places
-    found, node = await needs(visit, shown), await _node(visit)
+    dead = await visit.engine.operations.dead_letter_queues_of(shown, COUNTED_MAX)
+    levels = visit.installation.queue_levels()
+    waiting = long_waiting(levels, shown, {each.queue.name for each in dead})
+    series = [*rate_series(shown), *receive_series(waiting), *await error_series(visit, shown)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now)
+    asked, node = await needs(visit, shown, dead, waiting, hour), await _node(visit)
     values = {
-        "needs": found,
-        **({} if found else await _last_dead_letter(visit, shown, node["node"])),
-        "rates": await rates(visit.installation.telemetry, shown, visit.now),
+        "asked": asked,
+        "needs": asked.needs,
+        **({} if asked.needs else await _last_dead_letter(visit, shown, node["node"])),
+        "rates": rates(hour, shown, visit.now),
         "minutes": MINUTES,
         **node,
         "links": [_links(visit, place) for place in shown],

@@ -2,12 +2,15 @@
 
 from typing import Any, Final
 
+from redrive.console.commands import redrive_command
 from redrive.console.pages.dead_letters import origin_text, read_cause
-from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
-from redrive.engine.operations import BATCH_MAX, RedriveWish
+from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
+from redrive.engine.operations import BATCH_MAX, RedrivePlan, RedriveWish
+from redrive.engine.ports import Cause
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
+from redrive.model.search import SearchInvalidError
 from redrive.model.task import MoveChoice, MoveTask, TaskState
 
 START_DELAY_MS: Final = 5000
@@ -29,13 +32,13 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
     choice = _choice(visit, ids if what == "except" else [])
     if what == "picked":
         if not ids:
-            raise Unusable("Nothing is picked: tick some messages first, or take all of the cause.")
-        number, last, without_origin = len(ids), 0, 0
+            raise Unusable("Nothing is selected: tick some messages first, or take all of them.")
+        found = RedrivePlan(len(ids), 0, 0)
     else:
         found = await operations.plan_redrive(queue, choice)
-        number, last, without_origin = found.number, found.last_seq, found.without_origin
+    number, last, without_origin = found.number, found.last_seq, found.without_origin
     sources = await operations.sources(queue)
-    origin = None if choice is None else await operations.origin(choice.origin)
+    origin = None if choice is None or not choice.failure else await operations.origin(choice.origin)
     tasks = await operations.redrive_tasks(queue.name)
     values = {
         "queue": queue,
@@ -44,7 +47,11 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "number": number,
         "last_seq": last,
         "cause": visit.asked("cause"),
-        "failure": None if choice is None else choice.failure,
+        "failure": "" if choice is None else choice.failure,
+        "q": visit.asked("q").strip() if what != "picked" else "",
+        "until": visit.asked("until"),
+        "asked_at": choice.asked_at if choice else 0,
+        "looked_at": found.looked_at,
         "origin": "where each came from" if origin is None else origin_text(*origin),
         "without_origin": without_origin,
         "origin_stands": origin is None or origin != (None, None),
@@ -55,8 +62,8 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "pace": visit.asked("pace", "careful"),
         "rate": visit.asked("rate", "50"),
         "to": visit.asked("to"),
-        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
-        "command": _command(queue, what, ids, visit.asked("cause")),
+        "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), q=visit.asked("q")),
+        "command": _command(visit, queue, what, ids),
     }
     return Page("plan.html", values, status)
 
@@ -92,7 +99,7 @@ async def start(visit: Visit) -> Page | Redirect:
         task = await operations.start_redrive(queue, destination, rate, wish)
     except TaskActive:
         return await _planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
-    cause = "all" if choice is None else choice.failure
+    cause = "all" if choice is None else choice.text
     did = f"redrive {task.id} of {now.number:,} ({cause}), {pace}"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), did=did)
 
@@ -157,15 +164,25 @@ async def bring_back(visit: Visit) -> Redirect:
 def _picked(visit: Visit) -> list[int]:
     ids = visit.numbers("id", BATCH_MAX)
     if not ids:
-        raise Unusable("Nothing is picked: tick some messages first.")
+        raise Unusable("Nothing is selected: tick some messages first.")
     return ids
 
 
 def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
-    asked = visit.asked("cause")
-    if not asked or asked == "all":
-        return None
-    return MoveChoice(*read_cause(asked), excepted)
+    """The choice of a plan: of a cause, of a search, or of both; None: everything.
+
+    Raises:
+        Unusable: The search cannot be read.
+    """
+    asked, query = visit.asked("cause"), visit.asked("q").strip()
+    cause = Cause(0, "") if asked in ("", "all") else read_cause(asked)
+    if not query:
+        return MoveChoice(*cause, excepted) if cause.failure else None
+    try:
+        searched(visit, query)
+    except SearchInvalidError as error:
+        raise Unusable(str(error)) from None
+    return MoveChoice(*cause, (), query, visit.number("asked_at") or visit.now, visit.number("until"))
 
 
 async def _destination(visit: Visit) -> Queue | None:
@@ -188,10 +205,12 @@ async def _task(visit: Visit, queue: Queue) -> MoveTask:
     return found
 
 
-def _command(queue: Queue, what: str, ids: list[int], cause: str) -> str:
-    start = f"redrive dlq redrive {queue.name.name}"
+def _command(visit: Visit, queue: Queue, what: str, ids: list[int]) -> str:
+    """The command that does the same as the plan, on this server."""
+    words, cause, query = ["dlq", "redrive", queue.name.name], visit.asked("cause"), visit.asked("q").strip()
     if what == "picked":
-        return f"{start} {' '.join(map(str, ids))}"
-    spared = "".join(f" --except {each}" for each in ids) if what == "except" else ""
-    of = f" --cause '{cause}'" if cause and cause != "all" else ""
-    return f"{start}{of}{spared} --pace careful --wait"
+        return redrive_command(visit, *words, *map(str, ids))
+    words += ["--cause", cause] if cause and cause != "all" else []
+    words += ["--search", query] if query else []
+    words += [word for each in ids if what == "except" for word in ("--except", str(each))]
+    return redrive_command(visit, *words, "--pace", "careful", "--wait")

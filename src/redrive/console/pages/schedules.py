@@ -8,14 +8,14 @@ import orjson
 from redrive.aws.sns import names
 from redrive.aws.sns.delivery_policy_reader import PolicyPlan
 from redrive.aws.wire.errors import AwsError
+from redrive.console.commands import aws_command
 from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of
 from redrive.console.schedule_chart import chart_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit
 from redrive.model.circuit import USUAL
 from redrive.model.durations import show_duration
 from redrive.model.names import ResourceName
-from redrive.model.outage import OutageAnswer, OutageEnd, outage
-from redrive.model.rested_outage import FAILURES, RestedOutage, outage_with_rests
+from redrive.model.outage import FAILURES, BreakerOutage, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLANS, RetryPlan
 from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
@@ -59,17 +59,17 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
         "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
     }
     if tried.plan is not None:
-        values["shown"] = _shown(tried, tried.plan, subscription)
+        values["shown"] = _shown(visit, tried, tried.plan, subscription)
     # A refusal takes only the place of the one before it: the last curve stays on the screen.
     return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
-def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
+def _shown(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
     schedule = plan.schedule
     answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
     runs = runs_of(schedule, tried.attempt_ms)
     columns = columns_of(runs)
-    rested = outage_with_rests(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
+    rested = outage_with_breaker(schedule, USUAL, FAILURES[tried.failure], tried.attempt_ms, tried.outage_ms)
     end, state = _ENDS[answer.end]
     return {
         "plan": plan,
@@ -83,7 +83,7 @@ def _shown(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> di
         "note": _note(tried, schedule),
         "compared": [_compared(name, tried) for name, _ in CHOICES],
         "json": _policy_json(plan),
-        "command": _command(tried, plan, subscription),
+        "command": _command(visit, tried, plan, subscription),
     }
 
 
@@ -107,7 +107,7 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
     return f"{when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} that it may live"
 
 
-def _rested(rested: RestedOutage, schedule: RetrySchedule, tried: Lab) -> str:
+def _rested(rested: BreakerOutage, schedule: RetrySchedule, tried: Lab) -> str:
     attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
     served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when the rest is lifted"
     lost = (
@@ -204,15 +204,13 @@ def _policy_json(plan: RetryPlan) -> str:
     ).decode()
 
 
-def _command(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
+def _command(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
     """The command that sets the same."""
     if isinstance(plan, PolicyPlan):
         arn = "ARN" if subscription is None else names.subscription_arn(subscription)
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()
-        return (
-            f"aws sns set-subscription-attributes --subscription-arn {arn}"
-            f" --attribute-name DeliveryPolicy --attribute-value '{policy}'"
-        )
+        words = ("sns", "set-subscription-attributes", "--subscription-arn", arn)
+        return aws_command(visit, *words, "--attribute-name", "DeliveryPolicy", "--attribute-value", policy)
     numbers: Sequence[str] = [field.value for field in tried.fields]
     if tried.kind == EVENT_GRID:
         return (
@@ -220,8 +218,7 @@ def _command(tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> 
             f" --max-delivery-attempts {numbers[0]} --event-ttl {numbers[1]}"
         )
     if tried.kind == FUNCTION:
-        return (
-            "aws lambda put-function-event-invoke-config --function-name NAME"
-            f" --maximum-retry-attempts {numbers[0]} --maximum-event-age-in-seconds {numbers[1]}"
-        )
+        words = ("lambda", "put-function-event-invoke-config", "--function-name", "NAME")
+        retries = ("--maximum-retry-attempts", numbers[0])
+        return aws_command(visit, *words, *retries, "--maximum-event-age-in-seconds", numbers[1])
     return f"redrive schedule --plan {tried.kind}"

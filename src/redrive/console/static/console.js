@@ -82,7 +82,7 @@ const newer = document.getElementById("newer");
 let newerTag = "none";
 
 function rowNames(root) {
-  return [...root.querySelectorAll("tr[data-row]")].map((each) => each.id || each.querySelector("a")?.getAttribute("href"));
+  return [...root.querySelectorAll("[data-row]")].map((each) => each.id || each.querySelector("a")?.getAttribute("href"));
 }
 
 async function askForNewer() {
@@ -186,9 +186,19 @@ document.addEventListener("click", (event) => {
 
 // ---- picks
 
+// A selection takes the primary action over, for its button and for the key that presses it alike.
 const picked = document.getElementById("picked");
+const primary = document.querySelector("[data-redrive]");
+const untouched = { text: primary?.textContent, disabled: primary?.disabled };
 function countPicks() {
-  if (picked) picked.textContent = String(document.querySelectorAll('input[name="id"]:checked').length);
+  if (!picked) return;
+  const number = document.querySelectorAll('input[name="id"]:checked').length;
+  picked.textContent = number ? `${number} selected` : picked.parentElement.dataset.none;
+  for (const each of document.querySelectorAll("[data-needs-pick]")) each.disabled = !number;
+  if (!primary) return;
+  primary.value = number ? "picked" : "all";
+  primary.disabled = number ? false : untouched.disabled;
+  primary.textContent = number ? `Redrive ${number} ${number === 1 ? "message" : "messages"}…` : untouched.text;
 }
 document.addEventListener("change", countPicks);
 countPicks();
@@ -229,7 +239,7 @@ async function searchOn() {
   while (searching && next && found < FOUND_MAX) {
     const part = await slice(next);
     if (found === 0 && Number(part.dataset.found)) rows.replaceChildren();
-    rows.append(...part.querySelectorAll("tr[data-row]"));
+    rows.append(...part.querySelectorAll("[data-row]"));
     found += Number(part.dataset.found);
     looked = Number(part.dataset.looked);
     next = part.dataset.next;
@@ -272,8 +282,8 @@ keysSwitch?.addEventListener("click", () => { keysOn = !keysOn; kept.set("redriv
 showKeys();
 
 function row(step) {
-  const rows = [...document.querySelectorAll("tr[data-row]")];
-  const at = rows.indexOf(document.activeElement?.closest("tr[data-row]"));
+  const rows = [...document.querySelectorAll("[data-row]")];
+  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
   const target = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))];
   (target?.querySelector('input[type="checkbox"]') || target?.querySelector("a"))?.focus();
 }
@@ -283,7 +293,7 @@ function press(key) {
 }
 const does = {
   "/": () => document.getElementById("q")?.focus(),
-  "?": () => { location.href = document.querySelector('header a[href$="/keys"]').href; },
+  "?": () => { location.href = document.querySelector("header a[data-help]").href; },
   j: () => row(1),
   k: () => row(-1),
   x: () => document.activeElement?.closest("tr")?.querySelector('input[type="checkbox"]')?.click(),
@@ -300,7 +310,7 @@ document.addEventListener("keydown", (event) => {
   const inField = event.target.matches('input:not([type="checkbox"]):not([type="radio"]), select, textarea');
   if (inField) return;
   if (event.key === "Enter" && event.target.matches('input[type="checkbox"]')) {
-    const link = event.target.closest("tr")?.querySelector("a");
+    const link = event.target.closest("[data-row]")?.querySelector("a");
     if (link) { event.preventDefault(); link.click(); }
     return;
   }

@@ -1,9 +1,9 @@
-"""Circuit breakers: the endpoints on probation, kept in the store, remembered here, the same on every node.
+"""Circuit breakers: kept in the store, remembered here, the same on every node.
 
-A breaker opens when its endpoint begins to rest: a document is written. It is half open when the rest is over: one node
+A breaker opens when its endpoint fails: a document is written. It is half open when its time is over: one node
 probes with one delivery. It closes when a delivery is taken: the document is removed. Failures in between are counted in
 memory alone, so that a failing endpoint costs the store two writes and not one for each failure. A node that dies
-forgets at most a row of failures that had not led to a rest yet.
+forgets at most a row of failures that had not opened one yet.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ logger = logging.getLogger(__name__)
 ONE_BY_ONE_MAX = 100  # states read so when all are asked for; of more that changed, all are read together
 
 CIRCUIT: DocumentKind[OpenCircuit] = DocumentKind(
-    "probation", OpenCircuit.to_document, OpenCircuit.from_document
+    "probation",  # as stores have it
+    OpenCircuit.to_document,
+    OpenCircuit.from_document,
 )
 
 
@@ -111,7 +113,7 @@ class CircuitBreakers:
     async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
         """Claim the probe of a half-open breaker; whether this node has it, and no other for `lease_ms`.
 
-        The version of the document decides: one write a probe, of which there are as many as rests.
+        The version of the document decides: one write a probe, of which there are as many as openings.
         """
 
         def taken(current: OpenCircuit) -> OpenCircuit:
@@ -136,7 +138,7 @@ class CircuitBreakers:
             self._failing.pop(key, None)
         if attempt.delivered or policy is None:
             if key in self._states:
-                await self.lift(subscription)
+                await self.close(subscription)
             if not attempt.delivered:
                 self._count(key, 0, attempt)
             return
@@ -147,7 +149,7 @@ class CircuitBreakers:
         if after is not None and after != before:
             await self._write(key, replace(after, endpoint=subscription.endpoint))
             logger.warning(
-                "endpoint.resting subscription=%s reason=%s status=%d failures=%d seconds=%d",
+                "circuit.opened subscription=%s reason=%s status=%d failures=%d seconds=%d",
                 key,
                 after.reason,
                 after.status,
@@ -162,11 +164,16 @@ class CircuitBreakers:
         self._failing[key] = Failing(failures, attempt.reason, attempt.status)
         return failures
 
+    @property
+    def rows_of_failures(self) -> Mapping[str, Failing]:
+        """The row of failures of each endpoint that is in one, by its subscription's key."""
+        return self._failing
+
     def failing(self, subscription: Subscription) -> Failing | None:
         """The row of failures that a subscription's endpoint is in; None: its last attempt was none."""
         return self._failing.get(subscription.key)
 
-    async def lift(self, subscription: Subscription) -> bool:
+    async def close(self, subscription: Subscription) -> bool:
         """Close a subscription's breaker; whether it was open."""
         self._failing.pop(subscription.key, None)
         return await self.forget(subscription.key)

@@ -20,7 +20,7 @@ class Condition(enum.StrEnum):
 
     UNCONFIRMED = "unconfirmed"  # it has not agreed to get messages
     NOT_SET_UP = "not_set_up"  # this server is not set up for its kind
-    RESTING = "resting"  # its circuit breaker is open or half open
+    CIRCUIT_OPEN = "circuit_open"  # its circuit breaker is open or half open
     FAILING = "failing"  # the last attempt failed, or what is owed first has been tried in vain
     SERVED = "served"
 
@@ -70,7 +70,7 @@ class EndpointConditions:
         self._queues = queues
         self._contexts = contexts
         self._endpoints = endpoints
-        self._probations = circuits
+        self._circuits = circuits
 
     async def of(self, subscription: Subscription) -> EndpointCondition:
         """The condition of a subscription's endpoint now."""
@@ -82,7 +82,7 @@ class EndpointConditions:
         asked = [
             subscription
             for subscription, condition in zip(subscriptions, known, strict=True)
-            if condition.condition in (Condition.SERVED, Condition.RESTING) and condition.failing is None
+            if condition.condition in (Condition.SERVED, Condition.CIRCUIT_OPEN) and condition.failing is None
         ]
         in_vain = await self._tried_in_vain(asked)
         return [
@@ -97,7 +97,7 @@ class EndpointConditions:
 
     async def _known(self, subscription: Subscription) -> EndpointCondition:
         """The condition as far as this node knows it without a look at the backlog."""
-        circuit = await self._probations.of(subscription)
+        circuit = await self._circuits.of(subscription)
         topic = await self._topics.get(subscription.topic)
         if topic is None:
             return EndpointCondition(Condition.SERVED, circuit)
@@ -108,7 +108,7 @@ class EndpointConditions:
             return EndpointCondition(Condition.NOT_SET_UP, circuit)
         failing = await self._failing(context)
         if circuit is not None:
-            return EndpointCondition(Condition.RESTING, circuit, failing)
+            return EndpointCondition(Condition.CIRCUIT_OPEN, circuit, failing)
         return EndpointCondition(Condition.FAILING if failing else Condition.SERVED, None, failing)
 
     def is_set_up(self, protocol: str) -> bool:
@@ -125,7 +125,7 @@ class EndpointConditions:
             refusal = context.profile.refusal(context, queue, "")
             if refusal is not None:
                 return Failing(0, refusal.reason, refusal.status)
-        return self._probations.failing(context.subscription)
+        return self._circuits.failing(context.subscription)
 
     async def _tried_in_vain(self, subscriptions: Sequence[Subscription]) -> dict[int, Failing]:
         """The failures of what is owed first, by backlog: what another node saw, or this one before its start."""

@@ -71,11 +71,15 @@ class Dispatcher:
             self._consumers[queue_id].wake()
         self._unseen = set(self._consumers)
 
-    async def lift(self, subscription: Subscription) -> bool:
+    async def close_circuit(self, subscription: Subscription) -> bool:
         """Close the circuit breaker of a subscription's endpoint, and serve it at once; whether it was open."""
-        lifted = await self.parts.circuits.lift(subscription)
+        was_open = await self.parts.circuits.close(subscription)
         self._watch(subscription)
-        return lifted
+        return was_open
+
+    def next_at(self) -> int | None:
+        """The moment (ms) at which this node tries a delivery next, as far as it knows; None: none waits for one."""
+        return self.parts.notifier.next_watched()
 
     async def drain(self, seconds: float) -> None:
         """Stop claiming and wait so long for running attempts; what is cut off then is pushed again."""

@@ -119,6 +119,11 @@ class QueueNotifier:
         if target.copies is not None:
             self.expect(target.copies.queue_id, now + target.copies.delay_ms)
 
+    def next_watched(self) -> int | None:
+        """The moment (ms) at which a queue that somebody consumes for ever is looked into next; None: at none."""
+        lines = (self._lines[queue_id] for queue_id in self._watchers if queue_id in self._lines)
+        return min((line.due_at for line in lines if line.timer is not None), default=None)
+
     def remind(self, queue_id: int, due_at: int) -> None:
         """Wake a receiver then (ms), if one still waits."""
         line = self._lines.get(queue_id)

@@ -6,18 +6,18 @@ calls it approximate).
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.counters import NodeCounters
 from redrive.engine.kinds import QUEUE
-from redrive.engine.ports import Cause, DocumentKind, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
-from redrive.engine.tasks.redrive_plan import CAUSES_MAX, RedrivePlanner
+from redrive.engine.tasks.redrive_plan import CAUSES_MAX, EVERYTHING, RedrivePlanner, RedriveWish, cause_of
 from redrive.engine.tasks.targets import RedriveTargets
 from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
@@ -37,30 +37,6 @@ LAST_TASK: DocumentKind[str] = DocumentKind(
 TASKS_KEPT = 10  # finished ones per source, as many as ListMessageMoveTasks shows
 TASK_MS_MAX = 36 * 60 * 60 * 1000  # a task runs for 36 hours at most (SQS quotas)
 NOTHING = Moved({}, left=True)
-
-
-@dataclass(frozen=True, slots=True)
-class RedriveWish:
-    """A wish for a redrive that takes not everything, or not at once.
-
-    Attributes:
-        choice: The cause of the dead letters that go; None: all of them.
-        last_seq: None that arrived later than this; None: than now.
-        careful: Begin with a few; None: at the rate that is given.
-        delay_ms: Begin so much later: until then to cancel undoes all.
-        keeps_origin: Set them aside at the destination, as the dead letters they are.
-        by: Who started it.
-    """
-
-    choice: MoveChoice | None = None
-    last_seq: int | None = None
-    careful: CarefulPace | None = None
-    delay_ms: int = 0
-    keeps_origin: bool = False
-    by: str = ""
-
-
-EVERYTHING = RedriveWish()
 
 
 class Redriver:
@@ -311,7 +287,7 @@ class Redriver:
     async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
         if task.destination is not None:
             return []
-        if task.choice is None:
+        if task.choice is None or not task.choice.failure:
             return await self._all_origins(task.source)
         origin = await self._targets.origin(task.choice.origin)
         return [] if origin is None else [origin]
@@ -336,25 +312,36 @@ class Redriver:
         if source is None:
             raise NotFound("source")
         choice = task.choice
-        moved = await self._store.move(
-            MoveRequest(
-                queue_id=source.id,
-                ordered=source.ordered,
-                limit=limit,
-                now=now,
-                seq_max=task.last_seq,
-                message_ids=[self._runtime.message_id() for _ in range(limit)],
-                destination=await self._destination(task),
-                origins=await self._targets.standing(origins),
-                cause=None if choice is None else Cause(choice.origin, choice.failure),
-                excepted=() if choice is None else choice.excepted,
-                keeps_origin=task.keeps_origin,
-            )
+        request = MoveRequest(
+            queue_id=source.id,
+            ordered=source.ordered,
+            limit=limit,
+            now=now,
+            seq_max=task.last_seq,
+            message_ids=[self._runtime.message_id() for _ in range(limit)],
+            destination=await self._destination(task),
+            origins=await self._targets.standing(origins),
+            cause=None if choice is None else cause_of(choice),
+            excepted=() if choice is None else choice.excepted,
+            keeps_origin=task.keeps_origin,
         )
+        if choice is not None and choice.query:
+            moved = await self._move_found(task, choice, request)
+        else:
+            moved = await self._store.move(request)
         self._measure.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
         for queue_id, number in moved.per_queue.items():
             self._notifier.announce(queue_id, number)
         return moved
+
+    async def _move_found(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
+        """Move what the search finds in the next slice, up to the limit; and note how far it looked."""
+        found = await self._planner.next_found(choice, request, task.looked_to)
+        moved = NOTHING
+        if found.seqs:
+            moved = await self._store.move(replace(request, seqs=found.seqs, cause=None, excepted=()))
+        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=found.looked_to))
+        return moved._replace(left=not found.ended)
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:

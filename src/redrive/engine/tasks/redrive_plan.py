@@ -1,14 +1,49 @@
 """Plans of redrives: the messages that a task would move, counted before anything is moved."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Cause, Clock, QueueStore
+from redrive.engine.ports import Cause, Clock, LookRequest, MoveRequest, QueueStore
 from redrive.engine.tasks.targets import RedriveTargets
+from redrive.model.careful import CarefulPace
 from redrive.model.queue import Queue
+from redrive.model.search import read_search
 from redrive.model.task import MoveChoice
 
 COUNTED_MAX: Final = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive
+SEARCHED_MAX: Final = 20_000  # dead letters that the plan of a search looks at: 0.2 s, others in between
+SLICE: Final = 1_000  # of them at once: under 10 ms
 CAUSES_MAX: Final = 1_000  # of a queue are looked through for origins that its configuration does not name
+
+
+def cause_of(choice: MoveChoice) -> Cause | None:
+    """The cause that a choice is of; None: of any."""
+    return Cause(choice.origin, choice.failure) if choice.failure else None
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveWish:
+    """A wish for a redrive that takes not everything, or not at once.
+
+    Attributes:
+        choice: The cause of the dead letters that go; None: all of them.
+        last_seq: None that arrived later than this; None: than now.
+        careful: Begin with a few; None: at the rate that is given.
+        delay_ms: Begin so much later: until then to cancel undoes all.
+        keeps_origin: Set them aside at the destination, as the dead letters they are.
+        by: Who started it.
+    """
+
+    choice: MoveChoice | None = None
+    last_seq: int | None = None
+    careful: CarefulPace | None = None
+    delay_ms: int = 0
+    keeps_origin: bool = False
+    by: str = ""
+
+
+EVERYTHING = RedriveWish()
 
 
 class RedrivePlan(NamedTuple):
@@ -20,12 +55,28 @@ class RedrivePlan(NamedTuple):
         last_seq: What arrives from now on is behind this place, and stays.
         without_origin: So many of them stay unless a destination is named: their origin is unknown, or was deleted.
             Those in flight are counted too, up to all of `number`.
+        looked_at: So many were looked at for a search, where there are more; 0: all were.
     """
 
     number: int
     in_flight: int
     last_seq: int
     without_origin: int = 0
+    looked_at: int = 0
+
+
+class NextFound(NamedTuple):
+    """The finds of a search that move next.
+
+    Attributes:
+        seqs: Their places.
+        looked_to: The last place that was looked at.
+        ended: There is nothing behind it.
+    """
+
+    seqs: Sequence[int]
+    looked_to: int
+    ended: bool
 
 
 class RedrivePlanner:
@@ -51,10 +102,40 @@ class RedrivePlanner:
         counts = await self._store.count(source.id, self._clock.now(), COUNTED_MAX)
         if choice is None:
             return RedrivePlan(counts.available, counts.claimed, last_seq)
-        cause = Cause(choice.origin, choice.failure)
+        if choice.query:
+            return await self._count_found(source, choice, RedrivePlan(0, counts.claimed, last_seq))
+        cause = cause_of(choice)
         of_cause = await self._store.causes(source.id, 1, COUNTED_MAX, COUNTED_MAX, cause)
         number = sum(count.number for count in of_cause)
         return RedrivePlan(max(0, number - len(choice.excepted)), counts.claimed, last_seq)
+
+    async def _count_found(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
+        """The plan with what a search finds among the oldest that it may look at."""
+        holds, now = read_search(choice.query, choice.asked_at), self._clock.now()
+        place, looked_at = max(0, choice.first_seq - 1), 0
+        while looked_at < SEARCHED_MAX:
+            request = LookRequest(source.id, SLICE, place, cause=cause_of(choice))
+            page = await self._store.look(request)
+            free = [each for each in page if each.token is None or each.available_at <= now]
+            plan = plan._replace(number=plan.number + sum(holds(each) for each in free))
+            if len(page) < SLICE:
+                return plan
+            looked_at += len(page)
+            place = page[-1].seq
+        return plan._replace(looked_at=looked_at)
+
+    async def next_found(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
+        """The finds of a search in the slice behind the last place that was looked at, as many as the move takes."""
+        place = max(looked_to, choice.first_seq - 1)
+        page = await self._store.look(LookRequest(request.queue_id, SLICE, place, cause=request.cause))
+        holds = read_search(choice.query, choice.asked_at)
+        in_range = [each for each in page if each.seq <= request.seq_max]
+        found = [each.seq for each in in_range if holds(each)]
+        if len(found) > request.limit:
+            chosen = found[: request.limit]
+            return NextFound(chosen, chosen[-1], ended=False)
+        ended = len(page) < SLICE or len(in_range) < len(page)
+        return NextFound(found, in_range[-1].seq if in_range else place, ended)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""

@@ -68,15 +68,22 @@ async def _connect_alone(url: str, name: str) -> asyncpg.Connection:
         )
     except asyncpg.TargetServerAttributeNotMatched:
         raise _refusal(url, asked) from None
+    except ConnectionRefusedError:
+        raise ConnectionRefusedError(f"{_host(url)} refused the connection") from None
     if asked == _WRITES and not await _takes_writes(connection):
         connection.terminate()
         raise _refusal(url, asked)
     return connection
 
 
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 def _refusal(url: str, asked: str) -> ConnectionRefusedError:
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    return ConnectionRefusedError(f"{host} takes no writes: a standby, or read-only ({asked} was asked for)")
+    return ConnectionRefusedError(
+        f"{_host(url)} takes no writes: a standby, or read-only ({asked} was asked for)"
+    )
 
 
 async def _takes_writes(connection: asyncpg.Connection) -> bool:

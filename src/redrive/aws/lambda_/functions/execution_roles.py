@@ -1,16 +1,41 @@
-"""Execution roles: a function's own calls are made as its role, and so is what this server does with its results."""
+"""Execution roles: a function's own calls are made as its role, and so is what this server does for the function."""
 
+from typing import Final
+
+from redrive.access.principals import Principal
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.errors import invalid
+from redrive.aws.lambda_.lookup import policy_of
+from redrive.aws.lambda_.names import of_arn
+from redrive.aws.lambda_.records import FUNCTION, Configuration
+from redrive.engine.ports import Clock
+from redrive.engine.resources import Resources
+from redrive.http import Request
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+
+#: The actions that hand letters and records over, by the service of their target.
+_TARGETS: Final = {
+    "sqs": "sqs:SendMessage",
+    "sns": "sns:Publish",
+    "lambda": "lambda:InvokeFunction",
+    "s3": "s3:PutObject",
+}
+_SOURCE: Final = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+_LOGS: Final = ("logs:CreateLogStream", "logs:PutLogEvents")
+_POLICY: Final = "Policy"
+_BY_THE_SERVER: Final = Request("POST", "/", "", {}, b"")
 
 
 class ExecutionRoles:
-    """The roles of functions."""
+    """The roles of functions, and what each of them may do at this moment."""
 
-    def __init__(self, identities: Identities) -> None:
-        """Find them among these."""
+    def __init__(self, identities: Identities, resources: Resources, clock: Clock) -> None:
+        """Find roles among these identities, and what they are about among these resources."""
+        self._resources = resources
+        self._clock = clock
         self._roles = ServiceRoles(
             identities,
             "lambda",
@@ -25,3 +50,79 @@ class ExecutionRoles:
             AwsError: `AccessDeniedException`, or `InvalidParameterValueException` for a role that Lambda cannot assume.
         """
         await self._roles.check(call, role)
+
+    async def check_dead_letters(self, version: Configuration) -> None:
+        """Refuse a dead-letter target that the function's role may not send to.
+
+        Raises:
+            AwsError: `InvalidParameterValueException`.
+        """
+        arn = version.dead_letter
+        if arn and not await self._may_hand_over(version, arn):
+            service = arn.split(":")[2]
+            operation = _TARGETS[service].partition(":")[2]
+            raise invalid(
+                f"The provided execution role does not have permissions to call {operation} on {service.upper()}"
+            )
+
+    async def check_destination(self, version: Configuration, arn: str) -> None:
+        """Refuse a destination that the function's role may not hand records to.
+
+        Raises:
+            AwsError: `InvalidParameterValueException`.
+        """
+        if arn and not await self._may_hand_over(version, arn):
+            operation = _TARGETS[arn.split(":")[2]].partition(":")[2]
+            raise invalid(
+                f"The function's execution role does not have permissions to call {operation} on {arn}"
+            )
+
+    async def check_source(self, version: Configuration, queue: Queue) -> None:
+        """Refuse a queue that the function's role may not consume.
+
+        Raises:
+            AwsError: `InvalidParameterValueException`.
+        """
+        if missing := await self.missing_of_source(version, queue):
+            operation = missing.partition(":")[2]
+            raise invalid(f"The provided execution role does not have permissions to call {operation} on SQS")
+
+    async def missing_of_source(self, version: Configuration, queue: Queue) -> str:
+        """The first action on a queue that the role needs to consume it, and may not do; empty: it may do all."""
+        call = await self._call(version)
+        name, policy = queue.name, queue.attributes.get(_POLICY)
+        arn = f"arn:aws:sqs:{name.region}:{name.account}:{name.name}"
+        return next((each for each in _SOURCE if not call.may(each, arn, name.account, policy)), "")
+
+    async def may_log(self, version: Configuration) -> bool:
+        """True if the role may write the function's lines to its log group."""
+        call, name = await self._call(version), version.name
+        group = f"arn:aws:logs:{name.region}:{name.account}:log-group:{version.logging['LogGroup']}"
+        arn = f"{group}:log-stream:[{version.version}]"
+        return all(call.may(each, arn, name.account, None) for each in _LOGS)
+
+    async def principal(self, version: Configuration) -> Principal:
+        """The principal that a function's calls are made by."""
+        name = version.name
+        return await self._roles.acting(name.account, version.role, name.region, name.name)
+
+    async def _call(self, version: Configuration) -> Call:
+        principal = await self.principal(version)
+        return Call(_BY_THE_SERVER, principal, version.name.region, self._clock.now(), "", "")
+
+    async def _may_hand_over(self, version: Configuration, arn: str) -> bool:
+        """Bucket policies are not looked at here: a role that only one of those lets in is refused."""
+        service, region, account, name = arn.split(":", 5)[2:]
+        call, place = await self._call(version), ResourceName(account, region, name)
+        policy: str | None = None
+        if service == "sqs":
+            queue = await self._resources.queues.get(place)
+            policy = None if queue is None else queue.attributes.get(_POLICY)
+        elif service == "sns":
+            topic = await self._resources.topics.get(place)
+            policy = None if topic is None else topic.attributes.get(_POLICY)
+        elif service == "lambda" and (named := of_arn(arn)) is not None:
+            function = await self._resources.documents.get(FUNCTION, named.name.key)
+            policy = None if function is None else policy_of(function, named.qualifier)
+        about = f"{arn}/aws/lambda/async/{version.name.name}/record" if service == "s3" else arn
+        return call.may(_TARGETS[service], about, account or version.name.account, policy)

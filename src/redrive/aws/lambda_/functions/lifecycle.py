@@ -98,6 +98,7 @@ class FunctionOperations:
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
         wanted = self._configured(self._blank(call, named, params), params)
+        await self._roles.check_dead_letters(wanted)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
         await self._refuse_standing(named)
         await self._check_layers(call, wanted, params)
@@ -215,7 +216,10 @@ class FunctionOperations:
             before = function.latest
             if params.get("RevisionId") not in (None, function.latest.revision):
                 raise outdated()
-            latest = await _layered_in(draft, call, change(before), params)
+            changed = change(before)
+            if {"Role", "DeadLetterConfig"} & params.keys():
+                await self._roles.check_dead_letters(changed)
+            latest = await _layered_in(draft, call, changed, params)
             latest = replace(latest, revision=revision, modified_at=call.now)
             if params.get("DryRun"):
                 return before, latest, latest

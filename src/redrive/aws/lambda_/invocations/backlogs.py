@@ -53,6 +53,12 @@ def topic_of(function: ResourceName, qualifier: str) -> ResourceName:
     return ResourceName(function.account, f"{function.region}:{DIALECT}", f"{function.name}:{qualifier}")
 
 
+def function_of(topic: ResourceName) -> str:
+    """The ARN of the version or alias whose events have an engine topic."""
+    name, _, qualifier = topic.name.partition(":")
+    return arn_of(ResourceName(topic.account, topic.region.partition(":")[0], name), qualifier)
+
+
 async def follow_in(draft: Draft, resources: Resources, function: FunctionRecord) -> None:
     """Bring the backlogs of a function up to what it is in the draft."""
     for _, settings in await draft.find(EVENTS, f"{function.name.key}/"):

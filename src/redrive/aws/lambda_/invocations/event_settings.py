@@ -7,6 +7,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_ import names, paging
 from redrive.aws.lambda_.errors import invalid, no_such
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations.backlogs import put_in
 from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.names import LATEST, Named, arn_of
@@ -29,10 +30,11 @@ _ITSELF: Final = "You can't specify the function as a destination for itself."
 class EventSettingsOperations:
     """Puts, changes, shows and deletes the settings."""
 
-    def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
+    def __init__(self, engine: Engine, lookup: Lookup, roles: ExecutionRoles) -> None:
+        """Do it through this engine; destinations take what these roles may hand over."""
         self._engine = engine
         self._lookup = lookup
+        self._roles = roles
 
     async def put_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html; it replaces all."""
@@ -112,6 +114,10 @@ class EventSettingsOperations:
             plain = EventSettings(named.name, named.qualifier or LATEST)
             after = _given(before if merges and before is not None else plain, params)
             after = replace(after, modified_at=call.now)
+            meant = await self._lookup.version(function, named.qualifier)
+            if meant is not None and "DestinationConfig" in params:
+                for arn in (after.on_success, after.on_failure):
+                    await self._roles.check_destination(meant.configuration, arn)
             draft.put(EVENTS, key, after)
             await put_in(draft, self._engine.resources, function, after)
             return after

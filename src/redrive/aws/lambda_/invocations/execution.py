@@ -1,6 +1,7 @@
 """Execution: one invocation of one version, handed to whoever runs functions, and counted."""
 
 from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.lookup import Meant
 from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.lambda_.ports import CodeKeeper, Runner
@@ -14,7 +15,13 @@ class Executor:
     """Runs versions of functions."""
 
     def __init__(
-        self, code: CodeKeeper, runner: Runner, clock: Clock, metrics: InvocationMetrics, rounds: Rounds
+        self,
+        code: CodeKeeper,
+        runner: Runner,
+        clock: Clock,
+        metrics: InvocationMetrics,
+        rounds: Rounds,
+        roles: ExecutionRoles,
     ) -> None:
         """Run them.
 
@@ -24,12 +31,14 @@ class Executor:
             clock: The time that metrics are counted by.
             metrics: Counts invocations.
             rounds: Tells of how many runs in a row an invocation is the last.
+            roles: Tells which functions may write logs.
         """
         self._code = code
         self._runner = runner
         self._clock = clock
         self._metrics = metrics
         self._rounds = rounds
+        self._roles = roles
         self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
 
     async def run(
@@ -74,10 +83,12 @@ class Executor:
             NotFound: The code is not kept (any more).
         """
         code = await self._code.folder(version.name, version.code)
+        logs = await self._roles.may_log(version)
+        revision = await self._revision(version, code)
         return FunctionVersion(
             name=version.name,
             version=version.version,
-            revision=await self._revision(version, code),
+            revision=revision if logs else f"{revision}.unlogged",
             runtime=version.runtime,
             handler=version.handler,
             code=code,
@@ -89,6 +100,7 @@ class Executor:
             variables=version.variables or {},
             log_group=version.logging["LogGroup"],
             log_format=version.logging["LogFormat"],
+            logs=logs,
             reserved=reserved,
         )
 

@@ -43,6 +43,7 @@ ATTRIBUTES: Final = "attributes"
 ACCOUNT: Final = "account"
 REGION: Final = "region"
 OBJECT: Final = "object"
+FUNCTION: Final = "function"
 DIED: Final = "died"
 
 Notes = Callable[[int, bytes], Awaitable[Sequence[AttemptNote]]]
@@ -95,6 +96,7 @@ class LambdaDeliveryProfile:
         else:
             envelope = orjson.loads(delivery.headers or b"{}")
             headers[REGION] = context.topic.name.region.partition(":")[0]
+            headers[FUNCTION] = backlogs.function_of(context.topic.name)
             headers[ATTRIBUTES] = orjson.dumps(envelope["attributes"]).decode()
             if "note" in envelope:
                 died = (envelope["origin"], delivery.message_id.hex(), envelope["note"])

@@ -5,11 +5,12 @@ from typing import Final
 
 import orjson
 
-from redrive.access.principals import account_root
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import TRACE, Rounds
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations import profile
 from redrive.aws.lambda_.invocations.attempts import failure
+from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import AttemptNote, DeathRecord, PushRequest
@@ -21,12 +22,21 @@ _SLOWER: Final = frozenset(
 
 
 class TargetEndpoint:
-    """Hands letters and records over as the function's account (`redrive.engine.ports.Endpoint`)."""
+    """Hands letters and records over as the function's role (`redrive.engine.ports.Endpoint`)."""
 
-    def __init__(self, calls: InnerCalls, rounds: Rounds) -> None:
-        """Hand them over by these calls; `rounds` counts the runs of functions that follow each other so."""
+    def __init__(self, calls: InnerCalls, rounds: Rounds, lookup: Lookup, roles: ExecutionRoles) -> None:
+        """Hand them over.
+
+        Args:
+            calls: Calls the services of targets.
+            rounds: Counts the runs of functions that follow each other so.
+            lookup: Finds functions.
+            roles: Their roles.
+        """
         self._calls = calls
         self._rounds = rounds
+        self._lookup = lookup
+        self._roles = roles
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Send, publish, invoke or write."""
@@ -34,7 +44,12 @@ class TargetEndpoint:
         region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
         trace = self._rounds.following(push_request.headers.get(profile.TRACE))
         operation, params = _asked(push_request, trace)
-        caller = account_root(push_request.headers[profile.ACCOUNT])
+        function = push_request.headers[profile.FUNCTION]
+        meant = await self._lookup.at(function)
+        if meant is None:
+            text = f"{function} is gone"
+            return failure(AttemptResult.REFUSED, Reason.MISSING, HTTPStatus.NOT_FOUND, "", text)
+        caller = await self._roles.principal(meant.configuration)
         try:
             died = _died(push_request) if service == "sqs" else None
             await self._calls.call(service, operation, params, caller, region, {TRACE: trace}, died=died)

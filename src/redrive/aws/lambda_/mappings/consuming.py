@@ -9,6 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from redrive.access.principals import Principal
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.lambda_.mappings import batches
@@ -44,7 +46,7 @@ _BACK_OFF_MS_MAX: Final = 10_000
 Show = Callable[[Queue, Delivery], Awaitable[Structure]]
 
 
-MayRead = Callable[[Queue, str], Awaitable[bool]]  # whether an account may read what is in a queue
+MayRead = Callable[[Queue, Principal], Awaitable[bool]]  # whether a principal may read what is in a queue
 
 
 class MappingConsumer:
@@ -58,6 +60,7 @@ class MappingConsumer:
         show: Show,
         mapping: EventSourceMapping,
         metrics: InvocationMetrics,
+        roles: ExecutionRoles,
         wait_ms: int = WAIT_MS,
         may_read: MayRead | None = None,
     ) -> None:
@@ -70,8 +73,9 @@ class MappingConsumer:
             show: Shows a claimed delivery as SQS shows it to receivers.
             mapping: From where to where, and how.
             metrics: Counts its messages, if it wants that.
+            roles: Tells what the function's role may do now.
             wait_ms: How long the first message is waited for, before queue and function are looked at again.
-            may_read: Tells whether the function's account may use the keys of a queue's messages; None: it always may.
+            may_read: Tells whether the function's role may use the keys of a queue's messages; None: it always may.
         """
         self.mapping = mapping
         self._engine = engine
@@ -80,6 +84,8 @@ class MappingConsumer:
         self._show = show
         self._may_read = may_read
         self._metrics = metrics
+        self._roles = roles
+        self._refused = ""  # the action that the role lacked when it was asked last
         self._wait_ms = wait_ms
         self._filter = MappingFilter(mapping.filters)
         self._batches: set[asyncio.Task[None]] = set()
@@ -147,26 +153,39 @@ class MappingConsumer:
 
     async def _next(self) -> bool:
         """Begin the next batch, as soon as there is one; False: nobody is to wait any more."""
-        queue = await self._engine.resources.queues.get(self.mapping.queue)
-        if queue is None or not await self._can_run() or not await self._can_read(queue):
+        queue = await self._consumable()
+        if queue is None:
             await self._pause(_MISSING_MS)
             return True
         began = self._engine.clock.now()
         deliveries = await self._claim(queue)
-        if deliveries:
+        if deliveries and await self._consumable() is None:  # a right was taken away while it waited
+            await self._give_back(queue, deliveries)
+        elif deliveries:
             self._count("PolledEventCount", len(deliveries))
             self._start(queue, deliveries)
             return True
         return self._engine.clock.now() >= began + self._wait_ms
 
-    async def _can_run(self) -> bool:
-        """True if the function is there and may run: else every claim would count, and no message would be read."""
+    async def _consumable(self) -> Queue | None:
+        """The queue, if the function may run and its role may consume the queue: else every claim would count in vain."""
+        queue = await self._engine.resources.queues.get(self.mapping.queue)
         meant = await self._lookup.at(self.mapping.named.arn)
-        return meant is not None and meant.function.reserved != 0
+        if queue is None or meant is None or meant.function.reserved == 0:
+            return None
+        missing = await self._roles.missing_of_source(meant.configuration, queue)
+        if missing != self._refused:
+            self._refused = missing
+            if missing:
+                logger.warning("mapping.refused mapping=%s: its role lacks %s", self.mapping.id, missing)
+        if missing:
+            return None
+        principal = await self._roles.principal(meant.configuration)
+        return queue if self._may_read is None or await self._may_read(queue, principal) else None
 
-    async def _can_read(self, queue: Queue) -> bool:
-        """True if the function's account may use the keys of the queue's messages: else every claim would count."""
-        return self._may_read is None or await self._may_read(queue, self.mapping.function.account)
+    async def _give_back(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        claims = [(delivery.seq, delivery.token or 0, 0) for delivery in deliveries]
+        await self._engine.messages.extend(queue, claims)
 
     async def _claim(self, queue: Queue) -> list[Delivery]:
         """The messages of the next batch: those that are there, and those that come while it is gathered."""

@@ -7,6 +7,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_ import names, paging
 from redrive.aws.lambda_.errors import invalid, no_such, taken
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.mappings.reading import given
@@ -30,15 +31,25 @@ _NO_QUEUE: Final = (
 class MappingOperations:
     """Creates, shows, changes and deletes mappings."""
 
-    def __init__(self, engine: Engine, lookup: Lookup, follow: Callable[[], Awaitable[None]]) -> None:
-        """Do it through this engine; `follow` is awaited when mappings have changed."""
+    def __init__(
+        self, engine: Engine, lookup: Lookup, follow: Callable[[], Awaitable[None]], roles: ExecutionRoles
+    ) -> None:
+        """Do it through this engine.
+
+        Args:
+            engine: Where mappings are kept.
+            lookup: Finds functions.
+            follow: Awaited when mappings have changed.
+            roles: Of functions, which consume queues.
+        """
         self._engine = engine
         self._lookup = lookup
+        self._roles = roles
         self._follow = follow
 
     async def create_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html."""
-        queue = await self._queue(call, params.get("EventSourceArn", ""))
+        queue = await self._queue(params.get("EventSourceArn", ""))
         named = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
         plain = EventSourceMapping(
             id_text(self._engine.runtime.message_id()), queue.name, named.name, named.qualifier
@@ -84,7 +95,7 @@ class MappingOperations:
         before = await self._found(call, params)
         named = None
         if params.get("FunctionName"):
-            queue = await self._queue(call, before.queue_arn)
+            queue = await self._queue(before.queue_arn)
             named = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
 
         def changed(current: EventSourceMapping) -> EventSourceMapping:
@@ -115,23 +126,18 @@ class MappingOperations:
             raise no_such()
         return mapping
 
-    async def _queue(self, call: Call, arn: str) -> Queue:
-        """The queue of an ARN, which the caller's account may receive from."""
+    async def _queue(self, arn: str) -> Queue:
+        """The queue of an ARN; raises AwsError."""
         parts = arn.split(":")
         if len(parts) != _QUEUE_ARN_PARTS or parts[2] != "sqs":
             raise invalid("Unrecognized event source.")
         queue = await self._engine.resources.queues.get(ResourceName(parts[4], parts[3], parts[5]))
         if queue is None:
             raise invalid(_NO_QUEUE)
-        policy = queue.attributes.get("Policy")
-        if not call.may("sqs:ReceiveMessage", arn, queue.name.account, policy):
-            raise invalid(
-                "The provided execution role does not have permissions to call ReceiveMessage on SQS"
-            )
         return queue
 
     async def _function(self, call: Call, text: str, queue: Queue, action: str) -> Named:
-        """The function that is named, whose time is within the queue's visibility timeout."""
+        """The function that is named: its role may consume the queue, its time is within the visibility timeout."""
         named = names.read(call, text)
         try:
             meant = await self._lookup.meant(call, named, action)
@@ -139,6 +145,7 @@ class MappingOperations:
             if error.code == "ResourceNotFoundException":
                 raise invalid("Function does not exist") from None
             raise
+        await self._roles.check_source(meant.configuration, queue)
         timeout = meant.configuration.timeout_seconds
         if queue.lease_ms < timeout * 1000:
             raise invalid(

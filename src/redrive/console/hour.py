@@ -1,0 +1,40 @@
+"""The last hour of some accounts and regions, minute by minute: one read for all that Overview tells of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from redrive.engine.ports import TelemetryStore
+from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series
+
+MINUTES: Final = 60
+
+
+class Hour(NamedTuple):
+    """The points of some series.
+
+    Attributes:
+        since: The beginning of the first minute (ms).
+        until: The end of the last one, which is the current minute (ms).
+        found: The points of each series by its id; none of a series without points.
+    """
+
+    since: int
+    until: int
+    found: Mapping[int, Sequence[Bucket]]
+
+    def points(self, series: Series) -> Sequence[Bucket]:
+        """The points of a series, in order of time."""
+        return self.found.get(series.id, ())
+
+    def total(self, series: Series, since: int = 0) -> float:
+        """The sum of a series from a moment (ms) on."""
+        return sum(bucket.statistics.total for bucket in self.points(series) if bucket.at >= since)
+
+
+async def last_hour(telemetry: TelemetryStore, series: Iterable[Series], now: int) -> Hour:
+    """The last hour of these series."""
+    until = now // MINUTE_MS * MINUTE_MS + MINUTE_MS
+    since = max(0, until - (MINUTES + 1) * MINUTE_MS)
+    wanted = list(series)
+    found = await telemetry.find_points_each(PointQuery(wanted, since, until, MINUTE_MS)) if wanted else {}
+    return Hour(since, until, found)

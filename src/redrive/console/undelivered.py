@@ -1,0 +1,166 @@
+"""Undelivered messages that need attention: those that are lost, and dead letters with their main cause."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from redrive.console.arrivals import Burst, bursts
+from redrive.console.pages.dead_letters import cause_id, origin_text
+from redrive.console.visit import Visit
+from redrive.console.words import counted, failure_words, many, number, place_text
+from redrive.engine.operations import DeadLetterQueue
+from redrive.engine.ports import CauseCount
+from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS, Queue
+from redrive.telemetry.losses import NAMESPACE as LOST
+from redrive.telemetry.losses import Loss
+
+NEEDS_MAX: Final = 50  # of each kind
+COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms
+BURSTS_MAX: Final = 10  # of the fullest: 14,000 rows are read where something died in each minute of the day
+CAUSES_OF_MAX: Final = 2  # dead-letter queues, the fullest, whose main cause is named: a read each
+LOSSES_MAX: Final = 500  # causes of losses in a day, of all accounts
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that needs attention.
+
+    Attributes:
+        kind: `lost`, `dead`, `alarm`, `failing`, `hold`, `unattended`, `function`, `stack` or `redrive`.
+        badge: Its state in words.
+        colour: Of the badge.
+        title: What is wrong, with numbers.
+        detail: The cause, in one line.
+        link: The page of what it is about.
+        action: The words on its button.
+        acts: Where the button leads: a plan or a form, or the page itself.
+        place: Account and region.
+        since: When it began (ms); 0: not known.
+    """
+
+    kind: str
+    badge: str
+    colour: str
+    title: str
+    detail: str
+    link: str
+    action: str
+    acts: str
+    place: str
+    since: int = 0
+
+
+def is_in(name: ResourceName, places: Collection[ResourceName]) -> bool:
+    """True for a thing of one of these accounts and regions."""
+    return name._replace(name="") in places
+
+
+async def last_day(
+    visit: Visit, places: Collection[ResourceName], dead: Sequence[DeadLetterQueue]
+) -> tuple[dict[Loss, int], Mapping[int, Burst]]:
+    """The numbers of messages lost in the last day, by cause, and the latest bursts of the fullest dead-letter queues."""
+    telemetry, since = visit.installation.telemetry, visit.now - DAY_MS
+    query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
+    found = [Loss.of_series(series) for series in await telemetry.find_series(query)]
+    losses = {loss: loss.series for loss in found if is_in(loss.of, places)}
+    fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
+    points = {}
+    if losses:
+        minute = visit.now // MINUTE_MS * MINUTE_MS
+        span = PointQuery(list(losses.values()), minute - DAY_MS, minute + MINUTE_MS, 2 * DAY_MS)
+        points = dict(await telemetry.find_points_each(span))
+    latest = await bursts(telemetry, [each.queue for each in fullest], visit.now)
+    totals = {
+        loss: int(sum(bucket.statistics.total for bucket in points.get(series.id, ())))
+        for loss, series in losses.items()
+    }
+    return {loss: total for loss, total in totals.items() if total}, latest
+
+
+async def lost_needs(visit: Visit, losses: Mapping[Loss, int]) -> list[Need]:
+    """A row for each subscription or queue that lost messages, by its most frequent cause."""
+    of_each: dict[tuple[ResourceName, str], list[tuple[int, str]]] = {}
+    for loss, total in losses.items():
+        of_each.setdefault((loss.of, loss.subscription), []).append((total, loss.reason))
+    ranked = sorted(of_each.items(), key=lambda each: -sum(total for total, _ in each[1]))[:NEEDS_MAX]
+    rows = []
+    for (name, subscription), causes in ranked:
+        total = sum(each for each, _ in causes)
+        what = f"{number(total)} {many(total, 'message')} of {name.name or 'direct publications'}"
+        reason = failure_words(max(causes)[1])
+        rows.append(
+            await _loss(visit, name, subscription, f"{what} {many(total, 'was', 'were')} lost", reason)
+        )
+    return rows
+
+
+async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str, reason: str) -> Need:
+    detail, link = f"{reason}; no dead-letter queue has them", visit.link_in(name, "queues", name.name)
+    if subscription:
+        found = await visit.engine.resources.subscriptions.get(name, subscription)
+        to = f"{found.endpoint_place}: " if found is not None else ""
+        detail = f"{to}{detail}"
+        parts = ("topics", name.name, subscription) if found is not None else ("topics", name.name)
+        link = visit.link_in(name, *parts) if name.name else visit.link_in(name, "tail", only="failures")
+    return Need(
+        "lost",
+        "Lost",
+        "bad",
+        title,
+        f"{detail} · last 24 hours",
+        link,
+        "Stop the loss…",
+        link,
+        place_text(name),
+    )
+
+
+async def dead_letter_needs(
+    visit: Visit, queues: Sequence[DeadLetterQueue], latest: Mapping[int, Burst]
+) -> list[Need]:
+    """The dead-letter queues that are not empty, the fullest first, with the main cause of the first ones."""
+    full = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
+    rows = []
+    for place, each in enumerate(full[:NEEDS_MAX]):
+        cause = await _main_cause(visit, each.queue) if place < CAUSES_OF_MAX else None
+        rows.append(await _dead_letters(visit, each, latest.get(each.queue.id), cause))
+    return rows
+
+
+async def _main_cause(visit: Visit, queue: Queue) -> CauseCount | None:
+    groups = await visit.engine.operations.cause_counts(queue, 50, COUNTED_MAX)
+    return groups[0] if groups else None
+
+
+async def _dead_letters(
+    visit: Visit, dead: DeadLetterQueue, burst: Burst | None, cause: CauseCount | None
+) -> Need:
+    name = dead.queue.name
+    link = visit.link_in(name, "dead-letters", name.name)
+    letters = counted(dead.letters, dead.at_most or COUNTED_MAX)
+    title = f"{letters} dead {many(dead.letters, 'letter')} in {name.name}"
+    detail, action, acts = "No reason is known", f"Redrive {letters}…", f"{link}/plan?what=all&cause=all"
+    if cause is not None:
+        origin = origin_text(*await visit.engine.operations.origin(cause.cause.origin))
+        many_of_it = f"{number(cause.number)}{'+' if cause.capped else ''}"
+        detail = f"{many_of_it} {failure_words(cause.cause.failure)} from {origin}"
+        action = f"Redrive {many_of_it}…"
+        acts = visit.link_in(name, "dead-letters", name.name, "plan", what="all", cause=cause_id(cause.cause))
+    elif dead.from_queues or dead.from_subscriptions:
+        detail = f"From {len(dead.from_queues) + len(dead.from_subscriptions)} {many(2, 'source')}"
+    if burst is not None:
+        detail += f" · {number(burst.letters)} in the latest burst"
+    return Need(
+        "dead",
+        "Dead letters",
+        "bad",
+        title,
+        detail,
+        link,
+        action,
+        acts,
+        place_text(name),
+        burst.since if burst else 0,
+    )

@@ -1,0 +1,265 @@
+"""Search: the terms that somebody types become a predicate over deliveries.
+
+`text`, `"two words"`, `body.order:7001`, `body.total:>500`, `attr.event_type:rental.*`, `reason:server_error`,
+`status:5xx`, `attempts:>3`, `size:>64k`, `since:2h`, `until:2026-11-22`, `id:6f1c2a9e`, `group:customer-7`. A blank means
+*and*, `-` before a term means *not*, a comma within a value means *or*, and `*` at the end of a value means any ending.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from redrive.model.delivery import Delivery
+from redrive.model.ids import id_text
+
+Predicate: TypeAlias = Callable[[Delivery], bool]
+TERMS_MAX: Final = 10
+ID_CHARS_MIN: Final = 8  # of an id, so many from its beginning are enough
+_TERM: Final = re.compile(r'-?(?:[\w.-]+:)?(?:"[^"]*"|\S+)')
+_NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
+_AMOUNT: Final = re.compile(r"([<>]?)(\d{1,15}(?:\.\d{1,6})?)(k|m)?", re.IGNORECASE)
+_RANGE: Final = re.compile(r"(-?\d{1,15}(?:\.\d+)?)\.\.(-?\d{1,15}(?:\.\d+)?)")
+_NUMBER: Final = re.compile(r"([<>])(-?\d{1,15}(?:\.\d+)?)")
+_SPAN: Final = re.compile(r"(\d{1,6})(s|m|min|h|d)")
+_CLOCK: Final = re.compile(r"(\d{2}):(\d{2})(?::(\d{2}))?")
+_FACTORS: Final = {"": 1, "k": 1024, "m": 1024 * 1024}
+_SPANS_MS: Final = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DAY_MS: Final = 86_400_000
+#: The terms, with an example and the meaning of each, as the console's help shows them.
+TERMS: Final[Mapping[str, tuple[str, str]]] = {
+    "body.": ("body.currency:EUR,USD", "the value at that path of a JSON body; also >500 and 1..9"),
+    "attr.": ("attr.event_type:rental.*", "a message attribute"),
+    "reason": ("reason:server_error", "why it became a dead letter"),
+    "status": ("status:5xx", "what the endpoint answered"),
+    "attempts": ("attempts:>3", "the number of attempts or receives"),
+    "size": ("size:>64k", "the bytes of the body"),
+    "since": ("since:2h", "sent since a time (05:00), a date (2026-11-22), or so long ago"),
+    "until": ("until:05:30", "sent before"),
+    "id": ("id:6f1c2a9e", "any id of the message; its first eight characters are enough"),
+    "group": ("group:customer-7", "the message group of a FIFO queue"),
+}
+
+
+class SearchInvalidError(ValueError):
+    """A search that cannot be read; the message says why, for the field that it was typed into."""
+
+
+def read_search(text: str, now: int) -> Predicate:
+    """The predicate of a search: all its terms hold.
+
+    Args:
+        text: As it was typed.
+        now: The moment (ms) that `since:2h` counts from.
+
+    Raises:
+        SearchInvalidError: There are too many terms, or one that is not known, or a value that does not suit its term.
+    """
+    terms = _TERM.findall(text)
+    if len(terms) > TERMS_MAX:
+        raise SearchInvalidError(f"A search has at most {TERMS_MAX} terms.")
+    predicates = [_signed(term, now) for term in terms]
+    return lambda delivery: all(holds(delivery) for holds in predicates)
+
+
+def published_id(delivery: Delivery) -> str:
+    """The id that the publisher of a message got for it: its copies carry it beside their own ids."""
+    return str(_headers(delivery).get("id") or id_text(delivery.message_id))
+
+
+def _signed(term: str, now: int) -> Predicate:
+    if term.startswith("-") and len(term) > 1:
+        holds = _read_term(term[1:], now)
+        return lambda delivery: not holds(delivery)
+    return _read_term(term, now)
+
+
+def _read_term(term: str, now: int) -> Predicate:
+    name, colon, value = term.partition(":")
+    if not colon or term.startswith('"') or not _NAME.fullmatch(name) or value.startswith("//"):
+        text = term.strip('"')
+        return lambda delivery: text in delivery.body
+    path = name.partition(".")
+    if path[1] and path[0] in ("body", "attr") and path[2]:
+        read = _in_body if path[0] == "body" else _in_attributes
+        return read(path[2], value)
+    if name not in TERMS:
+        raise SearchInvalidError(_unknown(name, value))
+    if not value.strip('"'):
+        raise SearchInvalidError(f"{name}: needs a value, as in {TERMS[name][0]}.")
+    return _TIMES[name](_moment(value, now)) if name in _TIMES else _READERS[name](value)
+
+
+def _unknown(name: str, value: str) -> str:
+    """The refusal of a term that there is not, with the nearest that there is."""
+    near = difflib.get_close_matches(name, [term for term in TERMS if "." not in term], 1, 0.7)
+    meant = f"{near[0]}:{value}" if near else f"body.{name}:{value}"
+    return f"There is no term “{name}”. Did you mean {meant[:80]}? Quotes search for the text itself."
+
+
+# ---- values ----------------------------------------------------------------------------------------------------
+
+
+def _any_of(value: str) -> Callable[[str], bool]:
+    """True for one of the alternatives of a value; an asterisk at the end stands for any ending."""
+    if value.startswith('"'):
+        exact = value.strip('"')
+        return lambda text: text == exact
+    wanted = value.split(",")
+    exact_values = {each for each in wanted if not each.endswith("*")}
+    prefixes = tuple(each[:-1] for each in wanted if each.endswith("*"))
+    return lambda text: text in exact_values or (bool(prefixes) and text.startswith(prefixes))
+
+
+def _value_test(value: str) -> Callable[[Any], bool]:
+    """The test of a value in a body or an attribute: a range, a bound, or alternatives."""
+    if (span := _RANGE.fullmatch(value)) is not None:
+        least, most = float(span[1]), float(span[2])
+        return lambda found: (number := _number(found)) is not None and least <= number <= most
+    if (bound := _NUMBER.fullmatch(value)) is not None:
+        limit, above = float(bound[2]), bound[1] == ">"
+        return lambda found: (
+            (number := _number(found)) is not None and (number > limit if above else number < limit)
+        )
+    fits = _any_of(value)
+    return lambda found: (text := _text(found)) is not None and fits(text)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _amount(of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
+    def read(text: str) -> Predicate:
+        found = _AMOUNT.fullmatch(text)
+        if found is None:
+            raise SearchInvalidError(f"“{text[:40]}” is not an amount like 3, >3 or <64k.")
+        number = float(found[2]) * _FACTORS[(found[3] or "").lower()]
+        if found[1] == ">":
+            return lambda delivery: of(delivery) > number
+        if found[1] == "<":
+            return lambda delivery: of(delivery) < number
+        return lambda delivery: of(delivery) == number
+
+    return read
+
+
+def _moment(text: str, now: int) -> int:
+    """A moment (ms): so long ago, a time of the last 24 hours, or a date with or without a time, UTC."""
+    if (ago := _SPAN.fullmatch(text)) is not None:
+        return now - int(ago[1]) * _SPANS_MS[ago[2]]
+    try:
+        if (clock := _CLOCK.fullmatch(text)) is not None:
+            today = datetime.fromtimestamp(now / 1000, UTC)
+            at = today.replace(
+                hour=int(clock[1]), minute=int(clock[2]), second=int(clock[3] or 0), microsecond=0
+            )
+            moment = round(at.timestamp() * 1000)
+            return moment if moment <= now else moment - _DAY_MS
+        at = datetime.fromisoformat(text)
+        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise SearchInvalidError(f"“{text[:40]}” is not a time like 05:00, 2h or 2026-11-22.") from None
+
+
+# ---- terms -----------------------------------------------------------------------------------------------------
+
+
+def _in_body(path: str, value: str) -> Predicate:
+    members, fits = path.split("."), _value_test(value)
+    last = members[-1]
+
+    def holds(delivery: Delivery) -> bool:
+        if last not in delivery.body:  # ten times as fast as to read it
+            return False
+        try:
+            found: Any = json.loads(delivery.body)
+        except (ValueError, RecursionError):
+            return False
+        for member in members:
+            found = found.get(member) if isinstance(found, dict) else None
+        return fits(found)
+
+    return holds
+
+
+def _in_attributes(name: str, value: str) -> Predicate:
+    fits = _value_test(value)
+
+    def holds(delivery: Delivery) -> bool:
+        found = _headers(delivery).get("attributes")
+        attribute = found.get(name) if isinstance(found, dict) else None
+        return any(fits(each) for each in _scalars(attribute))
+
+    return holds
+
+
+def _scalars(attribute: object) -> list[object]:
+    """The values in an attribute as services keep it: its type and its value, or both by name."""
+    if isinstance(attribute, dict):
+        return list(attribute.values())
+    return attribute[1:] if isinstance(attribute, list) else [attribute]
+
+
+def _headers(delivery: Delivery) -> Mapping[str, Any]:
+    try:
+        found = json.loads(delivery.headers or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _reason(value: str) -> Predicate:
+    fits = _any_of(value.strip('"').replace(" ", "_").lower())
+    return lambda delivery: fits((delivery.failure or "").partition(" ")[0])
+
+
+def _status(value: str) -> Predicate:
+    wanted = [re.compile(re.escape(each).replace("x", r"\d")) for each in value.lower().split(",")]
+    return lambda delivery: any(each.fullmatch((delivery.failure or "").partition(" ")[2]) for each in wanted)
+
+
+def _id(value: str) -> Predicate:
+    wanted = value.strip('"').lower()
+
+    def holds(delivery: Delivery) -> bool:
+        ids = (id_text(delivery.message_id), published_id(delivery).lower())
+        if len(wanted) >= ID_CHARS_MIN and any(each.startswith(wanted) for each in ids):
+            return True
+        return wanted in ids or wanted == str(delivery.seq)
+
+    return holds
+
+
+def _group(value: str) -> Predicate:
+    fits = _any_of(value)
+    return lambda delivery: delivery.group_id is not None and fits(delivery.group_id)
+
+
+_READERS: Final[Mapping[str, Callable[[str], Predicate]]] = {
+    "attempts": _amount(lambda delivery: delivery.attempts),
+    "size": _amount(lambda delivery: len(delivery.body.encode("utf-8", "surrogatepass"))),
+    "reason": _reason,
+    "status": _status,
+    "id": _id,
+    "group": _group,
+}
+_TIMES: Final[Mapping[str, Callable[[int], Predicate]]] = {
+    "since": lambda at: lambda delivery: delivery.sent_at >= at,
+    "until": lambda at: lambda delivery: delivery.sent_at < at,
+}

@@ -1,0 +1,1 @@
+"""KMS, without a server."""
