@@ -28,8 +28,8 @@ def add_server(command: argparse.ArgumentParser) -> None:
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     add_url(command)
     command.add_argument("--region", default=region, help=f"default: {region}")
-    command.add_argument("--azure-subscription", metavar="GUID", help="for Event Grid: whose")
-    command.add_argument("--resource-group", metavar="NAME", help="and in which of its groups")
+    command.add_argument("--azure-subscription", metavar="GUID", help="Azure subscription, for Event Grid")
+    command.add_argument("--resource-group", metavar="NAME", help="resource group in that subscription")
 
 
 def add_url(command: argparse.ArgumentParser) -> None:

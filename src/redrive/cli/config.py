@@ -1,20 +1,15 @@
 """`redrive config`: print the settings, and where each comes from."""
 
 import argparse
-from typing import Any
 
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import print_json
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "config",
-        help="print the settings and where each comes from",
-        description="Print the settings that serve would use, and where each comes from.",
-    )
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = "Print the settings that serve would use, and where each comes from."
     add_settings(command)
     add_json(command)
     command.set_defaults(run=run)

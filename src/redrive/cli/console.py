@@ -2,7 +2,6 @@
 
 import argparse
 import os
-from typing import Any
 
 from redrive.cli.client import add_url
 from redrive.console.console import PATH
@@ -10,11 +9,8 @@ from redrive.console.session import LINK, LINK_SECONDS, token_of
 from redrive.runtime.clock import SystemClock
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "console", help="print the address of the web console, or a link that signs in"
-    )
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
     add_url(command)
     command.set_defaults(run=run)
 

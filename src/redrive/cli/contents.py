@@ -20,11 +20,11 @@ def register(actions: "argparse._SubParsersAction[Any]") -> None:
         help="copy a SQLite store to a new file, while it is served",
         description="Copy a SQLite store to a new file, while it is served, and verify the copy.",
     )
-    backup.add_argument("file", type=Path, metavar="FILE", help="the copy; it must not be there yet")
+    backup.add_argument("file", type=Path, metavar="FILE", help="the copy; the file must not exist")
     _finish(backup, _backup)
     verify = actions.add_parser(
         "verify",
-        help="read a store from end to end: rows, digests, damage",
+        help="read the whole store: count rows, compute digests, find damage",
         description="Read a store from end to end, while it is served: the rows and the digest of each table, equal where"
         " two stores have the same in them. The exit status is 1 if something is damaged.",
     )

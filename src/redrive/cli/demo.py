@@ -27,15 +27,13 @@ from redrive.cli.demo_story import (
 _RULE_MIN: Final = 3  # columns of line behind a title
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "demo",
-        help="watch orders published, failed, retried, dead-lettered, redriven and delivered",
-        description="The rental-car story on a server of its own, in a few seconds; exits 1 if anything is missing.",
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = (
+        "The rental-car story on a server of its own, in a few seconds; exits 1 if anything is missing."
     )
     command.add_argument(
-        "--stay", action="store_true", help="let orders die on a server that stays, for the web console"
+        "--stay", action="store_true", help="keep the server running, with dead letters to try the console on"
     )
     command.add_argument(
         "--orders",
@@ -45,7 +43,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         help=f"with --stay: how many (default: {demo_stay.ORDERS:,})",
     )
     command.add_argument(
-        "--port", type=int, default=0, metavar="N", help="serve on this port (default: one that is free)"
+        "--port", type=int, default=0, metavar="N", help="port to serve on (default: a free one)"
     )
     command.set_defaults(run=run)
 

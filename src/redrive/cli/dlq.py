@@ -1,7 +1,7 @@
 """`redrive dlq`: see what is in dead-letter queues and why; `redriving` has the commands that send it back."""
 
 import argparse
-from typing import Any, Final
+from typing import Final
 
 from redrive.cli import mending, redriving
 from redrive.cli.client import Client, add_server, asking
@@ -12,21 +12,20 @@ _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
 _QUEUE_HELP: Final = "its name, ARN or URL"
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its own commands."""
-    command = commands.add_parser("dlq", help="list, show and redrive dead letters")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    queues = actions.add_parser("queues", help="list the dead-letter queues and who sends to them")
-    queues.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
+    queues = actions.add_parser("queues", help="list dead-letter queues and their sources")
+    queues.add_argument("prefix", nargs="?", default="", help="only names that begin with this")
     add_json(queues)
     queues.set_defaults(run=asking(_queues))
     listing = actions.add_parser("list", help="list the dead letters of a queue")
     listing.add_argument("queue", help=_QUEUE_HELP)
     add_listing(listing, "ID")
     listing.set_defaults(run=asking(_list))
-    show = actions.add_parser("show", help="show one dead letter: its body, its origin and its attempts")
+    show = actions.add_parser("show", help="show one dead letter: body, origin and attempts")
     show.add_argument("queue", help=_QUEUE_HELP)
-    show.add_argument("id", type=int, nargs="?", help="which one; none: the oldest")
+    show.add_argument("id", type=int, nargs="?", help="its id (default: the oldest)")
     add_json(show)
     show.set_defaults(run=asking(_show))
     for action in (queues, listing, show, *redriving.register(actions), *mending.register(actions)):

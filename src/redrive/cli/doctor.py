@@ -7,7 +7,7 @@ import resource
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, file_of, settings_of
@@ -20,13 +20,11 @@ _FILES_MIN: Final = 20_000  # 10,000 connections of clients, and the endpoints'
 _SQLITE: Final = "sqlite:///"
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "doctor",
-        help="tell what leaves a server open to others, and whether its store is fit",
-        description="Look at the settings that serve would use, at the files that they name, and at the store. Nothing is"
-        " changed. The exit status is 1 if something is open or wrong.",
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = (
+        "Check the settings that serve would use, the files that they name, and the store. Nothing is changed. The exit"
+        " status is 1 if something is exposed or wrong."
     )
     add_settings(command)
     add_json(command)

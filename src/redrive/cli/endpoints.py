@@ -8,14 +8,13 @@ from redrive.cli.listing import Entry, Listing, add_listing
 from redrive.cli.terminal import moment
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its own commands."""
-    command = commands.add_parser("endpoints", help="show the state of endpoints, and close circuit breakers")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser(
         "list", help="list endpoints that fail, are left alone, or are not confirmed"
     )
-    listing.add_argument("--all", action="store_true", help="the others too")
+    listing.add_argument("--all", action="store_true", help="list the healthy ones too")
     add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=asking(_list))
     close = actions.add_parser(

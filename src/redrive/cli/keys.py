@@ -4,7 +4,6 @@ import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from redrive.access.identities import USER_KEYS_MAX, stored_user
 from redrive.access.keyring import Keyring
@@ -20,22 +19,23 @@ from redrive.runtime.clock import SystemClock
 _STORE = frozenset({"store", "store_key_file"})
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its own commands."""
-    command = commands.add_parser("keys", help="make, list and remove access keys")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = actions.add_parser("create", help="make a key and print it, the secret once and never again")
+    create = actions.add_parser("create", help="create a key and print it; the secret is shown only once")
     create.add_argument("--account", required=True, help="12 digits")
     create.add_argument(
-        "--user", help="a user of the account, whose policies then count; else the account's own"
+        "--user", help="the user it belongs to, whose policies apply (default: the account itself)"
     )
-    create.add_argument("--id", help="an id of your own, with --secret: for development")
-    create.add_argument("--secret", help="a secret of your own; other users of the machine may see it here")
+    create.add_argument("--id", help="choose the key id, with --secret; for development")
+    create.add_argument(
+        "--secret", help="choose the secret; other users of this machine may see the command line"
+    )
     create.set_defaults(run=_create)
-    listing = actions.add_parser("list", help="list the keys, without their secrets")
+    listing = actions.add_parser("list", help="list keys, without their secrets")
     add_json(listing)
     listing.set_defaults(run=_list)
-    remove = actions.add_parser("remove", help="remove a key; a running server refuses it within 5 seconds")
+    remove = actions.add_parser("remove", help="delete a key; running servers refuse it within 5 seconds")
     remove.add_argument("access_key_id")
     remove.set_defaults(run=_remove)
     for action in (create, listing, remove):

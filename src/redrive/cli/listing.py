@@ -15,8 +15,10 @@ Entry = dict[str, Any]
 
 def add_listing(command: argparse.ArgumentParser, after: str) -> None:
     """Let a listing be cut into pages and be printed for programs; `after` is what its entries are known by."""
-    command.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (default: 100)")
-    command.add_argument("--after", default="", metavar=after, help="only those after this one")
+    command.add_argument(
+        "--limit", type=int, default=100, metavar="N", help="maximum number of entries (default: 100)"
+    )
+    command.add_argument("--after", default="", metavar=after, help="start after this entry")
     add_json(command)
 
 

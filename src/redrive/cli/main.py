@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from redrive import __version__
+from typing_extensions import override
+
+import redrive
 from redrive.cli.command_line import CommandLine
 from redrive.cli.terminal import CommandFailed, note
 from redrive.model.errors import StoreUnavailable
@@ -17,37 +19,51 @@ from redrive.settings import SettingsInvalid
 _INTERRUPTED: Final = 130
 _NOBODY_READS: Final = 141
 
-#: Modules of this package, each with `register`. The one that is asked for is imported: what commands bring along to ask
-#: servers and to draw on terminals (botocore, rich) would be a third of a server's start.
-COMMANDS: Final = (
-    "serve",
-    "demo",
-    "console",
-    "queues",
-    "topics",
-    "trace",
-    "dlq",
-    "endpoints",
-    "schedule",
-    "keys",
-    "store",
-    "config",
-    "doctor",
-    "completion",
-)
+#: The help of each command; its module has the same name, and `register`.
+COMMANDS: Final = {
+    "serve": "start the server",
+    "demo": "run the demo: orders are published, fail, are retried, dead-lettered and redriven",
+    "console": "print the address of the web console, or a link that signs in",
+    "queues": "list queues and their message counts",
+    "topics": "list topics, their subscriptions and how many deliveries wait for each",
+    "trace": "show where the deliveries of a message are, and how their attempts ended",
+    "dlq": "list, show and redrive dead letters",
+    "endpoints": "show the state of endpoints, and close circuit breakers",
+    "schedule": "show when failed deliveries are retried",
+    "keys": "create, list and delete access keys",
+    "store": "back up, verify or migrate a store, or spread it over a cluster",
+    "config": "print the settings and the origin of each",
+    "doctor": "check for settings that expose the server, and whether the store is healthy",
+    "completion": "print a script that lets a shell complete commands and options",
+}
 
 
-def parser(command: str = "") -> CommandLine:
-    """The command line of a command, or the whole where there is none of that name."""
+def parser(command: str | None = None) -> CommandLine:
+    """The command line.
+
+    Args:
+        command: The one whose module is imported and adds its options: what commands bring along (a server, botocore,
+            rich) would be a third of a server's start. For another name none is; None: all are.
+    """
     top = CommandLine(
         prog="redrive",
         description="Durable event delivery that you run yourself: SQS, SNS and Event Grid on one engine, nothing lost.",
     )
-    top.add_argument("--version", action="version", version=f"redrive {__version__}")
+    top.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in (command,) if command in COMMANDS else COMMANDS:
-        importlib.import_module(f"redrive.cli.{name}").register(commands)
+    for name, help_text in COMMANDS.items():
+        below = commands.add_parser(name, help=help_text)
+        if command in (name, None):
+            importlib.import_module(f"redrive.cli.{name}").register(below)
     return top
+
+
+class _Version(argparse.Action):
+    """As argparse's own, but the version is read only where it is asked for."""
+
+    @override
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"redrive {redrive.__version__}\n")
 
 
 def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
@@ -58,7 +74,7 @@ def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
         worker: What `serve` has where it is one of several processes.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    top = parser(words[0] if words else "")
+    top = parser(next((word for word in words if not word.startswith("-")), ""))
     if not words:
         top.print_help()
         return 2

@@ -19,32 +19,32 @@ _FAILURE_WIDTH: Final = 22  # of the longest, name_not_resolved with a status
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands to those of `redrive dlq`; the commands."""
     causes = actions.add_parser(
-        "causes", aliases=["groups"], help="list why the dead letters of a queue failed, and how many of each"
+        "causes", aliases=["groups"], help="list the causes of failure in a dead-letter queue, with counts"
     )
     causes.add_argument("queue", help="its name, ARN or URL")
     add_json(causes)
     causes.set_defaults(run=asking(_causes))
-    plan = actions.add_parser("plan", help="count what a redrive would move, and move nothing")
+    plan = actions.add_parser("plan", help="show what a redrive would move, without moving it")
     plan.add_argument("queue", help="its name, ARN or URL")
-    plan.add_argument("--cause", help="only those with this cause, as `redrive dlq causes` calls it")
+    plan.add_argument("--cause", help="only dead letters with this cause, as shown by `redrive dlq causes`")
     plan.add_argument("--search", help=SEARCH_HELP)
     add_json(plan)
     plan.set_defaults(run=asking(_plan), excepted=None)
-    edit = actions.add_parser(
-        "edit", help="send one dead letter back with another body, in place of the old one"
-    )
+    edit = actions.add_parser("edit", help="replace the body of one dead letter and send it back")
     edit.add_argument("queue", help="its name, ARN or URL")
-    edit.add_argument("id", type=int, help="which one")
-    edit.add_argument("--body-file", required=True, metavar="FILE", help="the new body; - for standard input")
-    edit.add_argument("--to", metavar="QUEUE", help="to this queue instead of where it came from")
-    edit.set_defaults(run=asking(_edit))
-    aside = actions.add_parser(
-        "set-aside", help="put dead letters into the queue redrive-set-aside, as they are"
+    edit.add_argument("id", type=int, help="its id")
+    edit.add_argument(
+        "--body-file", required=True, metavar="FILE", help="file with the new body; - for standard input"
     )
+    edit.add_argument("--to", metavar="QUEUE", help="send it to this queue instead of its origin")
+    edit.set_defaults(run=asking(_edit))
+    aside = actions.add_parser("set-aside", help="move dead letters unchanged to the queue redrive-set-aside")
     aside.add_argument("queue", help="its name, ARN or URL")
-    aside.add_argument("id", type=int, nargs="+", help="these, at once and together")
+    aside.add_argument("id", type=int, nargs="+", help="ids of dead letters, moved in one transaction")
     aside.set_defaults(run=asking(_set_aside))
-    back = actions.add_parser("bring-back", help="put what was set aside into its dead-letter queue again")
+    back = actions.add_parser(
+        "bring-back", help="move messages that were set aside back to their dead-letter queues"
+    )
     back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
     back.set_defaults(run=asking(_bring_back))
     return causes, plan, edit, aside, back

@@ -1,16 +1,14 @@
 """`redrive queues`: the queues of an account's region, and how many messages each has."""
 
 import argparse
-from typing import Any
 
 from redrive.cli.client import Client, add_server, asking
 from redrive.cli.listing import Entry, Listing, add_listing
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser("queues", help="list the queues and how many messages each has")
-    command.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.add_argument("prefix", nargs="?", default="", help="only names that begin with this")
     add_listing(command, "NAME")
     add_server(command)
     command.set_defaults(run=asking(_run))

@@ -24,21 +24,24 @@ _LOOK_AGAIN_MS: Final = 200  # while somebody watches the bar
 
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands to those of `redrive dlq`; the commands."""
-    back = actions.add_parser("redrive", help="send dead letters back where they came from, or elsewhere")
+    back = actions.add_parser("redrive", help="send dead letters back to their origins, or to another queue")
     back.add_argument("queue", help="its name, ARN or URL")
-    back.add_argument("id", type=int, nargs="*", help="these, at once and together; none: all, as a task")
-    back.add_argument("--to", metavar="QUEUE", help="to this queue instead")
+    back.add_argument(
+        "id",
+        type=int,
+        nargs="*",
+        help="ids of dead letters, moved in one transaction (default: all, as a task)",
+    )
+    back.add_argument("--to", metavar="QUEUE", help="send them to this queue instead")
     _add_cause(back)
     _add_pace(back)
     back.add_argument(
-        "--delay", type=int, metavar="SECONDS", help="begin so much later; until then `cancel` undoes it"
+        "--delay", type=int, metavar="SECONDS", help="start after this delay; `cancel` works until then"
     )
-    back.add_argument("--dry-run", action="store_true", help="say what would go where, and do nothing")
-    back.add_argument(
-        "--wait", action="store_true", help="show how far the task is, and return when it has ended"
-    )
+    back.add_argument("--dry-run", action="store_true", help="show what would move, without moving it")
+    back.add_argument("--wait", action="store_true", help="show the progress of the task until it ends")
     back.set_defaults(run=asking(_redrive))
-    tasks = actions.add_parser("tasks", help="list the redrive tasks of a queue, the latest first")
+    tasks = actions.add_parser("tasks", help="list redrive tasks of a queue, latest first")
     tasks.add_argument("queue", help="its name, ARN or URL")
     add_json(tasks)
     tasks.set_defaults(run=asking(_tasks))
@@ -57,31 +60,33 @@ _CHANGES: Final = {
 def _add_change(actions: "argparse._SubParsersAction[Any]", verb: str, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = actions.add_parser(verb, help=text)
     command.add_argument("queue", help="its name, ARN or URL")
-    command.add_argument("task", nargs="?", help="its id; none: the one that is running")
+    command.add_argument("task", nargs="?", help="task id (default: the one that is running)")
     command.set_defaults(run=asking(_change), verb=verb, rate=None, pace=None)
     return command
 
 
 def _add_cause(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cause", help="only those with this cause, as `redrive dlq causes` calls it")
+    command.add_argument(
+        "--cause", help="only dead letters with this cause, as shown by `redrive dlq causes`"
+    )
     command.add_argument(
         "--except",
         dest="excepted",
         type=int,
         action="append",
         metavar="ID",
-        help="but not this one, of that cause",
+        help="leave out the dead letter with this id",
     )
     command.add_argument("--search", help=SEARCH_HELP)
 
 
 def _add_pace(command: argparse.ArgumentParser) -> None:
     pace = command.add_mutually_exclusive_group()
-    pace.add_argument("--rate", type=int, metavar="N", help="at most N messages a second")
+    pace.add_argument("--rate", type=int, metavar="N", help="maximum messages per second")
     pace.add_argument(
         "--pace",
         choices=("careful", "fast"),
-        help="careful: ten, and more while they are taken, or it stops; fast: as the store takes them",
+        help="careful: move ten, then more while they are delivered, stop when they fail; fast: no limit",
     )
 
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 from redrive.cli.client import add_url
@@ -22,21 +21,19 @@ from redrive.model.retry_plans import PLAN_OF_PROTOCOL, PLANS, RetryPlan
 from redrive.model.timetable import columns_of, runs_of, summary
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "schedule",
-        help="show when a delivery policy tries again",
-        description="Show every attempt of a retry schedule, and what becomes of a message in an outage."
-        " A span of time is written 90s, 15m, 4h, 1h30m or 2d.",
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = (
+        "Show every attempt of a retry schedule, and what becomes of a message in an outage."
+        " A span of time is written 90s, 15m, 4h, 1h30m or 2d."
     )
     source = command.add_mutually_exclusive_group(required=True)
     source.add_argument(
-        "--policy", type=Path, metavar="FILE", help="a subscription's or topic's DeliveryPolicy"
+        "--policy", type=Path, metavar="FILE", help="file with the DeliveryPolicy of a subscription or topic"
     )
-    source.add_argument("--plan", choices=PLANS, help="a schedule that is not configured")
+    source.add_argument("--plan", choices=PLANS, help="a built-in schedule")
     source.add_argument(
-        "--subscription", metavar="ARN", help="what holds for a subscription of a running server"
+        "--subscription", metavar="ARN", help="use the delivery policy of a subscription on a running server"
     )
     add_url(command)
     command.add_argument(
@@ -50,9 +47,9 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
         "--outage",
         type=_span,
         metavar="SPAN",
-        help="say what becomes of a message if the endpoint is down so long",
+        help="show what happens to a message if the endpoint is down this long",
     )
-    command.add_argument("--picture", type=_svg, metavar="FILE.svg", help="draw the waits into a file")
+    command.add_argument("--picture", type=_svg, metavar="FILE.svg", help="draw the waits to an SVG file")
     command.set_defaults(run=run)
 
 

@@ -18,9 +18,9 @@ from redrive.settings import Origin, Settings
 _ASK_SECONDS: Final = 1
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser("serve", help="start the server", description="Start the server.")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = "Start the server."
     add_settings(command)
     command.set_defaults(run=run)
 

@@ -10,16 +10,13 @@ from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed, many, print_json
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command and its own commands."""
-    command = commands.add_parser(
-        "store", help="back up, verify or migrate a store, or spread it over a cluster"
-    )
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     contents.register(actions)
     distribute = actions.add_parser(
         "distribute",
-        help="make the schema, and spread its tables over a Citus cluster",
+        help="create the schema, and distribute its tables over a Citus cluster",
         description="Make the schema in a database on a Citus cluster's coordinator if it is absent, and spread its"
         " tables over the nodes. A second time nothing is changed.",
     )
@@ -28,7 +25,7 @@ def register(commands: "argparse._SubParsersAction[Any]") -> None:
     distribute.set_defaults(run=_distribute)
     upgrade = actions.add_parser(
         "upgrade",
-        help="make the schema, or bring it up to date, for servers that may not",
+        help="create or upgrade the schema, for servers without that privilege",
         description="Make the schema of a store, or bring it up to date, for servers whose role may not. They may go on"
         " serving meanwhile.",
     )

@@ -1,19 +1,15 @@
 """`redrive topics`: the topics of an account's region, their subscriptions, and how many deliveries wait for each."""
 
 import argparse
-from typing import Any
 
 from redrive.cli.client import Client, add_server, asking
 from redrive.cli.listing import Entry, Listing, add_listing
 from redrive.cli.terminal import many
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "topics", help="list the topics, their subscriptions and how many deliveries wait for each"
-    )
-    command.add_argument("prefix", nargs="?", default="", help="only those whose names begin so")
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.add_argument("prefix", nargs="?", default="", help="only names that begin with this")
     add_listing(command, "NAME")
     add_server(command)
     command.set_defaults(run=asking(_run))

@@ -19,12 +19,10 @@ from redrive.cli.terminal import CommandFailed, many, moment, note, print_json, 
 _LOG_GROUPS: Final = "sns/"  # SNS's delivery-status logs: sns/REGION/ACCOUNT/TOPIC
 
 
-def register(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Add the command."""
-    command = commands.add_parser(
-        "trace",
-        help="show where a message's deliveries are, and the results of their attempts",
-        description="Show where the deliveries of a message are: the MessageId that SendMessage or Publish answered.",
+def register(command: argparse.ArgumentParser) -> None:
+    """Add its options."""
+    command.description = (
+        "Show where the deliveries of a message are: the MessageId that SendMessage or Publish answered."
     )
     command.add_argument("message", metavar="MESSAGE_ID")
     add_json(command)

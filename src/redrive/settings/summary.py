@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from redrive import __version__
+import redrive
 from redrive.settings.pairs import read_aws_endpoints
 from redrive.settings.table import Settings, row_of
 
@@ -22,7 +22,7 @@ def summary(settings: Settings, addresses: Sequence[str], account: str) -> Mappi
     """
     parts = dict(_parts(settings))
     return {
-        "version": __version__,
+        "version": redrive.__version__,
         "store": _ROWS["store"].shown(settings.store),
         "listening": list(addresses),
         "auth": settings.auth,
