@@ -29,6 +29,14 @@ def extension(core: Core) -> Extension:
         core.runtime,
         by_default=bool(core.settings.kms_root_key),
     )
+    kinds = {kind.name for kind in Kms.kinds}
+
+    def changed(kind: str) -> None:
+        if not kind or kind in kinds:
+            encryption.forget_rights()
+
+    core.engine.resources.documents.on_write(lambda kind, _key, _value: changed(kind))
+    core.engine.resources.documents.on_forget(lambda kind, _key: changed(kind))
     upkeep = _Upkeep(kms.keyring, core.runtime.clock)
     return Extension(
         services={"kms": kms},

@@ -17,6 +17,7 @@ from redrive.access.keys import is_account
 from redrive.access.message_seal import seal_of
 from redrive.access.principals import Principal
 from redrive.aws.encryption.data_keys import OPEN_MS, DataKeys, KeysInside, RootKey
+from redrive.aws.encryption.rights import RememberedRights
 from redrive.aws.encryption.sealer import KEY, KEY_REUSE, REUSE_SECONDS, QueueSealer
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
@@ -30,7 +31,6 @@ from redrive.model.topic import Topic
 #: In the place of a body that is not shown.
 HIDDEN: Final = "(encrypted: its key cannot be used, or not by you)"
 SQS_SSE: Final = "SqsManagedSseEnabled"
-_ADMITTED_MAX: Final = 1024  # principals remembered for a queue
 _SEALERS_MAX: Final = 10_000  # queues remembered with their data keys, a kilobyte each
 
 
@@ -55,7 +55,7 @@ class Encryption:
         self._by_default = by_default
         self._queues: dict[int, QueueSealer] = {}
         self._topics: dict[int, QueueSealer] = {}
-        self._readers: dict[tuple[str, str], int] = {}
+        self._rights = RememberedRights()
 
     # ---- MessageSealing ---------------------------------------------------------------------------------
 
@@ -75,7 +75,9 @@ class Encryption:
                 return None
         if len(self._queues) >= _SEALERS_MAX:
             self._queues.clear()
-        known = self._queues[queue.id] = QueueSealer(self.keys, "sqs", queue.name, key or "", attributes)
+        known = self._queues[queue.id] = QueueSealer(
+            self.keys, self._rights, "sqs", queue.name, key or "", attributes
+        )
         return known
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
@@ -87,7 +89,9 @@ class Encryption:
         if known is None or known.key_id != key:
             if len(self._topics) >= _SEALERS_MAX:
                 self._topics.clear()
-            known = self._topics[topic.id] = QueueSealer(self.keys, "sns", topic.name, key, topic.attributes)
+            known = self._topics[topic.id] = QueueSealer(
+                self.keys, self._rights, "sns", topic.name, key, topic.attributes
+            )
         return known
 
     async def opened(self, delivery: Delivery) -> Delivery:
@@ -150,12 +154,12 @@ class Encryption:
         self, principal: Principal, region: str, key: str, seal: bytes, reuse_ms: int
     ) -> None:
         now = self._clock.now()
-        if not key or now < self._readers.get((principal.name, key), 0):
+        about = seal.partition(b',"data":')[0]  # the key and the encryption context
+        if not key or self._rights.has(principal, about, now):
             return
+        version = self._rights.version
         await self.keys.decrypted(principal, region, key, seal_of(b'{"sealed":%b}' % seal), {})
-        if len(self._readers) >= _ADMITTED_MAX:
-            self._readers.clear()
-        self._readers[principal.name, key] = now + reuse_ms
+        self._rights.add(principal, about, now + reuse_ms, version)
 
     async def shown_to(self, principal: Principal, region: str, delivery: Delivery) -> Delivery:
         """A delivery as somebody may see it: opened by right, and else with `HIDDEN` for a body."""
@@ -168,11 +172,16 @@ class Encryption:
 
     def has_read(self, principal: Principal, queue: Queue) -> bool:
         """True if somebody was let read a queue no longer ago than its data keys serve."""
-        return self._clock.now() < self._readers.get((principal.name, queue.name.key), 0)
+        return self._rights.has(principal, queue.name.key, self._clock.now())
 
     def note_reader(self, principal: Principal, queue: Queue) -> None:
         """Somebody was let read a queue."""
-        self._readers[principal.name, queue.name.key] = self._clock.now() + reuse_ms(queue)
+        until = self._clock.now() + reuse_ms(queue)
+        self._rights.add(principal, queue.name.key, until, self._rights.version)
+
+    def forget_rights(self) -> None:
+        """A key, an alias or a grant has changed: whoever was let use a key asks again. Data keys serve their time."""
+        self._rights.clear()
 
 
 def reuse_ms(queue: Queue) -> int:

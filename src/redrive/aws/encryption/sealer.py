@@ -11,6 +11,7 @@ from redrive.access.policy import source_keys
 from redrive.access.principals import Principal, service_principal
 from redrive.aws.encryption import refusals
 from redrive.aws.encryption.data_keys import CONTEXT_NAMES, DataKeys
+from redrive.aws.encryption.rights import RememberedRights
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Sealer
@@ -23,7 +24,6 @@ KEY: Final = "KmsMasterKeyId"
 KEY_REUSE: Final = "KmsDataKeyReusePeriodSeconds"
 REUSE_SECONDS: Final = 300
 _ROOT_REUSE_MS: Final = 3_600_000  # of a data key that the root key encrypted: nobody can take it away
-_ADMITTED_MAX: Final = 1024  # principals remembered for a queue
 
 
 class QueueSealer(Sealer):
@@ -32,6 +32,7 @@ class QueueSealer(Sealer):
     def __init__(
         self,
         keys: DataKeys,
+        rights: RememberedRights,
         service: str,
         name: ResourceName,
         key_id: str,
@@ -41,6 +42,7 @@ class QueueSealer(Sealer):
 
         Args:
             keys: Where data keys come from.
+            rights: Those that KMS confirmed.
             service: `sqs` or `sns`.
             name: Of the queue or the topic.
             key_id: As its attribute names it; empty: the root key.
@@ -51,13 +53,15 @@ class QueueSealer(Sealer):
         self.arn = f"arn:aws:{service}:{name.region}:{name.account}:{name.name}"
         self.reuse_ms = int(attributes.get(KEY_REUSE, REUSE_SECONDS)) * 1000
         self._keys = keys
+        self._rights = rights
+        self._sender = self.arn, key_id, self.reuse_ms
         self._service = service
         self._account = name.account
         self._region = name.region.partition(":")[0]  # of a place that no caller can name, too
         self._context = {CONTEXT_NAMES[service]: self.arn}
         self._data_key: DataKey | None = None
+        self._data_key_of = ""
         self._until = 0
-        self._admitted: dict[tuple[str, str], int] = {}
 
     @property
     @override
@@ -84,7 +88,7 @@ class QueueSealer(Sealer):
 
     def _use(self, plaintext: bytes, key: str, data: str, until: int) -> None:
         self._data_key = DataKey(plaintext, key, self._context, data)
-        self._until = until
+        self._data_key_of, self._until = key, until
         self._keys.remember(data, self._data_key, until)
 
     @override
@@ -111,12 +115,12 @@ class QueueSealer(Sealer):
 
     def has_admitted(self, call: Call) -> bool:
         """True if the right of a caller still counts, and its data key serves."""
-        return call.now < self._admitted.get((call.principal.name, ""), 0) and self._data_key is not None
+        return self._data_key is not None and self._rights.has(call.principal, self._sender, call.now)
 
     async def admit_principal(
         self, principal: Principal, keys: Mapping[str, Any] | None = None, source: str = ""
     ) -> None:
-        """Have a data key that a principal was given, at most as old as the reuse period.
+        """Have a data key, at most as old as the reuse period, of a key that a principal may use.
 
         Args:
             principal: Who sends.
@@ -126,9 +130,9 @@ class QueueSealer(Sealer):
         Raises:
             KeyUnusable: KMS refuses.
         """
-        who = (principal.name, source)
+        about = (*self._sender, source) if source else self._sender
         now = self._keys.clock.now()
-        if now < self._admitted.get(who, 0) and self._data_key is not None:
+        if self._data_key is not None and self._rights.has(principal, about, now):
             return
         region, further = self._region, keys or {}
         params = {
@@ -136,15 +140,14 @@ class QueueSealer(Sealer):
             "KeySpec": "AES_256",
             "EncryptionContext": self._context,
         }
-        ask = self._keys.ask
+        ask, version = self._keys.ask, self._rights.version
         answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
         key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
         seal = Seal(key, self._context, data, 0, b"", {}, b"")
         await self._keys.decrypted(principal, region, key, seal, further)
-        self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
-        if len(self._admitted) >= _ADMITTED_MAX:
-            self._admitted.clear()
-        self._admitted[who] = now + self.reuse_ms
+        if key != self._data_key_of or now >= self._until:
+            self._use(answer["Plaintext"], key, data, now + self.reuse_ms)
+        self._rights.add(principal, about, now + self.reuse_ms, version)
 
     def _key_arn(self) -> str:
         """The key's id or alias, which is of the owner's account wherever the caller is from."""

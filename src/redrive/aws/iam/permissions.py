@@ -44,7 +44,8 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
     arn, keys = await _about(call, operation, params, documents)
     named = [await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)]
     asked = [(f"iam:{operation}", ResourceScope(arn, (*named, *values_of(params, "PolicyArn"))))]
-    # "To change a user name, the requester must have appropriate permissions on both the source object and the target".
+    # "To change a user name, the requester must have appropriate permissions on both the source object and the target
+    # object" (UpdateUser)
     for name in values_of(params, "NewUserName", "NewGroupName"):
         asked += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
     if operation == _PASSING:

@@ -1,7 +1,7 @@
 """Access to keys: the key that a request names, and whether its caller may use it, by policy or by grant."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from redrive.access.patterns import Values
@@ -16,6 +16,7 @@ from redrive.aws.kms.records import (
     KEY,
     PENDING_DELETION,
     PENDING_IMPORT,
+    Grant,
     KmsKey,
     alias_arn,
     key_arn,
@@ -147,10 +148,13 @@ class KeyAccess:
         key: KmsKey,
         operation: str,
         context: Mapping[str, str] = _NO_CONTEXT,
-    ) -> None:
+    ) -> Sequence[Grant]:
         """Refuse an operation that neither the key policy nor a grant allows.
 
         Grants count at once here, as they do at Amazon after some minutes: nobody has to bring their tokens.
+
+        Returns:
+            The grants that allow it, where no policy does.
 
         Raises:
             AwsError: `AccessDeniedException`.
@@ -160,9 +164,11 @@ class KeyAccess:
         action = f"kms:{operation}"
         decision = _decision(call, key, action, key.policy, context)
         if decision.allowed:
-            return
-        if not decision.explicit and await grants.allow(self._documents, call, key, operation, context):
-            return
+            return ()
+        if not decision.explicit:
+            allowing = await grants.allowing(self._documents, call, key, operation, context)
+            if allowing:
+                return allowing
         raise denied(call.principal.name, action, key.arn, decision)
 
 

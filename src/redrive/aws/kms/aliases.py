@@ -56,6 +56,8 @@ class Aliases:
             if alias is None:
                 raise _no_alias(name)
             current = await draft.get(KEY, name._replace(name=alias.key_id).key)
+            if current is not None:  # "Controlling access to aliases": both keys are asked
+                await self._access.check(call, current, "UpdateAlias")
             if current is not None and (current.spec, current.usage) != (key.spec, key.usage):
                 raise not_valid(
                     f"Alias {alias.arn} cannot be changed from a key of spec {current.spec} and usage"

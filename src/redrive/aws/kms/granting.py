@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from redrive.access.policy import NOT_ALLOWED
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import grants
 from redrive.aws.kms.access import KeyAccess, check_enabled
-from redrive.aws.kms.errors import dry_run, error, not_found, not_valid, unsupported
+from redrive.aws.kms.errors import denied, dry_run, error, not_found, not_valid, unsupported
 from redrive.aws.kms.paging import page
 from redrive.aws.kms.records import GRANT, Grant, KmsKey
 from redrive.aws.kms.specs import ENCRYPTS, MACS, SIGNS
@@ -48,9 +49,11 @@ class Granting:
     async def create_grant(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateGrant.html."""
         key = await self._access.named(call, params["KeyId"])
-        await self._access.check(call, key, "CreateGrant")
+        parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
         asked = self._asked(call, key, params)
+        if parents and not any(grants.covers(parent, asked) for parent in parents):
+            raise denied(call.principal.name, "kms:CreateGrant", key.arn, NOT_ALLOWED)
         if params.get("DryRun"):
             raise dry_run()
 
@@ -122,9 +125,12 @@ class Granting:
         may = (grant.retirer and grants.is_of(grant.retirer, call)) or (
             "RetireGrant" in grant.operations and grants.is_of(grant.grantee, call)
         )
+        arn = _arn_of(grant)
+        refusal = call.denial("kms:RetireGrant", [arn])
+        if refusal is not None:
+            raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
         if not may:
-            key = await self._access.named(call, _arn_of(grant))
-            await self._access.check(call, key, "RetireGrant")
+            await self._access.check(call, await self._access.named(call, arn), "RetireGrant")
         await self._documents.remove(GRANT, _place(grant))
         return {}
 
