@@ -8,20 +8,12 @@ offered one day has to be tried here, or to be refused by name.
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import pytest
-
-from redrive.access.policy import AccessRequest, evaluate
-from redrive.access.policy_document import stored_policy
-from redrive.aws.apigateway.control.records import API_PLACE, DEPLOYMENT, REST_API
 from redrive.aws.wire.shapes import Shape
-from redrive.http import Request
 from tests.aws.iam.stage import (
     ACCOUNT,
-    HOST,
     OTHER,
     REGION,
     Key,
@@ -30,7 +22,6 @@ from tests.aws.iam.stage import (
     allow,
     deny,
     on_stage,
-    policy,
 )
 from tests.aws.iam.test_closed_by_default import archive, required
 
@@ -411,75 +402,3 @@ def test_no_operation_takes_a_role_that_its_caller_may_not_pass() -> None:
         assert not wrong, "\n".join(wrong)
 
     on_stage(play, functions="on")
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_a_service_acts_as_a_role_of_the_own_account_that_trusts_it_or_as_nobody(service: str) -> None:
-    """Whatever a document says: it may be older than the rule, or the role another one than it was."""
-
-    async def play(stage: Stage) -> None:
-        trusted = {"Service": f"{service}.amazonaws.com"}
-        await stage.role("good", trusted, allow("*"))
-        await stage.role("untrusting", {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, allow("*"))
-        identities = stage.server.core.sessions.identities
-        for account, role, acts in (
-            (ACCOUNT, GOOD, True),
-            (ACCOUNT, UNTRUSTING, False),
-            (ACCOUNT, f"{GOOD}-missing", False),
-            (OTHER, GOOD, False),
-            (OTHER, "no role's ARN", False),
-        ):
-            principal = await identities.acting(service, account, role, REGION, "s")
-            name = f"arn:aws:sts::{ACCOUNT}:assumed-role/good/s" if acts else role
-            assert (principal.name, principal.account) == (name, account)
-            asked = AccessRequest(principal, "sqs:SendMessage", f"arn:aws:sqs:{REGION}:{account}:q")
-            assert evaluate(None, asked, account).allowed is acts
-            named = {
-                "Effect": "Allow",
-                "Principal": {"AWS": [ACCOUNT, GOOD]},
-                "Action": "sqs:*",
-                "Resource": "*",
-            }
-            assert evaluate(stored_policy(policy(named)), asked, ACCOUNT).allowed is acts
-
-    on_stage(play)
-
-
-@pytest.mark.parametrize("wrong", ["of another account", "without trust"])
-def test_an_integration_s_role_is_asked_at_each_request(wrong: str) -> None:
-    async def play(stage: Stage) -> None:
-        trust = {"Service": "apigateway.amazonaws.com"}
-        await stage.role("good", trust, allow("sqs:*"))
-        await stage.call(stage.root, "sqs", "CreateQueue", QueueName="q")
-        api = await stage.call(stage.root, "apigateway", "CreateRestApi", name="a")
-        at = {"restApiId": api["id"], "resourceId": api["rootResourceId"], "httpMethod": "GET"}
-        await stage.call(stage.root, "apigateway", "PutMethod", **at, authorizationType="NONE")
-        sends = {"integration.request.querystring.Action": "'SendMessage'"}
-        sends |= {"integration.request.querystring.MessageBody": "'m'"}
-        integration = {**ASKED, "credentials": GOOD, "requestParameters": sends}
-        await stage.call(stage.root, "apigateway", "PutIntegration", **at, **integration)
-        for answer_of in ("PutMethodResponse", "PutIntegrationResponse"):
-            await stage.call(stage.root, "apigateway", answer_of, **at, statusCode="200")
-        await stage.call(stage.root, "apigateway", "CreateDeployment", restApiId=api["id"], stageName="s")
-        path = f"/restapis/{api['id']}/s/_user_request_/"
-
-        async def status() -> int:
-            return (await stage.send(Request("GET", path, "", {"host": HOST}, b""))).status
-
-        assert await status() == 200
-        if wrong == "without trust":
-            distrusts = {"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"}
-            document = {"RoleName": "good", "PolicyDocument": policy(distrusts)}
-            await stage.call(stage.root, "iam", "UpdateAssumeRolePolicy", **document)
-        else:  # as a release without the rule left it: the API is another account's now
-            documents = stage.server.core.engine.resources.documents
-            held = await documents.get(REST_API, f"{ACCOUNT}/{REGION}/{api['id']}")
-            assert held is not None
-            await documents.create(REST_API, f"{OTHER}/{REGION}/{api['id']}", replace(held, account=OTHER))
-            (deployed,) = await documents.find(DEPLOYMENT, f"{ACCOUNT}/")
-            key = f"{OTHER}/{REGION}/{api['id']}/{deployed.id}"
-            await documents.create(DEPLOYMENT, key, deployed)
-            await documents.update(API_PLACE, api["id"], lambda place: replace(place, account=OTHER))
-        assert await status() == 500
-
-    on_stage(play)

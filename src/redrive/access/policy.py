@@ -143,7 +143,7 @@ def evaluate(
                 if not statement.allows or principal.permissions is None:
                     return Decision(statement.allows, statement)
                 said.append(statement)
-    own = principal.account == owner_account
+    own = bool(principal.account) and principal.account == owner_account
     if principal.permissions is not None:
         return _of_user(principal.permissions, request, said, own=own, policy_decides=policy_decides)
     return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED

@@ -75,7 +75,7 @@ class Principal:
         keys: The condition keys that follow from who it is, names in lower case.
         permissions: Of a user or a role; None: its account is all it needs, or nothing is its own.
         bounded: Those of its names, a role's, whose mention in a resource's policy does not lift boundaries.
-        session: The session of a role that it is, with its session policies; None: it is no role's.
+        session: The session that it calls in, with its session policies; None: it calls by a lasting key.
     """
 
     name: str
@@ -85,6 +85,11 @@ class Principal:
     permissions: Permissions | None = field(default=None, compare=False, repr=False)
     bounded: frozenset[Identity] = frozenset()
     session: Session | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_restricted(self) -> bool:
+        """True if its account alone allows it nothing: it is a user, a role, or a service, which has none."""
+        return self.permissions is not None or (not self.account and self is not ANONYMOUS)
 
 
 # Every request needs its caller's principal; 1,024 accounts at one node make the cache a dictionary look-up.

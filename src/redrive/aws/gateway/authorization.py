@@ -20,7 +20,7 @@ _NO_KEYS: Final[Mapping[str, Values]] = {}
 async def check_own_policies(
     call: Call, facade: Facade, service: str, operation: str, params: Structure
 ) -> None:
-    """Refuse a user or a role what its own policies do not allow, unless the facade asks about it.
+    """Refuse a user, a role or a service what its own policies do not allow, unless the facade asks about it.
 
     Args:
         call: The call.
@@ -32,7 +32,7 @@ async def check_own_policies(
     Raises:
         AwsError: The service's own for a caller without permission.
     """
-    if call.principal.permissions is None:
+    if not call.principal.is_restricted:
         return
     prefix, name = _action(call, service, operation)
     for scope in await facade.scopes(call, operation, params):

@@ -42,7 +42,7 @@ async def carried_out(
         raise common("UnknownOperationException", operation_text(called, operation.name))
     params = codec.parse(operation, call.request)
     operation.check(params)
-    if call.principal.permissions is not None:
+    if call.principal.is_restricted:
         await check_own_policies(call, facade, called, operation.name, params)
     try:
         result = await verb(call, params)

@@ -87,9 +87,10 @@ class Identities:
     async def session(self, session: Session) -> Principal | None:
         """The principal that a session belongs to; None: the user or the role is there no more."""
         if session.user:
-            return await self.user(session.account, session.user, session.unique_id)
+            user = await self.user(session.account, session.user, session.unique_id or None)
+            return user and replace(user, session=session)
         if not session.role:
-            return account_root(session.account)
+            return replace(account_root(session.account), session=session)
         role = await self.role(session.role)
         if role is None and self.restricts:
             return None
@@ -122,12 +123,7 @@ class Identities:
             session = Session(account, user=arn.rpartition("/")[2])
         principal = None
         if session is not None and session.account == account:
-            unique_id = session.unique_id or None
-            principal = (
-                await self.session(session)
-                if session.role
-                else await self.user(account, session.user, unique_id)
-            )
+            principal = await self.session(session)
         return principal or without_rights(arn, account)
 
     async def acting(self, service: str, account: str, role: str, region: str, session: str) -> Principal:

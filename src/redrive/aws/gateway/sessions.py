@@ -5,10 +5,7 @@ from typing import Final
 
 from redrive.access.session_tokens import Credentials, Session, SessionTokens, temporary_key_id
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.wire.signatures.sigv4 import credential_scope
-from redrive.aws.wire.signatures.sigv4_request import token_of
 from redrive.engine.ports import Runtime
-from redrive.http import Request
 
 #: Of credentials that a service hands to a process which it starts for a role. No process lives as long, and none is
 #: given others; they end with the role, and what they may do is asked on each call.
@@ -45,13 +42,6 @@ class Sessions:
             expires_at=now + seconds * 1000,
         )
         return self.tokens.issue(begun)
-
-    def of(self, request: Request) -> Session | None:
-        """The session that a request belongs to; None: to none."""
-        scope = credential_scope(request)
-        if scope is None:
-            return None
-        return self.tokens.read(scope.access_key_id, token_of(request))
 
     async def for_function(
         self, role: str, function: str, account: str, region: str, seconds: int = SERVICE_SECONDS

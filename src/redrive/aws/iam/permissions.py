@@ -28,7 +28,7 @@ def guarded(operations: Mapping[str, Verb], documents: Documents) -> dict[str, V
 
 def _guarded(operation: str, verb: Verb, documents: Documents) -> Verb:
     async def guard(call: Call, params: Structure) -> Structure:
-        if call.principal.permissions is not None:
+        if call.principal.is_restricted:
             await _check(call, operation, params, documents)
         return await verb(call, params)
 

@@ -33,7 +33,7 @@ class Assuming:
         arn: str = params["RoleArn"]
         if not _ROLE_ARN.fullmatch(arn):
             raise invalid(f"{arn} is invalid")
-        before = self._sessions.of(call.request)
+        before = call.principal.session
         tags = _tags(params, before)
         role = await self._sessions.identities.role(arn)
         if self._sessions.identities.restricts:

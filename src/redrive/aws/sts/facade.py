@@ -10,7 +10,7 @@ from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.sts.assuming import Assuming, shown
-from redrive.aws.sts.errors import error, invalid
+from redrive.aws.sts.errors import denied, error, invalid
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
@@ -41,8 +41,10 @@ class Identifying:
 
     async def get_session_token(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/STS/latest/APIReference/API_GetSessionToken.html; no policy is needed."""
-        if self._sessions.of(call.request) is not None:
+        if call.principal.session is not None:
             raise common("AccessDeniedException", "Cannot call GetSessionToken with session credentials")
+        if not call.account:
+            raise denied(call.principal.name, "sts:GetSessionToken", "*")
         if params.get("TokenCode") or params.get("SerialNumber"):
             raise invalid("Redrive knows no MFA devices: leave SerialNumber and TokenCode out.")
         user = call.principal.keys.get("aws:username", "")
