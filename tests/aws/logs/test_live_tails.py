@@ -123,7 +123,7 @@ async def test_an_event_whose_transaction_ends_late_is_told_all_the_same(stage: 
     told = []
     for seen, moment in ((found[1:], 0), (found, LATE_MS - 1), (found, 3 * LATE_MS), (found, 9 * LATE_MS)):
         late.seen = seen
-        read = await followed.read(lambda _, __: True, Room(100, 100, 1000), moment)
+        read = await followed.read(lambda _, __: True, lambda _: 1, Room(100, 100, 1000), moment)
         told.append([event.message for _, event in read])
     assert told == [["early"], ["late"], [], []]
 

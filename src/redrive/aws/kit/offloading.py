@@ -1,7 +1,8 @@
 """Offloading: what may take longer than 20 ms is done beside the event loop, one piece at a time for each account."""
 
 import asyncio
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -13,6 +14,9 @@ from redrive.model.budget import STEPS_AT_ONCE, STEPS_MAX, Budget, OverBudgetErr
 _THREADS: Final = 2
 #: Pieces of one account that wait for those before them: some 10 s of work.
 _WAITING_MAX: Final = 50
+#: Of work that many items need: 0.1 s.
+_PART_STEPS: Final = 200_000
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -52,6 +56,36 @@ async def offload(account: str, work: Callable[[], T], *, patient: bool = False)
         line.length -= 1
         if not line.length:
             del _lines[account]
+
+
+async def each_in_turn(
+    account: str, items: Sequence[S], steps: Callable[[S], int], work: Callable[[S], T]
+) -> list[T]:
+    """The results of some work on each of several items, beside the event loop if all of it takes longer than 2 ms.
+
+    It is done in parts of 0.1 s, between which other accounts have their turn, and waits however much is before it.
+
+    Args:
+        account: Whose work it is.
+        items: All of them.
+        steps: What the work on an item takes.
+        work: See `offload`.
+    """
+    if sum(map(steps, items)) <= STEPS_AT_ONCE:
+        return [work(item) for item in items]
+    done: list[T] = []
+    while len(done) < len(items):
+        room, end = _PART_STEPS, len(done)
+        while end < len(items) and room > 0:
+            room -= steps(items[end])
+            end += 1
+        part = items[len(done) : end]
+        done += await offload(account, functools.partial(_each, work, part), patient=True)
+    return done
+
+
+def _each(work: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    return [work(item) for item in items]
 
 
 async def within_budget(

@@ -22,6 +22,8 @@ from redrive.aws.logs.columns import Columns, read_columns
 from redrive.aws.logs.errors import invalid
 from redrive.aws.logs.json_expression import Test, read_expression, refuse, regexes_in, selectors_in, text_at
 from redrive.aws.logs.regexes import BETWEEN_PERCENTS, read_regex
+from redrive.aws.logs.regexes import STEPS_MAX as REGEX_STEPS_MAX
+from redrive.model.budget import CHARS_PER_STEP
 
 REGEXES_MAX: Final = 2
 _ALONE: Final = re.compile(BETWEEN_PERCENTS)
@@ -47,6 +49,11 @@ class Pattern(Protocol):
     def extracted(self, message: str) -> dict[str, str]:
         """The fields of a message that the pattern names."""
         ...
+
+
+def match_steps(pattern: str, regexes: int, message: str) -> int:
+    """The steps of trying a message on a pattern: each of its terms, or instructions, on 64 characters at a time."""
+    return (1 + len(pattern) // 4 + regexes * REGEX_STEPS_MAX) * (1 + len(message) // CHARS_PER_STEP)
 
 
 def read_pattern(text: str) -> Pattern:

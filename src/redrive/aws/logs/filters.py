@@ -2,14 +2,16 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
-from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
 from redrive.aws.logs.paging import Page
 from redrive.aws.logs.places import Places
@@ -84,18 +86,25 @@ class MetricFilters:
         shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
         return answer | {"metricFilters": [_shown(each) for each in shown]}
 
-    async def test_metric_filter(self, _call: Call, params: Structure) -> Structure:  # noqa: PT019 - no test, an operation
+    async def test_metric_filter(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TestMetricFilter.html."""
         pattern = read_pattern(params["filterPattern"])
-        found = [
-            (number, text)
-            for number, text in enumerate(params["logEventMessages"], 1)
-            if pattern.matches(text)
-        ]
+        text = params["filterPattern"]
+
+        def tried(message: str) -> Structure | None:
+            if not pattern.matches(message):
+                return None
+            return {"eventMessage": message, "extractedValues": pattern.extracted(message)}
+
+        found = await each_in_turn(
+            call.account,
+            params["logEventMessages"],
+            lambda message: match_steps(text, pattern.regexes, message),
+            tried,
+        )
         return {
             "matches": [
-                {"eventNumber": number, "eventMessage": text, "extractedValues": pattern.extracted(text)}
-                for number, text in found
+                {"eventNumber": number, **match} for number, match in enumerate(found, 1) if match is not None
             ]
         }
 
@@ -105,17 +114,29 @@ class MetricFilters:
         """Make points of events that were written down; a store that is away loses them, and the log says so."""
         try:
             await self.kept.follow()
-            points = [point for event in events for point in self._points(event)]
+            points = [
+                point
+                for group_id, of_group in groupby(events, lambda event: event.group_id)
+                for point in await self._points(self.kept.of(group_id), list(of_group))
+            ]
             if points:
                 await self._store.add_points(points)
         except StoreUnavailable as away:
             logger.warning("log_filters.points_lost events=%d error=%s", len(events), away)
 
-    def _points(self, event: LogEvent) -> Iterator[MetricPoint]:
-        for compiled in self.kept.of(event.group_id):
-            point = _point(compiled, event)
-            if point is not None:
-                yield point
+    async def _points(
+        self, filters: Sequence[Compiled[MetricFilter]], events: Sequence[LogEvent]
+    ) -> list[MetricPoint]:
+        """The points that filters make of some events of their group."""
+        if not filters:
+            return []
+        found = await each_in_turn(
+            filters[0].filter.group.account,
+            [(compiled, event) for event in events for compiled in filters],
+            lambda pair: pair[0].steps(pair[1]),
+            lambda pair: _point(*pair),
+        )
+        return [point for point in found if point is not None]
 
 
 def _check(transformation: Structure) -> None:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs.places import Places
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
@@ -14,6 +15,7 @@ LATE_MS: Final = 2_000
 EVENTS_PER_PAGE: Final = 100  # of up to a mebibyte each: memory is bounded by a page
 
 Keeps = Callable[[str, LogEvent], bool]  # told the name of the event's stream
+Steps = Callable[[LogEvent], int]
 
 
 class Room:
@@ -67,11 +69,12 @@ class FollowedGroup:
         self._seen.clear()
         self._ends.clear()
 
-    async def read(self, keeps: Keeps, room: Room, now: int) -> list[tuple[str, LogEvent]]:
+    async def read(self, keeps: Keeps, steps: Steps, room: Room, now: int) -> list[tuple[str, LogEvent]]:
         """The new events that are to be kept, with the names of their streams, as far as there is room.
 
         Args:
             keeps: Which.
+            steps: What it takes to say so.
             room: What is taken of is taken away.
             now: ms.
         """
@@ -82,7 +85,7 @@ class FollowedGroup:
             query = LogQuery(self.group.id, limit=EVENTS_PER_PAGE, arrived_after=after)
             page = await self._store.find_events(query)
             await self._learn_streams(page)
-            kept += self._read(page, keeps, room)
+            kept += await self._read(page, keeps, steps, room)
             if len(page) < EVENTS_PER_PAGE:
                 break
             after = page[-1].seq
@@ -90,18 +93,26 @@ class FollowedGroup:
             self._ends.append((now, max(self._seen)))
         return kept
 
-    def _read(self, page: Sequence[LogEvent], keeps: Keeps, room: Room) -> list[tuple[str, LogEvent]]:
+    async def _read(
+        self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: Room
+    ) -> list[tuple[str, LogEvent]]:
         kept: list[tuple[str, LogEvent]] = []
-        for event in page:
-            if event.seq in self._seen:
-                continue
+        new = [event for event in page if event.seq not in self._seen]
+        streams = self._streams
+
+        def is_kept(event: LogEvent) -> bool:
+            stream = streams[event.stream_id]
+            return stream is not None and keeps(stream, event)
+
+        each = await each_in_turn(self.group.name.account, new, steps, is_kept)
+        for event, is_told in zip(new, each, strict=True):
             if room.is_full:
                 room.is_short = True
                 break
             self._seen.add(event.seq)
             room.looked_at -= 1
-            stream = self._streams[event.stream_id]
-            if stream is not None and keeps(stream, event):
+            stream = streams[event.stream_id]
+            if stream is not None and is_told:
                 room.take(event)
                 kept.append((stream, event))
         return kept

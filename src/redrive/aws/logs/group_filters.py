@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import error
-from redrive.aws.logs.filter_pattern import Pattern, read_pattern
+from redrive.aws.logs.filter_pattern import Pattern, match_steps, read_pattern
 from redrive.aws.logs.places import Places
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal
 from redrive.engine.resources import Documents, Draft
 from redrive.model.document import Document
-from redrive.model.log import LogGroup
+from redrive.model.log import LogEvent, LogGroup
 from redrive.model.names import ResourceName
 
 DESCRIBED_MAX: Final = 50
@@ -55,6 +56,17 @@ class Compiled(Generic[F]):
 
     filter: F
     pattern: Pattern
+
+    def steps(self, event: LogEvent) -> int:
+        """The steps of trying an event on it."""
+        return match_steps(self.filter.pattern, self.pattern.regexes, event.message)
+
+    async def matching(self, events: Sequence[LogEvent]) -> list[LogEvent]:
+        """Those of some events of its group that match."""
+        matches = await each_in_turn(
+            self.filter.group.account, events, self.steps, lambda event: self.pattern.matches(event.message)
+        )
+        return [event for event, match in zip(events, matches, strict=True) if match]
 
 
 class GroupFilters(Generic[F]):

@@ -6,17 +6,27 @@ Source: CloudWatch Logs user guide, "CloudWatch Logs Insights query syntax".
 import functools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.aws.logs.insights_terms import MOMENTS, Reader, Term, Token, malformed, regex, tokens_of
-from redrive.aws.logs.insights_values import Compute, Row, Value, moment_text, number_of, text_of, unquoted
+from redrive.aws.logs.insights_values import (
+    STEPS_MAX,
+    Compute,
+    Fields,
+    Value,
+    moment_text,
+    number_of,
+    text_of,
+    unquoted,
+)
+from redrive.model.budget import Budget
 
 ROWS_MAX: Final = 10_000
 _SHOWN: Final = ("@timestamp", "@message")
 _POINTER: Final = "@ptr"
-Rows = list[dict[str, Value]]
+Rows = list[Fields]
 Step = Callable[[Rows], Rows]
 
 
@@ -30,6 +40,8 @@ class Query:
         shown: The columns of the answer, in their order.
         limit: The number of rows that the query asks for; None: it does not say.
         aggregated: Its rows are no events any more.
+        names: The fields that it names.
+        weight: The steps that it takes for a row, but for what functions make of texts.
     """
 
     each: Sequence[Step]
@@ -37,21 +49,29 @@ class Query:
     shown: Sequence[str]
     limit: int | None
     aggregated: bool
+    names: frozenset[str]
+    weight: int
 
     def narrowed(self, rows: Rows) -> Rows:
         """Some events, as far as each can be looked at by itself."""
         return functools.reduce(lambda found, step: step(found), self.each, rows)
 
-    def results(self, rows: Rows, limit: int | None) -> list[list[dict[str, str]]]:
-        """The answer: each row's fields, as far as it has them."""
+    def results(self, rows: Rows, limit: int | None) -> Iterator[list[dict[str, str]]]:
+        """The answer: each row's fields, as far as it has them.
+
+        Raises:
+            OverBudgetError: To sort, group and count them takes longer than it may.
+        """
+        if rows:
+            rows[0].budget.spend(len(rows) * self.weight)
         if not self.aggregated and not self.whole:
             rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
         found = functools.reduce(lambda kept, step: step(kept), self.whole, rows)
         columns = self.shown if self.aggregated else [*self.shown, _POINTER]
-        return [_shown(row, columns) for row in found[: self.limit or limit or ROWS_MAX]]
+        return (_shown(row, columns) for row in found[: self.limit or limit or ROWS_MAX])
 
 
-def _shown(row: Row, columns: Iterable[str]) -> list[dict[str, str]]:
+def _shown(row: Fields, columns: Iterable[str]) -> list[dict[str, str]]:
     found = ((column, row.get(column)) for column in columns)
     return [{"field": column, "value": _text(column, value)} for column, value in found if value is not None]
 
@@ -83,7 +103,8 @@ class _Builder:
 
     def query(self) -> Query:
         """The query."""
-        for tokens in _commands(tokens_of(self._text)):
+        every = tokens_of(self._text)
+        for tokens in _commands(every):
             if not tokens:
                 raise malformed("a command is missing between two pipes")
             command = tokens[0].text.lower()
@@ -94,7 +115,15 @@ class _Builder:
             build(self, reader)
             reader.end()
         shown = self._shown or list(_SHOWN)
-        return Query(self._each, self._whole, list(dict.fromkeys(shown)), self._limit, self._aggregated)
+        return Query(
+            self._each,
+            self._whole,
+            list(dict.fromkeys(shown)),
+            self._limit,
+            self._aggregated,
+            frozenset(token.text for token in every if token.kind in ("name", "quoted")),
+            sum(_weight(token) for token in every),
+        )
 
     def _step(self, step: Step, *, whole: bool = False) -> None:
         (self._whole if whole or self._whole else self._each).append(step)
@@ -169,6 +198,11 @@ _COMMANDS: Final[Mapping[str, Callable[[_Builder, Reader], None]]] = {
 }
 
 
+def _weight(token: Token) -> int:
+    """The steps of a token for one row; a regular expression takes as many for a character as it has instructions."""
+    return 1 + (int(regex(token.text).programsize) if token.kind == "regex" else 0)
+
+
 def _commands(tokens: Sequence[Token]) -> list[list[Token]]:
     commands: list[list[Token]] = [[]]
     for token in tokens:
@@ -191,6 +225,7 @@ def _with(terms: Sequence[Term], rows: Rows) -> Rows:
 def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: Rows) -> Rows:
     for row in rows:
         value = source(row)
+        row.spend(value)
         found = None if value is None else _between(text_of(value), parts)
         if found is not None:
             row.update(zip(names, found, strict=True))
@@ -201,6 +236,7 @@ def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
     """Add what the named groups of a regular expression find."""
     for row in rows:
         value = source(row)
+        row.spend(value)
         found = None if value is None else pattern.search(text_of(value))
         if found is not None:
             row.update({name: text for name, text in found.groupdict().items() if text is not None})
@@ -245,7 +281,7 @@ def _place(value: Value) -> tuple[int, float, str]:
 
 
 def _distinct(terms: Sequence[Term], rows: Rows) -> Rows:
-    seen: dict[tuple[str, ...], dict[str, Value]] = {}
+    seen: dict[tuple[str, ...], Fields] = {}
     for row in rows:
         seen.setdefault(tuple(text_of(term.value(row)) for term in terms), row)
     return list(seen.values())
@@ -322,14 +358,18 @@ def _aggregated(aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Te
         grouped.setdefault(tuple(term.value(row) for term in groups), []).append(row)
     if not groups and not rows:
         grouped[()] = []
+    budget = rows[0].budget if rows else Budget(STEPS_MAX)
     return [
-        {
-            **dict(zip((term.name for term in groups), key, strict=True)),
-            **{
-                name: aggregate(members)
-                for name, aggregate in aggregates
-                if members or name.startswith("count")
+        Fields(
+            {
+                **dict(zip((term.name for term in groups), key, strict=True)),
+                **{
+                    name: aggregate(members)
+                    for name, aggregate in aggregates
+                    if members or name.startswith("count")
+                },
             },
-        }
+            budget,
+        )
         for key, members in grouped.items()
     ]

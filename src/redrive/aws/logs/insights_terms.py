@@ -1,5 +1,6 @@
 """Expressions of Logs Insights: fields, operators and functions, read into functions of a row."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from redrive.aws.logs.insights_values import (
     COMPARISONS,
     FUNCTIONS,
     Compute,
-    Row,
+    Fields,
     Value,
     calculated,
     comparison,
@@ -76,24 +77,26 @@ def tokens_of(query: str) -> list[Token]:
         AwsError: `MalformedQueryException`.
     """
     found: list[Token] = []
-    at = 0
-    while query[at:].strip():
-        token = (_REGEX.match(query, at) if _may_be_regex(found) else None) or _TOKEN.match(query, at)
+    at, end = 0, len(query.rstrip())
+    command = 0  # the place of the first token of the command at hand
+    while at < end:
+        may_be_regex = _may_be_regex(found, command)
+        token = (_REGEX.match(query, at) if may_be_regex else None) or _TOKEN.match(query, at)
         if token is None or token.lastgroup is None:
             raise malformed(f"unexpected symbol found {query[at:].strip()[:20]} at position {at}")
         kind = token.lastgroup
         found.append(Token(kind, token[kind], token.start(kind), token.end(kind)))
+        if kind == "sign" and token[kind] == "|":
+            command = len(found)
         at = token.end()
     return found
 
 
-def _may_be_regex(before: Sequence[Token]) -> bool:
-    """True if a slash after these tokens begins a regular expression, and divides nothing."""
+def _may_be_regex(before: Sequence[Token], command: int) -> bool:
+    """True if a slash after these tokens, of which a command is the last part, begins a regular expression."""
     if before and before[-1].text.lower() in ("like", "=~"):
         return True
-    pipes = [place for place, token in enumerate(before) if token.text == "|"]
-    command = before[pipes[-1] + 1 :] if pipes else before
-    return bool(command) and command[0].text.lower() == "parse"
+    return len(before) > command and before[command].text.lower() == "parse"
 
 
 def regex(text: str) -> Any:
@@ -265,8 +268,13 @@ class Reader:
         found = FUNCTIONS.get(function.lower())
         if found is None or len(arguments) not in found[0]:
             raise malformed(f"there is no function {function} of {len(arguments)} arguments")
-        compute = found[1]
-        return lambda row: compute(*(argument(row) for argument in arguments))
+        return functools.partial(_called, found[1], arguments)
+
+
+def _called(compute: Callable[..., Value], arguments: Sequence[Compute], row: Fields) -> Value:
+    values = [argument(row) for argument in arguments]
+    row.spend(*values)
+    return compute(*values)
 
 
 def _width_ms(text: str) -> int:
@@ -277,6 +285,6 @@ def _width_ms(text: str) -> int:
     return width_ms
 
 
-def _binned(row: Row, width_ms: int) -> Value:
+def _binned(row: Fields, width_ms: int) -> Value:
     at = row.get("@timestamp")
     return moment_text(float(at) // width_ms * width_ms) if isinstance(at, int | float) else None

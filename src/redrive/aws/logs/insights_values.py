@@ -7,9 +7,39 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from redrive.model.budget import Budget
+
 Value = str | float | bool | None
-Row = Mapping[str, Value]
-Compute = Callable[[Row], Value]
+
+#: Of a query, while events are read, and again for what is made of all of them: 2 s of a processor beside the event loop.
+STEPS_MAX: Final = 4_000_000
+_CHARS_PER_STEP: Final = 16  # of texts, which are kept: 64 million characters
+
+
+class Fields(dict[str, Value]):
+    """The fields of one row.
+
+    Attributes:
+        budget: What the query may still do.
+    """
+
+    __slots__ = ("budget",)
+
+    def __init__(self, fields: Mapping[str, Value], budget: Budget) -> None:
+        super().__init__(fields)
+        self.budget = budget
+
+    def spend(self, *values: Value) -> None:
+        """Pay for what is made of these values.
+
+        Raises:
+            OverBudgetError: The query wants to do more than it may.
+        """
+        chars = sum(len(value) for value in values if isinstance(value, str))
+        self.budget.spend(1 + chars // _CHARS_PER_STEP)
+
+
+Compute = Callable[[Fields], Value]
 
 
 def moment_text(at: float) -> str:
@@ -23,7 +53,7 @@ def unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1])
 
 
-def nought(_: Row) -> Value:
+def nought(_: Fields) -> Value:
     """0, of any row."""
     return 0.0
 
@@ -62,7 +92,7 @@ def comparison(sign: str, left: Compute, right: Compute) -> Compute:
     """The comparison of two expressions: as numbers where both are, else as texts."""
     compare = COMPARISONS[sign]
 
-    def compared(row: Row) -> bool:
+    def compared(row: Fields) -> bool:
         one, other = left(row), right(row)
         if one is None or other is None:
             return sign == "!=" and one is not other
@@ -95,7 +125,7 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 
 
-def calculated(first: Compute, others: Sequence[tuple[str, Compute]], row: Row) -> Value:
+def calculated(first: Compute, others: Sequence[tuple[str, Compute]], row: Fields) -> Value:
     """The result of operators one after the other; None where it has none."""
     total = number_of(first(row))
     for sign, operand in others:

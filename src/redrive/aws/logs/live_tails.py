@@ -15,7 +15,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid
-from redrive.aws.logs.filter_pattern import Pattern, read_pattern
+from redrive.aws.logs.filter_pattern import Pattern, match_steps, read_pattern
 from redrive.aws.logs.following import FollowedGroup, Room
 from redrive.aws.logs.places import Places, Settle
 from redrive.aws.wire.event_stream import Events
@@ -43,16 +43,22 @@ class _Wanted:
     """The events that a session tells.
 
     Attributes:
+        text: Of the pattern.
         pattern: They match it.
         in_stream: Says of a stream's name whether they may be of it.
     """
 
+    text: str
     pattern: Pattern
     in_stream: Callable[[str], bool]
 
     def keeps(self, stream: str, event: LogEvent) -> bool:
         """True if an event of that stream is told."""
         return self.in_stream(stream) and self.pattern.matches(event.message)
+
+    def steps(self, event: LogEvent) -> int:
+        """The steps of saying so."""
+        return match_steps(self.text, self.pattern.regexes, event.message)
 
 
 class LiveTails:
@@ -153,7 +159,7 @@ class LiveTails:
         told = [
             _told(followed, stream, event)
             for followed in groups
-            for stream, event in await followed.read(wanted.keeps, room, now)
+            for stream, event in await followed.read(wanted.keeps, wanted.steps, room, now)
         ]
         sampled = room.is_short and not is_behind
         if sampled:  # the rest of this second is left out
@@ -208,8 +214,10 @@ def _wanted(params: Structure) -> _Wanted:
         raise invalid(
             "logStreamNames and logStreamNamePrefixes can only be specified with one logGroupIdentifier."
         )
+    text = params.get("logEventFilterPattern") or ""
     return _Wanted(
-        read_pattern(params.get("logEventFilterPattern") or ""),
+        text,
+        read_pattern(text),
         _named(frozenset(chosen or ()), tuple(prefixes or ("",))),
     )
 

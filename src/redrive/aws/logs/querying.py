@@ -1,19 +1,22 @@
 """StartQuery and its kin: a query is carried out when it is started, and its results are kept for a while."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import orjson
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import offload
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid
 from redrive.aws.logs.insights import Query, Rows, read_query
-from redrive.aws.logs.insights_values import Value
+from redrive.aws.logs.insights_values import STEPS_MAX, Fields, Value
 from redrive.aws.logs.places import Places, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal, Runtime, TelemetryStore, Unremembered
+from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
 from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
@@ -80,8 +83,14 @@ class Querying:
         query = read_query(params["queryString"])
         groups = [await self._places.group(name) for name in _groups(call, params)]
         await self._settle()
-        rows, statistics = await self._rows(query, groups, params)
-        results = _bounded(query.results(rows, params.get("limit")))
+        rows, statistics = await self._rows(call, query, groups, params)
+        try:
+            results = await offload(call.account, lambda: _bounded(query.results(rows, params.get("limit"))))
+        except OverBudgetError:
+            text = (
+                "The query takes too many steps for so many events. Ask for a shorter time, or fewer terms."
+            )
+            raise error("LimitExceededException", text) from None
         made = StoredQuery(
             id_text(self._runtime.message_id()),
             params["queryString"],
@@ -139,10 +148,10 @@ class Querying:
     # ---- events ------------------------------------------------------------------------------------------
 
     async def _rows(
-        self, query: Query, groups: Sequence[LogGroup], params: Structure
+        self, call: Call, query: Query, groups: Sequence[LogGroup], params: Structure
     ) -> tuple[Rows, dict[str, float]]:
         """The rows of the events that each command lets through by itself."""
-        rows: Rows = []
+        scan = _Scan(query)
         scanned = size = 0
         for group in groups:
             streams = {stream.id: stream.name for stream in await self._places.streams(group, "")}
@@ -156,17 +165,45 @@ class Querying:
             while (
                 scanned < EVENTS_MAX
                 and size < SCANNED_BYTES_MAX
+                and not scan.is_over
                 and (page := await self._store.find_events(wanted))
             ):
                 scanned += len(page)
                 size += sum(len(event.message) + EVENT_BYTES for event in page)
-                rows += query.narrowed([_row(group, streams, event) for event in page])
+                await offload(call.account, functools.partial(scan.take, group, streams, page))
                 wanted = replace(wanted, after=page[-1].place)
-        return rows, {
+        scan.budget.left = STEPS_MAX
+        return scan.rows, {
             "recordsScanned": float(scanned),
             "bytesScanned": float(size),
             "logGroupsScanned": float(len(groups)),
         }
+
+
+class _Scan:
+    """Events as a query sees them, one after the other, until its steps are spent.
+
+    Attributes:
+        rows: Those that were let through.
+        budget: What the query may still do.
+        is_over: No event is looked at any more.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self.rows: Rows = []
+        self.budget = Budget(STEPS_MAX)
+        self.is_over = False
+
+    def take(self, group: LogGroup, streams: Mapping[int, str], page: Sequence[LogEvent]) -> None:
+        """Look at a page of events."""
+        try:
+            for event in page:
+                self.budget.spend(self._query.weight * (1 + len(event.message) // CHARS_PER_STEP))
+                row = Fields(_row(group, streams, event, self._query.names), self.budget)
+                self.rows += self._query.narrowed([row])
+        except OverBudgetError:
+            self.is_over = True
 
 
 def _key(call: Call, query: StoredQuery) -> str:
@@ -189,10 +226,12 @@ def _groups(call: Call, params: Structure) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _row(group: LogGroup, streams: Mapping[int, str], event: LogEvent) -> dict[str, Value]:
-    """An event's fields: its own, and those of a message that is JSON, `a.b` for inner ones."""
+def _row(
+    group: LogGroup, streams: Mapping[int, str], event: LogEvent, names: Container[str]
+) -> dict[str, Value]:
+    """An event's fields: its own, and those of a message that is JSON and are named, `a.b` for inner ones."""
     return {
-        **_members(event.message),
+        **{name: value for name, value in _members(event.message).items() if name in names},
         "@timestamp": float(event.at),
         "@ingestionTime": float(event.ingested_at),
         "@message": event.message,
@@ -225,14 +264,16 @@ def _gather(prefix: str, value: Any, found: dict[str, Value], depth: int) -> Non
         found[prefix] = float(value) if type(value) is int else value
 
 
-def _bounded(results: list[Any]) -> list[Any]:
+def _bounded(results: Iterable[Any]) -> list[Any]:
     """As many results as are kept."""
+    kept: list[Any] = []
     size = 0
-    for place, row in enumerate(results):
+    for row in results:
         size += sum(len(field["field"]) + len(field["value"]) for field in row)
         if size > RESULTS_BYTES_MAX:
-            return results[:place]
-    return results
+            break
+        kept.append(row)
+    return kept
 
 
 def _described(query: StoredQuery) -> Structure:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid, invalid_token
-from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.places import Places, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import TelemetryStore
@@ -66,7 +67,8 @@ class Reading:
 
         A page may be empty and still have a token, as there: so many events were looked at, and none matched.
         """
-        pattern = read_pattern(params.get("filterPattern") or "")
+        text = params.get("filterPattern") or ""
+        pattern = read_pattern(text)
         await self._settle()
         group = await self._places.group(names.named_group(call, params))
         streams = await self._streams(group, params)
@@ -84,6 +86,8 @@ class Reading:
             self._store,
             query,
             lambda event: event.stream_id in streams and pattern.matches(event.message),
+            account=call.account,
+            steps=lambda event: match_steps(text, pattern.regexes, event.message),
         )
         events = [
             {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_shown(event)}
@@ -109,6 +113,9 @@ async def read_events(
     query: LogQuery,
     keeps: Callable[[LogEvent], bool],
     looked_at_max: int = LOOKED_AT_MAX,
+    *,
+    account: str = "",
+    steps: Callable[[LogEvent], int] = lambda _: 1,
 ) -> tuple[list[LogEvent], Place | None]:
     """The events of a query that are to be kept, and where to go on; None where the end was reached.
 
@@ -117,13 +124,15 @@ async def read_events(
         query: Which; its limit is of those that are kept.
         keeps: True of an event that is wanted.
         looked_at_max: How many are looked at, whether they are wanted or not.
+        account: Who asks.
+        steps: What it takes to say whether an event is to be kept.
     """
     found: list[LogEvent] = []
     place, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
     while True:
         page = await store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=place))
-        for event in page:
-            if keeps(event):
+        for event, kept in zip(page, await each_in_turn(account, page, steps, keeps), strict=True):
+            if kept:
                 room -= len(event.message.encode()) + EVENT_BYTES
                 if room < 0 and found:
                     return found, place

@@ -123,9 +123,9 @@ class SubscriptionFilters:
         """
         await self.kept.follow()
         owed = [
-            (kept, forwarded)
+            delivery
             for stream_id, of_stream in groupby(events, lambda event: event.stream_id)
-            for kept, forwarded in self._forwarded(list(of_stream), streams[stream_id])
+            for delivery in await self._forwarded(list(of_stream), streams[stream_id])
         ]
         if not owed:
             await self._store.add_events(events)
@@ -142,25 +142,25 @@ class SubscriptionFilters:
 
         await self._engine.resources.write(decide)
 
-    def _forwarded(
+    async def _forwarded(
         self, events: Sequence[LogEvent], stream: str
-    ) -> Iterator[tuple[SubscriptionFilter, Forwarded]]:
+    ) -> list[tuple[SubscriptionFilter, Forwarded]]:
+        found = []
         for compiled in self.kept.of(events[0].group_id):
             kept = compiled.filter
-            matching = [event for event in events if compiled.pattern.matches(event.message)]
+            matching = await compiled.matching(events)
             for batch in _batches(_but_circling(kept, matching)):
-                yield (
-                    kept,
-                    Forwarded(
-                        kept.group.name,
-                        stream,
-                        kept.name,
-                        kept.destination,
-                        [self._told(event) for event in batch],
-                        kept.role,
-                        max(event.rounds for event in batch),
-                    ),
+                forwarded = Forwarded(
+                    kept.group.name,
+                    stream,
+                    kept.name,
+                    kept.destination,
+                    [self._told(event) for event in batch],
+                    kept.role,
+                    max(event.rounds for event in batch),
                 )
+                found.append((kept, forwarded))
+        return found
 
     def _told(self, event: LogEvent) -> Mapping[str, Any]:
         number = int.from_bytes(self._engine.runtime.message_id()) % 10**_ID_DIGITS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from redrive.aws.logs.filter_pattern import read_pattern
+from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.places import Places
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
@@ -93,12 +93,17 @@ async def events(visit: Visit) -> Page:
     name, stream, pattern = visit.asked("name"), visit.asked("stream"), visit.asked("pattern").strip()
     if pattern and not visit.bodies_shown:
         raise Unusable("What was logged is not shown here, so it is not searched either.")
-    matches = read_pattern(pattern).matches
+    read = read_pattern(pattern)
     group = await _group(visit, name)
     known = await Places(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
     query = _query(visit, group, known, stream)
     found, place = await read_events(
-        visit.installation.telemetry, query, lambda event: matches(event.message), LOOKED_AT
+        visit.installation.telemetry,
+        query,
+        lambda event: read.matches(event.message),
+        LOOKED_AT,
+        account=group.name.account,
+        steps=lambda event: match_steps(pattern, read.regexes, event.message),
     )
     names = {each.id: each.name for each in known}
     asked = {
