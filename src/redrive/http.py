@@ -1,6 +1,6 @@
 """The request and the response as values: what the HTTP front hands to a protocol, and gets back."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +24,23 @@ class RequestRecord:
     account: str = ""
     error: str = ""
     request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedBody:
+    """A body that is read piece by piece, so that no more of it is in memory than the client reads at a time.
+
+    Attributes:
+        length: Of all pieces (bytes).
+        parts: The pieces; whoever takes one takes all, or closes them.
+    """
+
+    length: int
+    parts: AsyncGenerator[bytes]
+
+    async def whole(self) -> bytes:
+        """All of it, for those who need it at once."""
+        return b"".join([part async for part in self.parts])
 
 
 @dataclass(slots=True)
@@ -63,9 +80,10 @@ class Response:
     """One HTTP response, whole. The front adds Content-Length, Date and Connection.
 
     Attributes:
-        length: The Content-Length, where the answer to a HEAD has not the body that a GET gets; None: the body's.
+        length: The Content-Length, where the answer to a HEAD has not the body that a GET gets, or of parts that are
+            known to come to so much; None: the body's.
         cookies: Each a Set-Cookie header of its own.
-        parts: The body, where it is written as it comes; then there is no Content-Length. What is raised cuts it off.
+        parts: The body, where it is written as it comes, no faster than the client reads. What is raised cuts it off.
     """
 
     status: int = 200

@@ -11,7 +11,8 @@ from tests.server.conftest import Connect, Serve
 class Source:
     """A handler whose body's parts a test hands out; `closed` is set when nobody wants more of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, length: int | None = None) -> None:
+        self.length = length
         self.parts: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
         self.closed = asyncio.Event()
         self.taken = 0
@@ -19,7 +20,7 @@ class Source:
     def __call__(self, request: Request) -> Response:
         if request.path == "/whole":
             return Response(200, b"whole", "text/plain")
-        return Response(200, b"", "text/plain", {"X-Car": "1"}, parts=self._body())
+        return Response(200, b"", "text/plain", {"X-Car": "1"}, self.length, parts=self._body())
 
     async def _body(self) -> AsyncIterator[bytes]:
         try:
@@ -105,3 +106,29 @@ async def test_an_old_client_gets_the_body_without_chunks(serve: Serve, connect:
 async def test_a_head_has_no_body(serve: Serve, connect: Connect) -> None:
     client = await connect(await serve(Source()))
     assert (await client.ask(message("HEAD", "/"), method="HEAD")).body == b""
+
+
+async def test_parts_of_a_known_length_have_no_chunks_and_the_connection_goes_on(
+    serve: Serve, connect: Connect
+) -> None:
+    source = Source(length=6)
+    client = await connect(await serve(source))
+    for part in (b"one", b"two", None):
+        source.parts.put_nowait(part)
+    await client.send(get(), get("/whole"))
+    first = await client.answer()
+    assert (first.headers["content-length"], first.body) == ("6", b"onetwo")
+    assert "transfer-encoding" not in first.headers
+    assert (await client.answer()).body == b"whole"
+
+
+async def test_a_body_that_is_shorter_than_its_length_ends_the_connection(
+    serve: Serve, connect: Connect
+) -> None:
+    source = Source(length=6)
+    client = await connect(await serve(source))
+    for part in (b"one", None):
+        source.parts.put_nowait(part)
+    await client.send(get())
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert (await client.reader.read()).endswith(b"\r\n\r\none")

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -16,12 +16,13 @@ from obstore.store import LocalStore, S3Store
 from redrive.model.errors import NotFound
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
-    from obstore import ObjectMeta
+    from obstore import GetOptions, GetResult, ObjectMeta
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 # A push that fails is an attempt, and the schedule says when the next one is. A push has its own time-out, so that the
 # library's is only what ends a request that nobody waits for any more.
 ONCE: Final["RetryConfig"] = {"max_retries": 0, "retry_timeout": timedelta(minutes=5)}
+_PIECE_BYTES: Final = 128 * 1024
 _REQUEST_MAX: Final = timedelta(minutes=5)
 
 #: Segments that mean the same in a URL and in a file system. Nothing that a name leads out of the folder by.
@@ -67,6 +68,19 @@ class BlobStore:
             return bytes(await obstore.get_range_async(self._store(), path, start=first, length=length))
         except (NotFoundError, FileNotFoundError):
             raise NotFound(f"the blob {path}") from None
+
+    async def stream(self, path: str, first: int, length: int) -> AsyncGenerator[bytes]:
+        """As `read`, in pieces of 128 KiB; a folder's blob may be removed meanwhile.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        span: GetOptions = {"range": (first, first + length)}
+        try:
+            found = await obstore.get_async(self._store(), path, options=span)
+        except (NotFoundError, FileNotFoundError):
+            raise NotFound(f"the blob {path}") from None
+        return _pieces(found)
 
     async def describe(self, container: str, name: str) -> Described | None:
         """A blob without its bytes; None: it is not there, or no blob can have such a name."""
@@ -137,6 +151,11 @@ class BlobStore:
         if not self._url.startswith("s3://"):
             return LocalStore(self._folder, mkdir=True)
         return S3Store.from_url(self._url, client_options=client_of(self._ca_file), retry_config=ONCE)
+
+
+async def _pieces(found: "GetResult") -> AsyncGenerator[bytes]:
+    async for piece in found.stream(min_chunk_size=_PIECE_BYTES):
+        yield bytes(piece)
 
 
 def client_of(ca_file: Path | None) -> "ClientConfig":

@@ -14,7 +14,7 @@ from redrive.http import Request, Response
 from redrive.server.held import Held
 from redrive.server.limits import SLICE_BYTES, HttpLimits
 from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader
-from redrive.server.rendering import CONTINUE, Renderer, error_response
+from redrive.server.rendering import CONTINUE, Renderer, content_length, error_response
 from redrive.server.streaming import CHUNKED, BodyWriter
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
@@ -278,20 +278,27 @@ class Connection(asyncio.Protocol):
             if reply.parts is not None and request.method != "HEAD":
                 self._stream(request, reply, connection)
                 return
-            answer = shared.renderer.render(reply, request.method, connection)
+            if len(reply.body) > SLICE_BYTES and request.method != "HEAD":  # no copy of it behind its head
+                pieces = shared.renderer.apart(reply, connection)
+            else:
+                pieces = (shared.renderer.render(reply, request.method, connection),)
         except Exception as error:  # noqa: BLE001  a response that cannot be written is the handler's failure too
-            answer = shared.renderer.render(self._failure(request, error), request.method, connection)
+            pieces = (shared.renderer.render(self._failure(request, error), request.method, connection),)
         # Before writing, which may find the client stalled and set a deadline of its own.
         self.deadline = shared.loop.time() + shared.limits.keep_alive_seconds
-        self._transport.write(answer)
+        for piece in pieces:
+            self._transport.write(piece)
         if is_last:
             self._close()
 
     def _stream(self, request: Request, reply: Response, connection: bytes) -> None:
         """Write a response's head, and then its body as that comes; until its end the request is running."""
-        chunked = self._reader.takes_chunks
-        head = self._shared.renderer.begin(reply, connection + CHUNKED if chunked else _CLOSE)
-        is_last = connection == _CLOSE or not chunked
+        chunked = self._reader.takes_chunks and reply.length is None
+        if reply.length is not None:
+            head = self._shared.renderer.begin(reply, connection + content_length(reply.length))
+        else:
+            head = self._shared.renderer.begin(reply, connection + CHUNKED if chunked else _CLOSE)
+        is_last = connection == _CLOSE or (reply.length is None and not chunked)
         self.deadline = _NEVER
         self._transport.write(head)
         on_end = partial(self._streamed, is_last)

@@ -58,6 +58,16 @@ class Renderer:
             return b"%bContent-Length: %d\r\n%b\r\n" % (head, length, connection)
         return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, body)
 
+    def apart(self, response: Response, connection: bytes) -> tuple[bytes, ...]:
+        """As `render`, with the body for itself: the answer to a method that has one.
+
+        Raises:
+            ValueError: As `render`.
+        """
+        if response.status in _BODILESS:
+            return (self.render(response, "GET", connection),)
+        return self.begin(response, connection + content_length(len(response.body))), response.body
+
     def begin(self, response: Response, connection: bytes) -> bytes:
         """The head of a response whose body follows in parts; `connection` are whole header lines.
 
@@ -77,6 +87,11 @@ class Renderer:
         head = b"HTTP/1.1 %d %b\r\n%b" % (status, reason.encode(), _lines(lines.items()))
         self._heads[(status, response.content_type)] = head
         return head
+
+
+def content_length(count: int) -> bytes:
+    """The header line of a body's length."""
+    return b"Content-Length: %d\r\n" % count
 
 
 def _set_cookies(cookies: Sequence[str]) -> bytes:

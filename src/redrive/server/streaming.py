@@ -18,7 +18,7 @@ class BodyWriter:
         task: Done when the body is whole, or was given up.
     """
 
-    __slots__ = ("_chunked", "_flows", "_parts", "_transport", "task")
+    __slots__ = ("_chunked", "_flows", "_length", "_parts", "_transport", "task")
 
     def __init__(
         self,
@@ -33,12 +33,13 @@ class BodyWriter:
         Args:
             transport: To the client.
             response: One with parts, which are closed at the end, or when the client has gone.
-            chunked: False for HTTP/1.0, whose body ends with the connection.
+            chunked: False where the body has a length, and for HTTP/1.0, where it ends with the connection.
             on_end: Told whether the body is whole.
         """
         self._transport = transport
         self._parts = cast("AsyncGenerator[bytes]", response.parts)
         self._chunked = chunked
+        self._length = response.length
         self._flows: asyncio.Future[None] | None = None
         self.task = asyncio.get_running_loop().create_task(self._write())
         self.task.add_done_callback(lambda task: on_end(not task.cancelled() and task.exception() is None))
@@ -57,12 +58,16 @@ class BodyWriter:
         self.task.cancel()
 
     async def _write(self) -> None:
+        written = 0
         async with aclosing(self._parts):
             async for part in self._parts:
                 if part:  # a chunk of no bytes would be the last
                     size = len(part)
+                    written += size
                     self._transport.write(b"%x\r\n%b\r\n" % (size, part) if self._chunked else part)
                     if self._flows is not None:
                         await self._flows
+        if self._length is not None and written != self._length:
+            raise EOFError(f"{written} of {self._length} bytes were there")
         if self._chunked:
             self._transport.write(_LAST)

@@ -16,7 +16,7 @@ from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord, Runtime
-from redrive.http import Request
+from redrive.http import Request, StreamedBody
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.ids import id_text
 
@@ -85,11 +85,13 @@ class InnerCalls:
         )
         await check_own_policies(call, facade, service, operation, params)
         try:
-            return await facade.operations[operation](call, params)
+            result = await facade.operations[operation](call, params)
         except StoreUnavailable:
             raise
         except RedriveError as refused:
             raise facade.translated(refused) from refused
+        body = result.get("Body")
+        return {**result, "Body": await body.whole()} if isinstance(body, StreamedBody) else result
 
 
 @lru_cache(maxsize=1024)

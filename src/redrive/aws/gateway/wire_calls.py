@@ -5,6 +5,7 @@ As those of clients, they are recognised, parsed and checked by the published mo
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from redrive.access.patterns import Values
@@ -60,7 +61,11 @@ class WireCalls:
         name = recognised.operation or action(request)
         call = Call(request, caller, region, self._runtime.clock.now(), request_id, BASE_URL, keys)
         try:
-            return await carried_out(call, service, name, codec, self._facades)
+            answer = await carried_out(call, service, name, codec, self._facades)
+            if answer.parts is None or answer.length is None:
+                return answer
+            body = b"".join([part async for part in answer.parts])
+            return replace(answer, body=body, length=None, parts=None)
         except AwsError as refused:
             return codec.render_error(service, refused, request_id)
         except Exception:  # a fault of ours, which the API answers for

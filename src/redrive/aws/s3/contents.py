@@ -1,11 +1,13 @@
 """Contents of objects: blobs under names that this server makes up, so that no key is ever a path."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import Final
 
 from redrive.aws.s3.ports import BlobKeeper
 from redrive.aws.s3.records import Segment
+from redrive.http import StreamedBody
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +47,31 @@ class Contents:
                 pieces.append(await self._blobs.read(_path(segment.blob), begin, end - begin))
             first -= segment.size
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def stream(self, segments: Sequence[Segment], first: int, length: int) -> StreamedBody:
+        """Some bytes of a content, read as they are taken; its first segment is open when this returns.
+
+        Raises:
+            NotFound: That is not there any more.
+        """
+        spans: list[tuple[str, int, int]] = []
+        for segment in segments:
+            begin, end = max(first, 0), min(first + length, segment.size)
+            if begin < end:
+                spans.append((_path(segment.blob), begin, end - begin))
+            first -= segment.size
+        return StreamedBody(length, self._pieces(await self._blobs.stream(*spans[0]), spans[1:]))
+
+    async def _pieces(
+        self, opened: AsyncGenerator[bytes], others: Sequence[tuple[str, int, int]]
+    ) -> AsyncGenerator[bytes]:
+        async with aclosing(opened):
+            async for piece in opened:
+                yield piece
+        for span in others:
+            async with aclosing(await self._blobs.stream(*span)) as following:
+                async for piece in following:
+                    yield piece
 
     async def each(self, segments: Sequence[Segment]) -> AsyncIterator[bytes]:
         """A content segment by segment.

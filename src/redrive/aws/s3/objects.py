@@ -44,6 +44,8 @@ KEPT: Final = (
 _DEFAULT_TYPE: Final = "binary/octet-stream"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _CHUNKED: Final = "aws-chunked"
+#: Of an object that is read at once; a larger one no faster than the client takes it.
+_AT_ONCE_BYTES: Final = 128 * 1024
 _READ_TWICE: Final = 2  # an object may be written over between its document and its content
 
 
@@ -161,8 +163,10 @@ class ObjectOperations:
             first, length = span or Span(0, found.size)
             if length > ANSWER_BYTES_MAX:
                 raise _answer_too_large(length)
+            contents = self._objects.contents
+            read = contents.stream if length > _AT_ONCE_BYTES else contents.read
             try:
-                body = await self._objects.contents.read(found.segments, first, length)
+                body = await read(found.segments, first, length)
             except NotFound:
                 if attempt:
                     raise

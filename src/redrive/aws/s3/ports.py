@@ -1,6 +1,6 @@
 """The port of S3: where the contents of objects are kept."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 
@@ -13,6 +13,14 @@ class BlobKeeper(Protocol):
 
     async def read(self, path: str, first: int, length: int) -> bytes:
         """Some bytes of a blob.
+
+        Raises:
+            NotFound: It is not there (any more).
+        """
+        ...
+
+    async def stream(self, path: str, first: int, length: int) -> AsyncGenerator[bytes]:
+        """As `read`, in pieces; the blob may be removed meanwhile.
 
         Raises:
             NotFound: It is not there (any more).

@@ -13,7 +13,7 @@ from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
-from redrive.http import Request, Response
+from redrive.http import Request, Response, StreamedBody
 
 _JSON: Final = "application/json"
 _XML: Final = "application/xml"
@@ -98,7 +98,10 @@ class RestXmlCodec:
         if shape is None or not any(not member.location for member in members.values()):
             return Response(status, b"", "", headers, length)
         if shape.payload and shape.members[shape.payload].shape.type == "blob":
-            return Response(status, body.get(shape.payload, b""), "", headers, length)
+            content = body.get(shape.payload, b"")
+            if isinstance(content, StreamedBody):
+                return Response(status, b"", "", headers, content.length, parts=content.parts)
+            return Response(status, content, "", headers, length)
         if shape.payload and shape.members[shape.payload].shape.type == "string":
             return Response(status, str(body.get(shape.payload, "")).encode(), _JSON, headers)
         return Response(status, _document(operation, shape, body), _XML, headers)
