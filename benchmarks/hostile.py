@@ -17,6 +17,7 @@ from tests.services.server import Server, new_key, serving
 
 from benchmarks.attackers import attacking
 from benchmarks.attacks import ATTACKS, Attack, Holder
+from benchmarks.attacks_of_holders import ATTACKS_OF_HOLDERS
 from benchmarks.bench import Bench
 from benchmarks.calls import CallFailedError, Connection
 from benchmarks.figures import Figure, at_least
@@ -73,7 +74,7 @@ class Seen:
 
 def counters(bench: Bench) -> Iterator[Figure]:
     """For each attack: the share of calls answered, the longest wait, the memory that is not given back."""
-    for name, prepare in ATTACKS.items():
+    for name, prepare in {**ATTACKS, **ATTACKS_OF_HOLDERS}.items():
         with (
             bench.new_store() as store,
             serving(store, "--auth", "required", directory=bench.directory) as server,

@@ -278,12 +278,9 @@ class Connection(asyncio.Protocol):
             if reply.parts is not None and request.method != "HEAD":
                 self._stream(request, reply, connection)
                 return
-            if len(reply.body) > SLICE_BYTES and request.method != "HEAD":  # no copy of it behind its head
-                pieces = shared.renderer.apart(reply, connection)
-            else:
-                pieces = (shared.renderer.render(reply, request.method, connection),)
+            pieces = shared.renderer.pieces(reply, request.method, connection)
         except Exception as error:  # noqa: BLE001  a response that cannot be written is the handler's failure too
-            pieces = (shared.renderer.render(self._failure(request, error), request.method, connection),)
+            pieces = shared.renderer.pieces(self._failure(request, error), request.method, connection)
         # Before writing, which may find the client stalled and set a deadline of its own.
         self.deadline = shared.loop.time() + shared.limits.keep_alive_seconds
         for piece in pieces:
@@ -294,16 +291,12 @@ class Connection(asyncio.Protocol):
     def _stream(self, request: Request, reply: Response, connection: bytes) -> None:
         """Write a response's head, and then its body as that comes; until its end the request is running."""
         chunked = self._reader.takes_chunks and reply.length is None
-        if reply.length is not None:
-            head = self._shared.renderer.begin(reply, connection + content_length(reply.length))
-        else:
-            head = self._shared.renderer.begin(reply, connection + CHUNKED if chunked else _CLOSE)
-        is_last = connection == _CLOSE or (reply.length is None and not chunked)
+        is_last = connection == _CLOSE or not (chunked or reply.length is not None)
+        lines = (_CLOSE if is_last else connection) + (CHUNKED if chunked else content_length(reply.length))
         self.deadline = _NEVER
-        self._transport.write(head)
-        on_end = partial(self._streamed, is_last)
-        self._streaming = writer = BodyWriter(self._transport, reply, chunked=chunked, on_end=on_end)
-        self._request, self._running = request, writer.task
+        self._transport.write(self._shared.renderer.begin(reply, lines))
+        writer = BodyWriter(self._transport, reply, chunked=chunked, on_end=partial(self._streamed, is_last))
+        self._streaming, self._request, self._running = writer, request, writer.task
         request.on_gone = writer.cancel
 
     def _streamed(self, is_last: bool, whole: bool) -> None:  # noqa: FBT001 - as a callback

@@ -10,6 +10,7 @@ import orjson
 from redrive.http import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_LARGE_BYTES: Final = 16 * 1024
 _BODILESS: Final = frozenset({204, 304})
 _LINE: Final = "%s: %s\r\n".__mod__  # of a name and a value
 
@@ -58,15 +59,16 @@ class Renderer:
             return b"%bContent-Length: %d\r\n%b\r\n" % (head, length, connection)
         return b"%bContent-Length: %d\r\n%b\r\n%b" % (head, len(body), connection, body)
 
-    def apart(self, response: Response, connection: bytes) -> tuple[bytes, ...]:
-        """As `render`, with the body for itself: the answer to a method that has one.
+    def pieces(self, response: Response, method: str, connection: bytes) -> tuple[bytes, ...]:
+        """As `render`, with a large body for itself: behind its head it would be a copy.
 
         Raises:
             ValueError: As `render`.
         """
-        if response.status in _BODILESS:
-            return (self.render(response, "GET", connection),)
-        return self.begin(response, connection + content_length(len(response.body))), response.body
+        length = len(response.body)
+        if length <= _LARGE_BYTES or method == "HEAD" or response.status in _BODILESS:
+            return (self.render(response, method, connection),)
+        return self.begin(response, connection + content_length(length)), response.body
 
     def begin(self, response: Response, connection: bytes) -> bytes:
         """The head of a response whose body follows in parts; `connection` are whole header lines.
@@ -89,9 +91,9 @@ class Renderer:
         return head
 
 
-def content_length(count: int) -> bytes:
-    """The header line of a body's length."""
-    return b"Content-Length: %d\r\n" % count
+def content_length(count: int | None) -> bytes:
+    """The header line of a body's length; nothing where that is not known."""
+    return b"" if count is None else b"Content-Length: %d\r\n" % count
 
 
 def _set_cookies(cookies: Sequence[str]) -> bytes:
