@@ -14,6 +14,9 @@ EVENT_BYTES_MAX: Final = 256 * 1024  # of one log event; CloudWatch Logs refuses
 TAIL_BYTES: Final = 4 * 1024  # of what `X-Amz-Log-Result` shows
 # A function that prints without end must not fill the store: a megabyte for an invocation, and its beginning counts.
 INVOCATION_BYTES_MAX: Final = 1024 * 1024
+INVOCATION_EVENTS_MAX: Final = (
+    10_000  # each takes 5 us, so that a megabyte of line breaks would take five seconds
+)
 _READ_BYTES: Final = 64 * 1024
 _PIPE_BYTES_MAX: Final = 1024 * 1024  # Linux: as large as whoever writes may make a pipe
 _FRAME: Final = struct.Struct(">IIQ")
@@ -23,20 +26,20 @@ Write = Callable[[int, str], None]
 
 
 class Output:
-    """The output of one environment, on its way to a log stream.
-
-    Attributes:
-        tail: The last 4 KB of the invocation under way.
-    """
+    """The output of one environment, on its way to a log stream."""
 
     def __init__(self, now: Callable[[], int], write: Write) -> None:
         """Write events with `write(at, message)`, where `at` is by the clock `now` (ms)."""
         self._now = now
         self._write = write
         self._readers: list[_Reader] = []
-        self._bytes = 0
-        self._left_out = 0
-        self.tail = b""
+        self._bytes = self._events = self._left_out = 0
+        self._tail = bytearray()
+
+    @property
+    def tail(self) -> bytes:
+        """The last 4 KB of the invocation under way."""
+        return bytes(self._tail[-TAIL_BYTES:])
 
     def pipe(self, *, framed: bool = False) -> int:
         """Make a pipe that is read here; the end that the process writes to, which the caller closes."""
@@ -47,8 +50,8 @@ class Output:
 
     def begin(self) -> None:
         """A new invocation begins: its tail is empty and its budget whole."""
-        self._bytes = self._left_out = 0
-        self.tail = b""
+        self._bytes = self._events = self._left_out = 0
+        self._tail.clear()
 
     def drain(self) -> None:
         """Take what the process has written up to now, so that it stands before the invocation's last lines."""
@@ -57,7 +60,8 @@ class Output:
         if self._left_out:
             left_out, self._left_out = self._left_out, 0
             self.event(
-                f"[redrive] {left_out} bytes of output were left out: more than {INVOCATION_BYTES_MAX}\n"
+                f"[redrive] {left_out} bytes of output were left out: more than {INVOCATION_BYTES_MAX} bytes"
+                f" or {INVOCATION_EVENTS_MAX} lines\n"
             )
 
     def close(self) -> None:
@@ -69,24 +73,33 @@ class Output:
 
     def event(self, message: str, at: int | None = None) -> None:
         """Write one event of the platform's own."""
-        self.tail = (self.tail + message.encode())[-TAIL_BYTES:]
+        self._tail += message.encode()
+        if len(self._tail) > 2 * TAIL_BYTES:  # cut seldom: a cut copies what stays
+            del self._tail[:-TAIL_BYTES]
         self._write(self._now() if at is None else at, message)
 
     def _take(self, message: bytes, at: int | None = None) -> None:
         self._bytes += len(message)
-        if self._bytes > INVOCATION_BYTES_MAX:
+        self._events += 1
+        if self._is_spent():
             self._left_out += len(message)
             return
         self.event(message.decode(errors="replace"), at)
 
+    def _is_spent(self) -> bool:
+        return self._bytes > INVOCATION_BYTES_MAX or self._events > INVOCATION_EVENTS_MAX
+
     def _lines(self, waiting: bytes) -> bytes:
         """Take whole lines, and pieces of one that does not end; the rest."""
-        if self._bytes > INVOCATION_BYTES_MAX:  # a gigabyte is counted, and not cut into lines
+        if self._is_spent():  # a gigabyte is counted, and not cut into lines
             self._left_out += len(waiting)
             return b""
-        *lines, rest = waiting.split(b"\n")
+        *lines, rest = waiting.split(b"\n", INVOCATION_EVENTS_MAX - self._events + 1)
         for line in lines:
             self._take(line + b"\n")
+        if self._is_spent():
+            self._left_out += len(rest)
+            return b""
         if len(rest) >= EVENT_BYTES_MAX:
             self._take(rest)
             return b""
@@ -94,17 +107,17 @@ class Output:
 
     def _framed(self, waiting: bytes) -> bytes:
         """Take whole frames; the rest. What is no frame is taken as lines."""
-        value, mask = _FRAME_KINDS
-        while len(waiting) >= _FRAME.size:
-            kind, length, microseconds = _FRAME.unpack_from(waiting)
+        (value, mask), at = _FRAME_KINDS, 0
+        while len(waiting) - at >= _FRAME.size:
+            kind, length, microseconds = _FRAME.unpack_from(waiting, at)
             if kind & mask != value:
-                return self._lines(waiting)
-            end = _FRAME.size + length
+                return self._lines(waiting[at:])
+            begin, end = at + _FRAME.size, at + _FRAME.size + length
             if length <= EVENT_BYTES_MAX and len(waiting) < end:
-                return waiting
-            self._take(waiting[_FRAME.size : end], microseconds // 1000)
-            waiting = waiting[end:]
-        return waiting
+                break
+            self._take(waiting[begin:end], microseconds // 1000)
+            at = end
+        return waiting[at:]
 
 
 class _Reader:

@@ -23,7 +23,10 @@ from redrive.model.function import AnswerParts, Invocation
 
 ANSWER_BYTES_MAX: Final = 6 * 1024 * 1024 + 100  # AWS: 6 MB and a hundred bytes
 STREAM_BYTES_MAX: Final = 200 * 1024 * 1024
+_URL_BYTES_MAX: Final = 8 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
+_REQUESTS_MAX: Final = 16  # in what is read at once; clients wait for each answer
+_UNREAD_BYTES_MAX: Final = 64 * 1024  # of earlier answers, when another request comes
 _CONNECTIONS_MAX: Final = 64  # of an environment; runtime clients have one, extensions one each
 _INVOCATION: Final = re.compile(r"/2018-06-01/runtime/invocation/([^/]+)/(response|error)")
 _LINE_BREAKS: Final = re.compile(r"[\r\n]+")  # what a caller sends along must not begin another header
@@ -213,6 +216,10 @@ def _head_of(invocation: Invocation, deadline: int) -> tuple[tuple[str, str], ..
     return tuple(head)
 
 
+class _RefusedError(Exception):
+    """A request, or a row of them, that no client of the Runtime API sends: the connection is cut off."""
+
+
 class _Connection(asyncio.Protocol):
     """One connection of the process; it has one request under way at a time."""
 
@@ -220,6 +227,8 @@ class _Connection(asyncio.Protocol):
         self._api = api
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpRequestParser(self)
+        self._requests = 0  # in what is being read
+        self._head_so_far = 0  # bytes since a request, or a part of its body, came to its end
         self._reset()
 
     def _reset(self) -> None:
@@ -240,10 +249,15 @@ class _Connection(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
+        self._requests = 0
+        self._head_so_far += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self.hang_up()
+            self._cut_off()
+        # The parser joins the pieces of a header, and tells of it when it is whole.
+        if self._head_so_far > 2 * _HEAD_BYTES_MAX:
+            self._cut_off()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -253,17 +267,22 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def _cut_off(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
     # ---- the parser -------------------------------------------------------------------------------------
 
     def on_url(self, url: bytes) -> None:
         self._path += url.decode("latin-1")
+        if len(self._path) > _URL_BYTES_MAX:
+            raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer behind the last chunk."""
         self._head_bytes += len(name) + len(value)
         if self._head_bytes > _HEAD_BYTES_MAX:
-            self.hang_up()
-            return
+            raise _RefusedError
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -271,6 +290,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
+        self._head_so_far = 0
         if self._streams_to is not None:
             if self._body_bytes <= STREAM_BYTES_MAX and not self._streams_to.add(data, self._resume):
                 self._pause()
@@ -286,6 +306,11 @@ class _Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def on_message_complete(self) -> None:
+        self._requests += 1
+        self._head_so_far = 0
+        unread = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        if self._requests > _REQUESTS_MAX or unread > _UNREAD_BYTES_MAX:
+            raise _RefusedError
         streamed = self._streams_to is not None
         too_large = self._body_bytes > (STREAM_BYTES_MAX if streamed else ANSWER_BYTES_MAX)
         body = b"" if too_large else b"".join(self._parts)
