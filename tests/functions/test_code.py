@@ -14,7 +14,7 @@ import pytest
 from redrive.functions import code
 from redrive.functions.code import FunctionCode, unpack
 from redrive.functions.live import LiveFolders
-from redrive.model.errors import NotFound
+from redrive.model.errors import NotFound, Refused
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore
 
@@ -92,3 +92,22 @@ def test_an_archive_that_grows_too_large_leaves_no_folder(
     with pytest.raises(ValueError, match="more than 1000 bytes"):
         unpack(archive({"a": b"x" * 600, "b": b"x" * 600}), tmp_path / "code")
     assert not (tmp_path / "code").exists()
+
+
+async def test_code_that_cannot_be_unpacked_here_is_refused(store: SqliteStore, tmp_path: Path) -> None:
+    """A full disk, say, or an archive that an earlier version took: a function's failure, and no traceback."""
+    kept = FunctionCode(store, tmp_path / "functions", LiveFolders(""))
+    digest = await kept.keep(NAME, archive({"a": b"x", "a/b": b"x"}))
+    with pytest.raises(Refused, match="the code cannot be unpacked"):
+        await kept.folder(NAME, digest)
+
+
+async def test_a_function_s_code_is_closed_to_other_functions(store: SqliteStore, tmp_path: Path) -> None:
+    kept = FunctionCode(store, tmp_path / "functions", LiveFolders(""))
+    content = archive({"a.py": b"1"})
+    folders = {await kept.folder(name, await kept.keep(name, content)) for name in (NAME, OTHER)}
+    assert len(folders) == 2
+    layers = await kept.layers(NAME, [(OTHER, await kept.keep(OTHER, content))])
+    homes = {Path(folder).parent for folder in (*folders, layers)}
+    assert len(homes) == 2
+    assert {stat.S_IMODE(home.stat().st_mode) for home in homes} == {0o700}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from redrive.functions.environment import Environment
+from redrive.functions.pool import STARTS_MAX
 from redrive.model.function import AnswerParts, InvocationResult, Isolation, Throttled
 from redrive.runtime.clock import SystemClock
-from tests.functions.conftest import Workshop, make
+from tests.functions.conftest import NAME, Workshop, make
 
 
 def document(result: InvocationResult) -> Any:
@@ -171,6 +174,34 @@ async def test_reserved_and_account_concurrency_throttle(tmp_path: Path) -> None
     assert not refused.value.by_function
     assert not any(result.failed for result in await asyncio.gather(*running))
     await workshop.pool.close()
+
+
+async def test_an_account_starts_few_environments_at_once(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty at once kept the server from its own work; another account's start waits for none of them."""
+    under_way: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    let = asyncio.Event()
+
+    async def start(environment: Environment) -> InvocationResult:
+        account = environment.function.name.account
+        under_way[account] += 1
+        most[account] = max(most[account], under_way[account])
+        await let.wait()
+        under_way[account] -= 1
+        return InvocationResult(b"{}", failed=True)
+
+    monkeypatch.setattr(Environment, "start", start)
+    functions = [workshop.function("app.echo") for _ in range(20)]
+    other = workshop.function("app.echo", name=NAME._replace(account="222222222222"))
+    calls = [asyncio.ensure_future(workshop.call(function)) for function in [*functions, other]]
+    for _ in calls:
+        await asyncio.sleep(0)
+    assert under_way["000000000000"] == STARTS_MAX
+    let.set()
+    assert len(await asyncio.gather(*calls)) == 21
+    assert most == {"000000000000": STARTS_MAX, "222222222222": 1}
 
 
 async def test_node_answers_by_promise_and_by_callback(workshop: Workshop) -> None:

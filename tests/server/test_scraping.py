@@ -12,10 +12,12 @@ TOKEN = "a-token-of-a-scraper"
 LOCAL = {"host": "localhost:4566"}
 
 
-def status(token: str, client: str, headers: dict[str, str]) -> tuple[int, list[str]]:
+def status(
+    token: str, client: str, headers: dict[str, str], *, runs_functions: bool = False
+) -> tuple[int, list[str]]:
     """The status of the refusal, 200 without one, and the reasons that were counted."""
     refused = Refused()
-    scrapers = Scrapers(token, BrowserGuard(KnownHosts(), refused), refused)
+    scrapers = Scrapers(token, BrowserGuard(KnownHosts(), refused), refused, runs_functions=runs_functions)
     answer = scrapers.refusal(Request("GET", "/_redrive/metrics", "", headers, b"", client_host=client))
     assert answer is None or answer.status != 401 or answer.headers["WWW-Authenticate"] == "Bearer"
     return 200 if answer is None else answer.status, [reason for reason, _ in refused.reasons]
@@ -24,6 +26,13 @@ def status(token: str, client: str, headers: dict[str, str]) -> tuple[int, list[
 @pytest.mark.parametrize("client", ["127.0.0.1", "::1"])
 def test_a_scraper_on_this_machine_needs_no_setting(client: str) -> None:
     assert status("", client, {**LOCAL, "user-agent": "Prometheus/3.0"}) == (200, [])
+
+
+def test_a_machine_that_runs_functions_of_others_has_scrapers_bring_the_token() -> None:
+    """A function is a program on this machine, and could read the names of all accounts' queues."""
+    assert status("", "127.0.0.1", LOCAL, runs_functions=True) == (401, ["MetricsTokenMissing"])
+    brought = {**LOCAL, "authorization": f"Bearer {TOKEN}"}
+    assert status(TOKEN, "127.0.0.1", brought, runs_functions=True) == (200, [])
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,14 @@ def _control(
         reset if core.settings.allow_reset else None,
         core.authentication,
         exposition,
-        Scrapers(core.settings.metrics_token, guard, core.refusals),
+        Scrapers(core.settings.metrics_token, guard, core.refusals, runs_functions=_runs_functions(core)),
         core.siblings,
     )
+
+
+def _runs_functions(core: Core) -> bool:
+    """True if callers run programs here who may not see the names of other accounts."""
+    return core.settings.functions != "off" and core.settings.auth == "required"
 
 
 def _own_paths(core: Core) -> Mapping[str, Answer]:

@@ -10,18 +10,22 @@ import base64
 import contextlib
 import hashlib
 import io
+import logging
 import os
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from redrive.engine.ports import DocumentKind, Put, Remove, Store
 from redrive.functions.live import LiveFolders, stamp
-from redrive.model.errors import Conflict, NotFound
+from redrive.model.errors import Conflict, NotFound, Refused
 from redrive.model.names import ResourceName
+
+logger = logging.getLogger(__name__)
 
 UNPACKED_BYTES_MAX: Final = 262_144_000  # AWS: of a function's code
 CODE: Final[DocumentKind[str]] = DocumentKind(
@@ -95,6 +99,7 @@ class FunctionCode:
 
         Raises:
             NotFound: It is not kept (any more).
+            Refused: It cannot be unpacked here.
         """
         folder = self._home(name) / base64.b64decode(digest).hex()
         unpacked = await self._once(folder, lambda: self._unpack(name, digest, folder))
@@ -147,7 +152,11 @@ class FunctionCode:
 
     async def _unpack(self, name: ResourceName, digest: str, folder: Path) -> None:
         archive = await self.archive(name, digest)
-        await asyncio.to_thread(unpack, archive, folder)
+        try:
+            await asyncio.to_thread(unpack, archive, folder)
+        except (OSError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+            logger.warning("functions.not_unpacked function=%s: %r", name.key, error)
+            raise Refused(f"the code cannot be unpacked: {error}") from error
 
     async def close(self) -> None:
         """Remove what was unpacked."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from redrive.engine.ports import LogSink, Runtime, Timer
 from redrive.functions import isolation
@@ -24,6 +25,8 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
+# Of an account. A start takes 0.1 to 0.3 s of a processor; sixty at once kept the server from its own work for 2 s.
+STARTS_MAX: Final = 4
 _EMPTY: Final = "empty"  # the layers of a function that has none
 _HOSTS: Final = "hosts"
 IDLE_MS: Final = 300_000  # an environment that nobody needed for five minutes is ended
@@ -64,6 +67,8 @@ class FunctionPool:
         self._running: Counter[ResourceName] = Counter()
         self._unreserved: Counter[str] = Counter()
         self._outdated: set[Key] = set()
+        self._starts: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._closed = False
         self._ending: set[asyncio.Task[None]] = set()
         self._kept = KeptEnvironments(self._count, self._warm)
 
@@ -115,16 +120,19 @@ class FunctionPool:
 
     async def _started(self, function: FunctionVersion) -> Environment | InvocationResult:
         """A new environment, which is busy; or what went wrong, as an invocation's result."""
-        environment = self._new(function)
-        self._busy.add(environment)
-        self._starting.add(environment)
-        try:
-            failure = await environment.start()
-        except BaseException:
-            await self._end(environment)
-            raise
-        finally:
-            self._starting.discard(environment)
+        async with self._starts.setdefault(function.name.account, asyncio.Semaphore(STARTS_MAX)):
+            if self._closed:
+                raise Throttled(by_function=False)
+            environment = self._new(function)
+            self._busy.add(environment)
+            self._starting.add(environment)
+            try:
+                failure = await environment.start()
+            except BaseException:
+                await self._end(environment)
+                raise
+            finally:
+                self._starting.discard(environment)
         if failure is None:
             return environment
         await self._end(environment)
@@ -261,6 +269,7 @@ class FunctionPool:
 
     async def close(self) -> None:
         """End every environment and remove what they kept; no process is left."""
+        self._closed = True
         await self._kept.close()
         resting = [pair for pairs in self._idle.values() for pair in pairs]
         self._idle.clear()

@@ -1,5 +1,7 @@
 """Execution: one invocation of one version, handed to whoever runs functions, and counted."""
 
+import orjson
+
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.lookup import Meant
@@ -7,7 +9,14 @@ from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.lambda_.ports import CodeKeeper, Runner
 from redrive.aws.lambda_.records import Configuration
 from redrive.engine.ports import Clock
-from redrive.model.function import AnswerParts, FunctionVersion, Invocation, InvocationResult
+from redrive.model.errors import Refused
+from redrive.model.function import (
+    AnswerParts,
+    FunctionError,
+    FunctionVersion,
+    Invocation,
+    InvocationResult,
+)
 from redrive.model.names import ResourceName
 
 
@@ -68,7 +77,11 @@ class Executor:
         Raises:
             Throttled: As many are under way as may be.
         """
-        function = await self.runnable(version, meant.function.reserved)
+        try:
+            function = await self.runnable(version, meant.function.reserved)
+        except Refused as error:
+            document = {"errorType": FunctionError.ENTRYPOINT.value, "errorMessage": str(error)}
+            return InvocationResult(orjson.dumps(document), failed=True)
         rounds = self._rounds.of(trace)
         invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts, rounds)
         with self._metrics.counting(meant, version, self._clock.now()) as counted:
