@@ -169,7 +169,7 @@ def test_events_have_a_budget_too() -> None:
     }
     document = {"id": "1", "data": {"s": ["x"] * 100_000}}
     with pytest.raises(OverBudgetError):
-        read_event_filter(json.dumps(said)).asked(Event(document), MessageBudget())
+        read_event_filter(json.dumps(said)).evaluate(Event(document), MessageBudget())
 
 
 def test_a_missing_key_of_a_filter_is_looked_up_once_an_event() -> None:
@@ -177,7 +177,7 @@ def test_a_missing_key_of_a_filter_is_looked_up_once_an_event() -> None:
     said = {"advancedFilters": [{"operatorType": "NumberIn", "key": "Data.MISSING", "values": [1]}]}
     wants = read_event_filter(json.dumps(said))
     event = Event({"data": {f"name{number}": number for number in range(50_000)}})
-    assert times_counting(lambda: [wants.asked(event, MessageBudget()) for _ in range(500)]) < TIMES_MAX
+    assert times_counting(lambda: [wants.evaluate(event, MessageBudget()) for _ in range(500)]) < TIMES_MAX
 
 
 async def test_others_run_between_costly_messages() -> None:

@@ -71,10 +71,10 @@ class Waiters:
         name: str,
         wait_ms: int = 20 * SECOND,
         due_at: int | None = None,
-        gone: Cancellation | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         until = self._clock.now() + wait_ms
-        await self._notifier.wait(QUEUE, self._notifier.count(QUEUE), until, due_at, gone)
+        await self._notifier.wait(QUEUE, self._notifier.count(QUEUE), until, due_at, cancellation)
         self.woken.append(name)
 
 
@@ -176,7 +176,7 @@ async def test_a_cancelled_receiver_stops_waiting(
 ) -> None:
     began = clock.now()
     gone = Cancellation()
-    task = await waiters.add("a", gone=gone)
+    task = await waiters.add("a", cancellation=gone)
     await waiters.add("b")
     gone.happen()
     await task
@@ -225,7 +225,7 @@ async def test_a_new_delivery_does_not_wake_a_cancelled_receiver(
     notifier: QueueNotifier, waiters: Waiters
 ) -> None:
     gone = Cancellation()
-    await waiters.add("a", gone=gone)
+    await waiters.add("a", cancellation=gone)
     await waiters.add("b")
     gone.happen()
     notifier.announce(QUEUE)

@@ -202,7 +202,7 @@ async def test_a_new_delivery_on_another_node_wakes_a_receiver(
 
 async def test_a_caller_who_goes_away_while_waiting_takes_nothing(engine: Engine, queue: Queue) -> None:
     gone = Cancellation()
-    task = receiving(engine, queue, gone=gone)
+    task = receiving(engine, queue, cancellation=gone)
     await waiting(task)
     began = engine.clock.now()
     gone.happen()
@@ -218,7 +218,7 @@ async def test_messages_claimed_for_a_cancelled_caller_go_to_the_next(
     await send(engine, queue, "a")
     gone = Cancellation()
     held = store.hold_answer("claim")
-    task = receiving(engine, queue, gone=gone)
+    task = receiving(engine, queue, cancellation=gone)
     await held.reached
     other = receiving(engine, queue)
     await waiting(other)

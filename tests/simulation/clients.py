@@ -164,7 +164,7 @@ class Consumer(Client):
         try:
             deliveries = await self.ask(
                 lambda engine: engine.messages.receive(
-                    queue, limit, lease_ms=lease_ms, wait_ms=wait_ms, attempt_id=attempt_id, gone=gone
+                    queue, limit, lease_ms=lease_ms, wait_ms=wait_ms, attempt_id=attempt_id, cancellation=gone
                 )
             )
         finally:

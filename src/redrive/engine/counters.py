@@ -36,10 +36,10 @@ class NodeCounters:
 
     def queue(self, queue: Queue) -> QueueCounters:
         """The counts of a queue, to be added to."""
-        found = self._queues.get(queue.id)
-        if found is None:
-            found = self._queues[queue.id] = QueueCounters(queue.id, queue.name)
-        return found
+        counters = self._queues.get(queue.id)
+        if counters is None:
+            counters = self._queues[queue.id] = QueueCounters(queue.id, queue.name)
+        return counters
 
     def forget(self, queue_id: int) -> None:
         """The queue is gone."""

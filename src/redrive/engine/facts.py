@@ -130,7 +130,7 @@ class Listener:
     def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
         """A message did not pass the filters of so many subscriptions, for that reason."""
 
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
+    def evaluated(self, topic: Topic, filters: Sequence[tuple[Subscription, int]], now: int) -> None:
         """Advanced filters were evaluated for a message: how many, by subscription."""
 
     def attempted(self, fact: Attempted) -> None:

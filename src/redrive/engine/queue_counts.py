@@ -43,49 +43,51 @@ class QueueCounts:
         They are exact where it holds fewer than `COUNTED_AT_ONCE`; else at most twice `KEPT_MS_MAX` old, and the less so
         the quicker they were counted. On a simulated clock counting takes no time, so they are exact there.
         """
-        asked = queue.id, queue.purged_at
+        counted_key = queue.id, queue.purged_at
         now = self._clock.now()
-        known = self._known.get(asked)
+        known = self._known.get(counted_key)
         if known is not None and known.began <= now < known.until + KEPT_MS_MAX:
             if now >= known.until:
-                self._count(asked)
+                self._count(counted_key)
             return known.counts
         counts = await self._store.count(queue.id, now, COUNTED_AT_ONCE)
         if sum(counts) < COUNTED_AT_ONCE:  # a kind that was not counted to its end would be as many alone
             return counts
-        return await asyncio.shield(self._count(asked))
+        return await asyncio.shield(self._count(counted_key))
 
     def forget(self, queue: Queue) -> None:
         """Remember no count of a queue that was begun before now, as after a purge."""
         for remembered in (self._known, self._counting):
-            for asked in [asked for asked in remembered if asked[0] == queue.id]:
-                del remembered[asked]
+            for counted_key in [counted_key for counted_key in remembered if counted_key[0] == queue.id]:
+                del remembered[counted_key]
 
-    def _count(self, asked: _Asked) -> "asyncio.Task[Counts]":
+    def _count(self, counted_key: _Asked) -> "asyncio.Task[Counts]":
         """Have a queue counted, once for all who ask meanwhile."""
-        task = self._counting.get(asked)
+        task = self._counting.get(counted_key)
         if task is None:
-            task = self._counting[asked] = asyncio.create_task(self._counted(asked), name="redrive-count")
-            task.add_done_callback(lambda ended: self._ended(asked, ended))
+            task = self._counting[counted_key] = asyncio.create_task(
+                self._counted(counted_key), name="redrive-count"
+            )
+            task.add_done_callback(lambda ended: self._ended(counted_key, ended))
         return task
 
-    def _ended(self, asked: _Asked, task: "asyncio.Task[Counts]") -> None:
-        if self._counting.get(asked) is task:
-            del self._counting[asked]
+    def _ended(self, counted_key: _Asked, task: "asyncio.Task[Counts]") -> None:
+        if self._counting.get(counted_key) is task:
+            del self._counting[counted_key]
         if not task.cancelled():
             task.exception()  # whoever waits is told; nobody may, and then the next who asks has it counted again
 
-    async def _counted(self, asked: _Asked) -> Counts:
+    async def _counted(self, counted_key: _Asked) -> Counts:
         began = self._clock.now()
-        counts = await self._store.count(asked[0], began)
+        counts = await self._store.count(counted_key[0], began)
         now = self._clock.now()
-        if self._counting.get(asked) is not asyncio.current_task():
+        if self._counting.get(counted_key) is not asyncio.current_task():
             return counts  # it was forgotten meanwhile
         kept_ms = min(KEPT_MS_MAX, (now - began) * KEPT_PER_MS)
         self._known = {
             key: known for key, known in self._known.items() if known.began <= now < known.until + KEPT_MS_MAX
         }
-        self._known.pop(asked, None)
+        self._known.pop(counted_key, None)
         if kept_ms > 0:  # else counting took no time, or the clock was set back meanwhile
-            self._known[asked] = _Known(counts, began, now + kept_ms)
+            self._known[counted_key] = _Known(counts, began, now + kept_ms)
         return counts

@@ -62,28 +62,28 @@ class Sweeper:
 
     async def round(self) -> int:
         """Sweep all that is kept once, and take away what falls due; how many deliveries went."""
-        gone, after = 0, 0
+        removed, after = 0, 0
         seen: set[int] = set()
         while occupied := await self._store.occupied(after, QUEUES_PER_TURN):
-            for kept in occupied:
-                gone += await self._sweep_number(kept)
-            seen.update(kept.queue_id for kept in occupied)
+            for occupied_queue in occupied:
+                removed += await self._sweep_number(occupied_queue)
+            seen.update(occupied_queue.queue_id for occupied_queue in occupied)
             after = occupied[-1].queue_id
         self._never_old &= seen
-        gone += await self._due()
+        removed += await self._due()
         await self._circuits.sweep(self._subscriptions.is_there)
         await self._forget_the_gone()
-        return gone
+        return removed
 
-    async def _sweep_number(self, kept: Occupied) -> int:
+    async def _sweep_number(self, occupied_queue: Occupied) -> int:
         """Sweep a queue, a topic's archive or a subscription's backlog, if there is anything to be swept."""
-        gone = 0
-        if kept.oldest_at is not None and kept.queue_id not in self._never_old:
-            gone += await self._sweep_old(kept.queue_id, kept.oldest_at)
+        removed = 0
+        if occupied_queue.oldest_at is not None and occupied_queue.queue_id not in self._never_old:
+            removed += await self._sweep_old(occupied_queue.queue_id, occupied_queue.oldest_at)
         now = self._clock.now()
-        if kept.memories_end_at is not None and kept.memories_end_at <= now:
-            gone += await self._sweep(kept.queue_id, 0, now)
-        return gone
+        if occupied_queue.memories_end_at is not None and occupied_queue.memories_end_at <= now:
+            removed += await self._sweep(occupied_queue.queue_id, 0, now)
+        return removed
 
     async def _sweep_old(self, queue_id: int, oldest_at: int) -> int:
         """Sweep a queue or an archive.
@@ -118,22 +118,22 @@ class Sweeper:
             return 0
         if queue.buries_expired and await self._queues.dead_letters_to(queue) is not None:
             return 0
-        gone = await self._sweep(queue.id, now - queue.retention_ms, now)
-        if gone:
-            self._counters.queue(queue).messages_expired += gone
-            self._listeners.queues.dropped(queue, gone, DeadLetterReason.EXPIRED, now)
-        return gone
+        removed = await self._sweep(queue.id, now - queue.retention_ms, now)
+        if removed:
+            self._counters.queue(queue).messages_expired += removed
+            self._listeners.queues.dropped(queue, removed, DeadLetterReason.EXPIRED, now)
+        return removed
 
     async def _due(self) -> int:
         """Take away the subscriptions whose time is over, and empty queues that were deleted; how much was in them."""
-        gone, after = 0, ""
+        removed, after = 0, ""
         while page := await self._documents.find(DUE, "", after, QUEUES_PER_TURN):
             for due in page:
                 if due.at > self._clock.now():
-                    return gone
-                gone += await self._look_at(due)
+                    return removed
+                removed += await self._look_at(due)
             after = page[-1].due_key
-        return gone
+        return removed
 
     async def _look_at(self, due: Due) -> int:
         if due.kind == SUBSCRIPTION.name:
@@ -143,12 +143,12 @@ class Sweeper:
         if tombstone is None:
             await self._documents.remove(DUE, due.due_key)
             return 0
-        gone = await self.empty(tombstone)
+        removed = await self.empty(tombstone)
         if tombstone.emptied:
             await self._queues.forget(tombstone)
         else:
             await self._queues.emptied(tombstone)
-        return gone
+        return removed
 
     async def _sweep(self, queue_id: int, enqueued_before: int, now: int) -> int:
         """Sweep until nothing is left that ended by then; how many deliveries went."""
@@ -161,14 +161,14 @@ class Sweeper:
 
     async def empty(self, tombstone: QueueRecord) -> int:
         """Remove all that a deleted queue left, deduplication included; how many deliveries went."""
-        gone = await self.purge(tombstone.id)
+        removed = await self.purge(tombstone.id)
         now = self._clock.now()
-        return gone + await self._sweep(tombstone.id, now, now + TOMBSTONE_MS)
+        return removed + await self._sweep(tombstone.id, now, now + TOMBSTONE_MS)
 
     async def purge(self, queue_id: int) -> int:
         """Remove all that arrived in a queue up to now; how many."""
         seq_max = await self._store.last_seq()
         total = 0
-        while gone := await self._store.purge(queue_id, seq_max, ROWS_PER_SWEEP):
-            total += gone
+        while removed := await self._store.purge(queue_id, seq_max, ROWS_PER_SWEEP):
+            total += removed
         return total

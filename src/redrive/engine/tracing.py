@@ -75,9 +75,9 @@ class Tracer:
         numbers = list(places)[:PLACES_MAX]
         for begin in range(0, len(numbers), PLACES_AT_ONCE):
             at_once = numbers[begin : begin + PLACES_AT_ONCE]
-            found, partial = await self._store.locate(at_once, own_id, text, DELIVERIES_MAX)
+            deliveries, partial = await self._store.locate(at_once, own_id, text, DELIVERIES_MAX)
             trace.partial = trace.partial or partial
-            for letter in await self._dead_letters.of(found):
+            for letter in await self._dead_letters.of(deliveries):
                 trace.deliveries.append(TracedDelivery(*places[letter.delivery.queue_id], letter))
         return trace
 

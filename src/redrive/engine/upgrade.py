@@ -86,9 +86,9 @@ class Upgrade:
 
     async def _pages(self, kind: DocumentKind[T], concerns: Callable[[T], bool]) -> AsyncIterator[list[str]]:
         after = ""
-        while found := await self._directory.stored(kind, "", after, _AT_ONCE):
-            yield [key for key, _, value in found if concerns(value)]
-            after = found[-1][0]
+        while page := await self._directory.stored(kind, "", after, _AT_ONCE):
+            yield [key for key, _, value in page if concerns(value)]
+            after = page[-1][0]
 
     async def _end_deletion(self, draft: Draft, tombstone: QueueRecord) -> None:
         """Finish a deletion that an older version left half done, and have the sweep find its tombstone."""

@@ -89,7 +89,7 @@ class Seal:
         if self._first is None:
             return document
         nonce = self._random_bytes(_NONCE_BYTES)
-        sealed = self._by_id[self._first].encrypt(nonce, orjson.dumps(document), _place(kind, key))
+        sealed = self._by_id[self._first].encrypt(nonce, orjson.dumps(document), _associated_data(kind, key))
         return {_KEY_ID: self._first, _CONTENT: b64encode(nonce + sealed).decode()}
 
     def is_of_first(self, document: Any) -> bool:
@@ -102,18 +102,20 @@ class Seal:
         Raises:
             StoreUnavailable: Its key is not among these, or it was changed since.
         """
-        kept = resource.document
-        if not isinstance(kept, dict) or kept.keys() != {_KEY_ID, _CONTENT}:
+        stored = resource.document
+        if not isinstance(stored, dict) or stored.keys() != {_KEY_ID, _CONTENT}:
             return resource
         name = f"{resource.kind} {resource.key}"
-        cipher = self._by_id.get(kept[_KEY_ID])
+        cipher = self._by_id.get(stored[_KEY_ID])
         if cipher is None:
             raise StoreUnavailable(
-                f"{name} is sealed with the key {kept[_KEY_ID]}, which {self._setting} does not have"
+                f"{name} is sealed with the key {stored[_KEY_ID]}, which {self._setting} does not have"
             )
-        content = b64decode(kept[_CONTENT])
+        content = b64decode(stored[_CONTENT])
         try:
-            document = cipher.decrypt(content[:_NONCE_BYTES], content[_NONCE_BYTES:], _place(*resource[:2]))
+            document = cipher.decrypt(
+                content[:_NONCE_BYTES], content[_NONCE_BYTES:], _associated_data(*resource[:2])
+            )
         except InvalidTag:
             raise StoreUnavailable(f"{name} was changed by somebody who does not have its key") from None
         return resource._replace(document=orjson.loads(document))
@@ -123,7 +125,7 @@ def _id_of(key: bytes) -> str:
     return sha256(b"redrive store key\0" + key).hexdigest()[:_KEY_ID_CHARS]
 
 
-def _place(kind: str, key: str) -> bytes:
+def _associated_data(kind: str, key: str) -> bytes:
     return f"{kind}\0{key}".encode()
 
 

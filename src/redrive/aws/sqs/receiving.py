@@ -110,7 +110,7 @@ class Receiving:
             lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
             wait_ms=None if wait is None else _checked_wait(wait) * 1000,
             attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
-            gone=gone,
+            cancellation=gone,
         )
         if not deliveries:
             return {}

@@ -139,10 +139,10 @@ class Measures(Listener):
         self._failures.publishing(topic, refusal, now)
 
     @override
-    def asked(self, topic: Topic, asked: Sequence[tuple[Subscription, int]], now: int) -> None:
-        for subscription, filters in asked:
+    def evaluated(self, topic: Topic, filters: Sequence[tuple[Subscription, int]], now: int) -> None:
+        for subscription, number in filters:
             own = (SUBSCRIPTION, delivery_settings(subscription).name)
-            self.counter.add(topic, "AdvancedFilterEvaluationCount", filters, now, (own,))
+            self.counter.add(topic, "AdvancedFilterEvaluationCount", number, now, (own,))
 
     # ---- subscribers ------------------------------------------------------------------------------------
 

@@ -34,7 +34,9 @@ class Receiving:
         wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
         cancellation = Cancellation()
         call.request.on_gone = cancellation.happen
-        deliveries = await self._messages.receive(call.queue, limit, wait_ms=wait * 1000, gone=cancellation)
+        deliveries = await self._messages.receive(
+            call.queue, limit, wait_ms=wait * 1000, cancellation=cancellation
+        )
         if deliveries:
             call.count("SuccessfulReceivedEvents", len(deliveries))
         return json_answer({"value": [self._received_event(delivery) for delivery in deliveries]})

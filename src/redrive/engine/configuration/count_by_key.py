@@ -67,11 +67,11 @@ class CountByKey(Generic[T]):
 
     async def keys_by_sort(self, prefix: str) -> dict[str, list[str]]:
         """The keys that begin so, by their sorts, each in order."""
-        found: dict[str, list[str]] = {}
+        keys: dict[str, list[str]] = {}
         for key, sorts in sorted((await self._current(prefix)).sorts.items()):
             for sort in sorts:
-                found.setdefault(sort, []).append(key)
-        return found
+                keys.setdefault(sort, []).append(key)
+        return keys
 
     async def _current(self, prefix: str) -> "_Count":
         count = self._counts.setdefault(prefix, _Count())

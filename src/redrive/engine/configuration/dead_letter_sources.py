@@ -116,10 +116,10 @@ class DeadLetterSources:
 
     async def by_target(self, account: str, region: str) -> dict[ResourceName, Sources]:
         """The sources of dead letters of an account's region by their target, and those that were deleted."""
-        found: dict[ResourceName, Sources] = {}
+        by_name: dict[ResourceName, Sources] = {}
 
         def of(target: ResourceName) -> Sources:
-            return found.setdefault(target, Sources([], [], []))
+            return by_name.setdefault(target, Sources([], [], []))
 
         for target, keys in (await self._queues.keys_by_sort(of_account(account, region))).items():
             of(ResourceName.from_key(target)).queues.extend(map(ResourceName.from_key, keys))
@@ -132,8 +132,8 @@ class DeadLetterSources:
             if tombstone.dead_letters_to is not None:
                 sources = of(tombstone.dead_letters_to)
                 latest = max(sources.deleted_at or 0, tombstone.deleted_at or 0)
-                found[tombstone.dead_letters_to] = sources._replace(deleted_at=latest)
-        return dict(sorted(found.items()))
+                by_name[tombstone.dead_letters_to] = sources._replace(deleted_at=latest)
+        return dict(sorted(by_name.items()))
 
     def _prefixes(self, account: str, region: str) -> list[str]:
         """The beginnings of the keys of an account's topics in a region, its own and private ones."""
@@ -158,17 +158,17 @@ class DeadLetterSources:
 
     async def origins(self, numbers: Collection[int]) -> dict[int, Origin]:
         """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
-        asked: list[tuple[DocumentKind[Any], str]] = []
+        lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
             kinds: tuple[DocumentKind[Any], ...] = (OF_QUEUE, QUEUE_RECORD)
             known = [kind for kind in kinds if self._directory.known(kind, key) is not None]
-            asked += [(kind, key) for kind in known or kinds]
-        found = await self._directory.get_each(asked)
-        keys = {number: found.get((OF_QUEUE.name, number_key(number))) for number in numbers}
+            lookups += [(kind, key) for kind in known or kinds]
+        values = await self._directory.get_each(lookups)
+        keys = {number: values.get((OF_QUEUE.name, number_key(number))) for number in numbers}
         subscriptions = await self._directory.get_each([(SUBSCRIPTION, key) for key in keys.values() if key])
         origins = {}
         for number, backlog in keys.items():
-            record = found.get((QUEUE_RECORD.name, number_key(number)))
+            record = values.get((QUEUE_RECORD.name, number_key(number)))
             subscription = subscriptions.get((SUBSCRIPTION.name, backlog)) if backlog else None
             origins[number] = Origin(None if record is None or subscription else record.name, subscription)
         return origins
@@ -189,8 +189,8 @@ class DeadLetterSources:
         before = self._directory.changes
         of_each = [await self._places_with(kind, prefix, begin) for kind in (QUEUE, TOPIC)]
         # In the order of keys, which the next ones are looked for by: `rg-a/` comes before `rg/`.
-        different = {place for found in of_each for place in found}
-        places = sorted(different, key=lambda place: place.key)[:PLACES_MAX]
+        different = {name for names in of_each for name in names}
+        places = sorted(different, key=lambda name: name.key)[:PLACES_MAX]
         if self._directory.changes == before:
             if len(self._places) >= ACCOUNTS_MAX:
                 self._places.clear()
@@ -199,11 +199,11 @@ class DeadLetterSources:
 
     async def _places_with(self, kind: DocumentKind[Any], prefix: str, after: str) -> list[ResourceName]:
         """The first places that have something of a kind, by a read each."""
-        found: list[ResourceName] = []
-        while len(found) < PLACES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
-            found.append(page[0].name._replace(name=""))
-            after = f"{found[-1].key}{_AFTER_ALL}"
-        return found
+        names: list[ResourceName] = []
+        while len(names) < PLACES_MAX and (page := await self._directory.find(kind, prefix, after, 1)):
+            names.append(page[0].name._replace(name=""))
+            after = f"{names[-1].key}{_AFTER_ALL}"
+        return names
 
     async def _at_others(self, account: str, region: str) -> Sequence[Subscription]:
         """The subscriptions that an account has at topics of others."""
@@ -211,16 +211,16 @@ class DeadLetterSources:
         if known is not None:
             return known
         before = self._directory.changes
-        found = await self._subscriptions.elsewhere(account, region)
+        subscriptions = await self._subscriptions.elsewhere(account, region)
         if self._directory.changes == before:
             if len(self._elsewhere) >= ACCOUNTS_MAX:
                 self._elsewhere.clear()
-            self._elsewhere[account, region] = found
-        return found
+            self._elsewhere[account, region] = subscriptions
+        return subscriptions
 
     async def _values(self, kind: DocumentKind[Any], keys: Sequence[str]) -> list[Any]:
-        found = await self._directory.get_each([(kind, key) for key in keys])
-        return [found[kind.name, key] for key in keys if (kind.name, key) in found]
+        values = await self._directory.get_each([(kind, key) for key in keys])
+        return [values[kind.name, key] for key in keys if (kind.name, key) in values]
 
 
 def _target_of_queue(queue: Queue) -> Sequence[str]:

@@ -69,12 +69,12 @@ class Directory:
         else:
             self._known = {at: known for at, known in self._known.items() if kind and at[0] != kind}
 
-    def _remember(self, key: Key, found: tuple[int, Any]) -> None:
+    def _remember(self, key: Key, versioned: tuple[int, Any]) -> None:
         """Remember a value, unless only the sweep will look at it again, in up to 14 days, or its kind has too many."""
-        if not isinstance(found[1], Due | Unremembered) and not (
-            isinstance(found[1], QueueRecord) and found[1].deleted_at
+        if not isinstance(versioned[1], Due | Unremembered) and not (
+            isinstance(versioned[1], QueueRecord) and versioned[1].deleted_at
         ):
-            self._known[key] = found
+            self._known[key] = versioned
 
     @property
     def changes(self) -> int:
@@ -85,8 +85,8 @@ class Directory:
 
     def known(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value if this node remembers it: the hot path's way, without waiting."""
-        found = self._known.get((kind.name, key))
-        return None if found is None else found[1]
+        versioned = self._known.get((kind.name, key))
+        return None if versioned is None else versioned[1]
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value, or None where there is none."""
@@ -105,23 +105,23 @@ class Directory:
         resource = await self._store.get(kind.name, key)
         if resource is None:
             return 0, None
-        found = (resource.version, kind.read(resource.document))
+        versioned = (resource.version, kind.read(resource.document))
         if self._changes == before:  # else it may have changed while it was on its way
-            self._remember((kind.name, key), found)
-        return found
+            self._remember((kind.name, key), versioned)
+        return versioned
 
-    async def get_each(self, asked: Sequence[tuple[DocumentKind[Any], str]]) -> dict[Key, Any]:
+    async def get_each(self, keys_of_kinds: Sequence[tuple[DocumentKind[Any], str]]) -> dict[Key, Any]:
         """Those values that are there of several, by their kinds' names and keys: one read for what is not remembered."""
-        keys = {(kind.name, key): kind for kind, key in asked}
-        found = {key: known[1] for key in keys if (known := self._known.get(key)) is not None}
-        missing = [key for key in keys if key not in found]
+        keys = {(kind.name, key): kind for kind, key in keys_of_kinds}
+        values = {key: known[1] for key in keys if (known := self._known.get(key)) is not None}
+        missing = [key for key in keys if key not in values]
         before = self._changes
         for resource in await self._store.get_each(missing) if missing else ():
             key = (resource.kind, resource.key)
-            found[key] = keys[key].read(resource.document)
+            values[key] = keys[key].read(resource.document)
             if self._changes == before:  # else it may have changed while it was on its way
-                self._remember(key, (resource.version, found[key]))
-        return found
+                self._remember(key, (resource.version, values[key]))
+        return values
 
     async def find(
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
@@ -137,8 +137,8 @@ class Directory:
         self, kind: DocumentKind[T], prefix: str, after: str = "", limit: int | None = None
     ) -> list[tuple[str, int, T]]:
         """As `find`, with keys and versions."""
-        found = await self._store.find(kind.name, prefix, after, limit)
-        return [(resource.key, resource.version, kind.read(resource.document)) for resource in found]
+        resources = await self._store.find(kind.name, prefix, after, limit)
+        return [(resource.key, resource.version, kind.read(resource.document)) for resource in resources]
 
     # ---- writing ----------------------------------------------------------------------------------------
 
@@ -153,16 +153,16 @@ class Directory:
         Raises:
             Conflict: A value that was to be created is there. It names the document; nothing was changed.
         """
-        asked: list[Change] = []
+        stored_changes: list[Change] = []
         values: dict[Key, Any] = {}
         for change in changes:
             if isinstance(change, Creation):
                 document = change.kind.write(change.value)
-                asked.append(Put(change.kind.name, change.key, document, first=self.first_version()))
+                stored_changes.append(Put(change.kind.name, change.key, document, first=self.first_version()))
                 values[change.kind.name, change.key] = change.value
             else:
-                asked.append(Remove(change.kind.name, change.key))
-        return [version > 0 for version in await self._write(asked, values, new_deliveries)]
+                stored_changes.append(Remove(change.kind.name, change.key))
+        return [version > 0 for version in await self._write(stored_changes, values, new_deliveries)]
 
     async def transact(self, decide: Callable[[Draft], Awaitable[T]]) -> T:
         """Read, decide, and write all that was decided in one transaction.
@@ -267,8 +267,8 @@ class Directory:
 
     async def clear(self, kind: DocumentKind[Any]) -> None:
         """Remove every value of a kind."""
-        while found := await self._store.find(kind.name, "", limit=_CLEARED_AT_ONCE):
-            await self.write([Removal(kind, resource.key) for resource in found])
+        while resources := await self._store.find(kind.name, "", limit=_CLEARED_AT_ONCE):
+            await self.write([Removal(kind, resource.key) for resource in resources])
 
     async def _write(
         self,

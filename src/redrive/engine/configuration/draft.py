@@ -59,8 +59,8 @@ class Draft:
         if at not in self._versions:  # the node may remember an older one than `find` has shown
             if self._reader.known(kind, key) is not None:
                 self._remembered.add(at)
-            found = await self._reader.versioned(kind, key)
-            self._versions[at], self._read[at] = found
+            versioned = await self._reader.versioned(kind, key)
+            self._versions[at], self._read[at] = versioned
         self._required.add(at)
         value: T | None = self._read[at]
         return value
@@ -72,12 +72,12 @@ class Draft:
 
         It is only written if those of them that it changes still stand then. More may have come: see `require_none`.
         """
-        found = await self._reader.stored(kind, prefix, limit=limit)
-        for key, version, value in found:
+        stored = await self._reader.stored(kind, prefix, limit=limit)
+        for key, version, value in stored:
             at = kind.name, key
             if at not in self._changes and at not in self._versions:
                 self._versions[at], self._read[at] = version, value
-        values = {key: value for key, _, value in found}
+        values = {key: value for key, _, value in stored}
         for name, key in self._changes:
             if name == kind.name and key.startswith(prefix):
                 values.pop(key, None)

@@ -74,12 +74,12 @@ class Queues:
 
         All are looked through, a thousand in a turn of the event loop: 100,000 took 1.6 s.
         """
-        found: list[Queue] = []
+        queues: list[Queue] = []
         after = ""
         while page := await self.find(beginning, after, _PER_TURN):
-            found += [queue for queue in page if queue.dead_letter is not None]
+            queues += [queue for queue in page if queue.dead_letter is not None]
             after = page[-1].name.key
-        return found
+        return queues
 
     async def of_number(self, queue_id: int) -> Queue | None:
         """The queue of that number, if it stands."""
@@ -101,20 +101,20 @@ class Queues:
 
     # ---- writing ----------------------------------------------------------------------------------------
 
-    async def create(self, wanted: Queue) -> Queue:
+    async def create(self, new_queue: Queue) -> Queue:
         """Make a queue; `wanted.id` and its times are given here.
 
         Raises:
             AlreadyExists: There is one of that name.
         """
-        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+        return await self._directory.transact(lambda draft: self.create_in(draft, new_queue))
 
-    async def create_in(self, draft: Draft, wanted: Queue) -> Queue:
+    async def create_in(self, draft: Draft, new_queue: Queue) -> Queue:
         """See `create`; a queue that serves a subscription goes with it."""
-        if await draft.get(QUEUE, wanted.name.key) is not None:
-            raise AlreadyExists(wanted.name.key)
+        if await draft.get(QUEUE, new_queue.name.key) is not None:
+            raise AlreadyExists(new_queue.name.key)
         now = self._clock.now()
-        queue = replace(wanted, id=await self._store.new_id(), created_at=now, modified_at=now)
+        queue = replace(new_queue, id=await self._store.new_id(), created_at=now, modified_at=now)
         draft.put(QUEUE, queue.name.key, queue)
         draft.put(QUEUE_RECORD, number_key(queue.id), QueueRecord(queue.id, queue.name))
         if queue.serves:
@@ -126,13 +126,13 @@ class Queues:
         """See `get`: it must still stand, or still be absent, when the draft is written."""
         return await draft.get(QUEUE, name.key)
 
-    async def put_in(self, draft: Draft, wanted: Queue) -> Queue:
+    async def put_in(self, draft: Draft, new_queue: Queue) -> Queue:
         """Make a queue, or change the one of its name to what is wanted, which keeps its messages and its tags."""
-        current = await self.get_in(draft, wanted.name)
+        current = await self.get_in(draft, new_queue.name)
         if current is None:
-            return await self.create_in(draft, wanted)
-        kept = replace(
-            wanted,
+            return await self.create_in(draft, new_queue)
+        changed = replace(
+            new_queue,
             id=current.id,
             created_at=current.created_at,
             modified_at=current.modified_at,
@@ -142,9 +142,9 @@ class Queues:
         now = self._clock.now()
         return draft.change(
             QUEUE,
-            wanted.name.key,
+            new_queue.name.key,
             current,
-            lambda queue: queue if queue == kept else replace(kept, modified_at=now),
+            lambda queue: queue if queue == changed else replace(changed, modified_at=now),
         )
 
     async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:

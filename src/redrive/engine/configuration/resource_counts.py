@@ -60,13 +60,13 @@ class ResourceCounts:
 
     async def topics(self, account: str, region: str) -> TopicCounts:
         """The number of topics of an account's region."""
-        found = await self._topic_tally.numbers(f"{account}/{region}/")
-        return TopicCounts(found[_ORDERED], found[_UNORDERED])
+        numbers = await self._topic_tally.numbers(f"{account}/{region}/")
+        return TopicCounts(numbers[_ORDERED], numbers[_UNORDERED])
 
     async def subscriptions(self, topic: ResourceName) -> SubscriptionCounts:
         """The number of subscriptions of a topic."""
-        found = await self._subscription_tally.numbers(f"{topic.key}/")
-        return SubscriptionCounts(found[_CONFIRMED], found[_UNCONFIRMED], found[_FILTERED])
+        numbers = await self._subscription_tally.numbers(f"{topic.key}/")
+        return SubscriptionCounts(numbers[_CONFIRMED], numbers[_UNCONFIRMED], numbers[_FILTERED])
 
     async def filtered(self, account: str, region: str) -> int:
         """The number of subscriptions with a filter, of the topics of an account's region."""
@@ -74,12 +74,12 @@ class ResourceCounts:
 
     async def unconfirmed(self, topic: ResourceName) -> list[Subscription]:
         """The subscriptions of a topic whose endpoints have not agreed; few, usually."""
-        found = []
+        unconfirmed = []
         for key in await self._subscription_tally.keys(f"{topic.key}/", _UNCONFIRMED):
             subscription: Subscription | None = await self._directory.get(self._subscriptions, key)
             if subscription is not None:
-                found.append(subscription)
-        return found
+                unconfirmed.append(subscription)
+        return unconfirmed
 
 
 def _sorts(subscription: Subscription) -> Sequence[str]:

@@ -113,7 +113,7 @@ class Subscriptions:
     ) -> list[Subscription]:
         """The subscriptions that an account has at topics of others, by key, beginning after the key `after`."""
         prefix = of_account(account, region)
-        found: list[Subscription] = []
+        subscriptions: list[Subscription] = []
         while keys := await self._directory.find(
             ELSEWHERE, prefix, f"{prefix}{after}" if after else "", limit
         ):
@@ -121,16 +121,16 @@ class Subscriptions:
             for key in keys:
                 subscription: Subscription | None = await self._directory.get(SUBSCRIPTION, key)
                 if subscription is not None and subscription.owner == account:
-                    found.append(subscription)
-            if limit is None or len(found) >= limit:
+                    subscriptions.append(subscription)
+            if limit is None or len(subscriptions) >= limit:
                 break
-        return found[:limit]
+        return subscriptions[:limit]
 
     async def dead_lettering_to(self, queue: ResourceName) -> list[Subscription]:
         """The subscriptions whose dead letters go to a queue; they belong to its account, in its region."""
-        found = await self.of_account(queue.account, queue.region)
-        found += await self.elsewhere(queue.account, queue.region)
-        return [subscription for subscription in found if subscription.dead_letter == queue]
+        subscriptions = await self.of_account(queue.account, queue.region)
+        subscriptions += await self.elsewhere(queue.account, queue.region)
+        return [subscription for subscription in subscriptions if subscription.dead_letter == queue]
 
     async def all_after(self, key: str, limit: int) -> list[Subscription]:
         """Subscriptions of anybody, by key."""
@@ -150,36 +150,38 @@ class Subscriptions:
 
     async def wanting(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
-        return await self._interests.wanted(topic, subject)
+        return await self._interests.matches(topic, subject)
 
     # ---- writing ----------------------------------------------------------------------------------------
 
-    async def create(self, wanted: Subscription) -> Subscription:
+    async def create(self, new_subscription: Subscription) -> Subscription:
         """Make a subscription; `queue_id` and `created_at` are given here.
 
         Raises:
             AlreadyExists: There is one of that id.
             NotFound: There is no such topic.
         """
-        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+        return await self._directory.transact(lambda draft: self.create_in(draft, new_subscription))
 
-    async def create_in(self, draft: Draft, wanted: Subscription) -> Subscription:
+    async def create_in(self, draft: Draft, new_subscription: Subscription) -> Subscription:
         """See `create`."""
-        if await draft.get(SUBSCRIPTION, wanted.key) is not None:
-            raise AlreadyExists(wanted.key)
-        if await draft.get(TOPIC, wanted.topic.key) is None:
-            raise NotFound(f"{TOPIC.name} {wanted.topic.key}")
-        made = replace(wanted, queue_id=await self._store.new_id(), created_at=self._clock.now())
-        draft.put(SUBSCRIPTION, made.key, made)
-        draft.put(OF_QUEUE, number_key(made.queue_id), made.key)
-        if made.owner != made.topic.account:
-            await draft.get(ELSEWHERE, _elsewhere_key(made))
-            draft.put(ELSEWHERE, _elsewhere_key(made), made.key)
-        if made.subscriber is not None:
-            await draft.get(SUBSCRIBER, _subscriber_key(made))
-            draft.put(SUBSCRIBER, _subscriber_key(made), made.key)
-        await _put_end(draft, None, made)
-        return made
+        if await draft.get(SUBSCRIPTION, new_subscription.key) is not None:
+            raise AlreadyExists(new_subscription.key)
+        if await draft.get(TOPIC, new_subscription.topic.key) is None:
+            raise NotFound(f"{TOPIC.name} {new_subscription.topic.key}")
+        subscription = replace(
+            new_subscription, queue_id=await self._store.new_id(), created_at=self._clock.now()
+        )
+        draft.put(SUBSCRIPTION, subscription.key, subscription)
+        draft.put(OF_QUEUE, number_key(subscription.queue_id), subscription.key)
+        if subscription.owner != subscription.topic.account:
+            await draft.get(ELSEWHERE, _elsewhere_key(subscription))
+            draft.put(ELSEWHERE, _elsewhere_key(subscription), subscription.key)
+        if subscription.subscriber is not None:
+            await draft.get(SUBSCRIBER, _subscriber_key(subscription))
+            draft.put(SUBSCRIBER, _subscriber_key(subscription), subscription.key)
+        await _put_end(draft, None, subscription)
+        return subscription
 
     async def get_in(self, draft: Draft, topic: ResourceName, subscription_id: str) -> Subscription | None:
         """The subscription of that id, which is to stand still, or still not to be there, when the draft is written."""
@@ -199,17 +201,17 @@ class Subscriptions:
         subscription: Subscription | None = await draft.get(SUBSCRIPTION, key)
         return subscription
 
-    async def put_in(self, draft: Draft, wanted: Subscription) -> Subscription:
+    async def put_in(self, draft: Draft, new_subscription: Subscription) -> Subscription:
         """Make a subscription, or change the one of its id to what is wanted, which keeps its backlog.
 
         Raises:
             NotFound: There is no such topic.
         """
-        current = await draft.get(SUBSCRIPTION, wanted.key)
+        current = await draft.get(SUBSCRIPTION, new_subscription.key)
         if current is None:
-            return await self.create_in(draft, wanted)
-        kept = replace(wanted, queue_id=current.queue_id, created_at=current.created_at)
-        return await self._change_in(draft, current, kept)
+            return await self.create_in(draft, new_subscription)
+        changed = replace(new_subscription, queue_id=current.queue_id, created_at=current.created_at)
+        return await self._change_in(draft, current, changed)
 
     async def update(
         self, subscription: Subscription, change: Callable[[Subscription], Subscription]

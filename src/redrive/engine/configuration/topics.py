@@ -75,23 +75,23 @@ class Topics:
         """Topics of anybody, by key."""
         return await self._directory.find(TOPIC, "", key, limit)
 
-    async def create(self, wanted: Topic) -> Topic:
+    async def create(self, new_topic: Topic) -> Topic:
         """Make a topic; `wanted.id` and `created_at` are given here.
 
         Raises:
             AlreadyExists: There is one of that name.
         """
-        return await self._directory.transact(lambda draft: self.create_in(draft, wanted))
+        return await self._directory.transact(lambda draft: self.create_in(draft, new_topic))
 
     async def get_in(self, draft: Draft, name: ResourceName) -> Topic | None:
         """The topic of that name, which is to stand still, or still not to be there, when the draft is written."""
         return await draft.get(TOPIC, name.key)
 
-    async def create_in(self, draft: Draft, wanted: Topic) -> Topic:
+    async def create_in(self, draft: Draft, new_topic: Topic) -> Topic:
         """See `create`."""
-        if await draft.get(TOPIC, wanted.name.key) is not None:
-            raise AlreadyExists(wanted.name.key)
-        topic = replace(wanted, id=await self._store.new_id(), created_at=self._clock.now())
+        if await draft.get(TOPIC, new_topic.name.key) is not None:
+            raise AlreadyExists(new_topic.name.key)
+        topic = replace(new_topic, id=await self._store.new_id(), created_at=self._clock.now())
         draft.put(TOPIC, topic.name.key, topic)
         if topic.ordered:
             draft.put(OF_ARCHIVE, number_key(topic.id), topic.name.key)
@@ -131,14 +131,14 @@ class Topics:
         if current is None or current.id != topic.id:
             return True
         prefix = f"{topic.name.key}/"
-        found = await draft.find(SUBSCRIPTION, prefix, REMOVED_AT_ONCE)
+        subscriptions = await draft.find(SUBSCRIPTION, prefix, REMOVED_AT_ONCE)
         served = {key for key, _ in await draft.find(SERVING, prefix)}
-        for key, subscription in found:
+        for key, subscription in subscriptions:
             if key in served:
                 await self.subscriptions.delete_in(draft, subscription)
             else:
                 await self.subscriptions.remove_in(draft, subscription)
-        if len(found) == REMOVED_AT_ONCE:
+        if len(subscriptions) == REMOVED_AT_ONCE:
             return False
         draft.require_none(SUBSCRIPTION, prefix)
         draft.remove(TOPIC, topic.name.key)

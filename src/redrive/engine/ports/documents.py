@@ -75,13 +75,13 @@ def refuse_repeated(changes: Sequence[Change]) -> None:
     Raises:
         ValueError: One is named again.
     """
-    named: set[tuple[str, str]] = set()
+    keys: set[tuple[str, str]] = set()
     for change in changes:
         if isinstance(change, RequireNone):
             continue
-        if (change.kind, change.key) in named:
+        if (change.kind, change.key) in keys:
             raise ValueError(f"{change.kind} {change.key} is named twice in one write")
-        named.add((change.kind, change.key))
+        keys.add((change.kind, change.key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,7 +317,7 @@ def merge_occupied(
         memories: The same of each table of memories, with the moment at which the first of them ends.
         limit: A table that gave so many may have more: what follows its last number is left to the next look.
     """
-    last = min((found[-1][0] for found in (oldest, *memories) if len(found) >= limit), default=None)
+    last = min((occupied[-1][0] for occupied in (oldest, *memories) if len(occupied) >= limit), default=None)
     entered = dict(oldest)
     ended: dict[int, int] = {}
     for queue_id, moment in itertools.chain(*memories):

@@ -133,8 +133,8 @@ class TopicPublisher:
         key = deduplication_id(topic, publication)
         if topic.deduplicates_per_group:
             key = f"{publication.group_id}\n{key}"
-        kept = archived(topic, publication, now)
-        for new_delivery in kept:
+        archive = archived(topic, publication, now)
+        for new_delivery in archive:
             new_delivery.sealer = self._seals.of_topic(topic)
         return OrderedPublication(
             topic.id,
@@ -142,7 +142,7 @@ class TopicPublisher:
             now,
             now + DEDUPLICATION_MS,
             publication.id,
-            [*routed.new_deliveries, *kept],
+            [*routed.new_deliveries, *archive],
         )
 
     async def publish_again(
@@ -151,11 +151,12 @@ class TopicPublisher:
         """Publish what an archive holds to one subscription, once in the replay of that name."""
         now = self._runtime.clock.now()
         again = [
-            await self._router.routed_again(topic, subscription, kept.publication, now) for kept in archive
+            await self._router.routed_again(topic, subscription, former.publication, now)
+            for former in archive
         ]
-        for kept, routed in zip(archive, again, strict=True):
+        for former, routed in zip(archive, again, strict=True):
             for new_delivery in routed.new_deliveries:
-                mark(new_delivery, kept, replay)
+                mark(new_delivery, former, replay)
         new_deliveries = [new_delivery for routed in again for new_delivery in routed.new_deliveries]
         places = iter(await self._store.enqueue(new_deliveries))
         for routed in again:
@@ -194,7 +195,7 @@ class TopicPublisher:
             ValueError: A topic is ordered: its sequence numbers are given in a transaction of their own.
         """
         routed = [await self._route_follow_up(follow_up, now) for follow_up in follow_ups]
-        return RoutedFollowUps([found for found in routed if found is not None], now)
+        return RoutedFollowUps([each for each in routed if each is not None], now)
 
     async def _route_follow_up(self, follow_up: FollowUp, now: int) -> Routed | None:
         topic = await self._topics.get(follow_up.topic)
@@ -234,8 +235,8 @@ class TopicPublisher:
         self._tell_published(topic, routed, now)
         if topic.archive_ms:
             self._tell_archived(topic, routed, enqueued, now)
-        for publication, place in zip(routed, enqueued, strict=True):
-            self._tell(publication, now, repeated=place.repeated)
+        for publication, enqueued_as in zip(routed, enqueued, strict=True):
+            self._tell(publication, now, repeated=enqueued_as.repeated)
 
     def _tell_published(self, topic: Topic, routed: Sequence[Routed], now: int) -> None:
         total = sum([publication.publication.bytes_published for publication in routed])
@@ -247,13 +248,13 @@ class TopicPublisher:
     ) -> None:
         sizes = [
             publication.publication.bytes_published
-            for publication, place in zip(routed, enqueued, strict=True)
-            if not place.repeated
+            for publication, enqueued_as in zip(routed, enqueued, strict=True)
+            if not enqueued_as.repeated
         ]
         self._listeners.of(topic.dialect).archived(topic, len(sizes), sum(sizes), now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
-        if routed.refused or routed.asked:
+        if routed.refused or routed.evaluated:
             self._tell_filtered(routed, now)
         if repeated:
             return
@@ -278,8 +279,8 @@ class TopicPublisher:
         audience = self._listeners.of(routed.topic.dialect)
         for verdict, number in routed.refused.items():
             audience.filtered(routed.topic, verdict, number, now)
-        if routed.asked:
-            audience.asked(routed.topic, routed.asked, now)
+        if routed.evaluated:
+            audience.evaluated(routed.topic, routed.evaluated, now)
 
     def _wake(self, new_delivery: NewDelivery, now: int) -> None:
         if new_delivery.available_at <= now:

@@ -37,12 +37,12 @@ class Matches:
     Attributes:
         subscriptions: Those it passes the filters of.
         refused: How many filters it does not pass, by reason.
-        asked: How many advanced filters on events were asked, by subscription, where there were any.
+        evaluated: How many advanced filters on events were evaluated, by subscription, where there were any.
     """
 
     subscriptions: list[Subscription]
     refused: Mapping[Verdict, int]
-    asked: Sequence[tuple[Subscription, int]] = ()
+    evaluated: Sequence[tuple[Subscription, int]] = ()
 
 
 @dataclass(slots=True)
@@ -82,16 +82,16 @@ class SubscriptionMatcher:
         else:
             self.event_filtered.pop(subscription_id, None)
 
-    def wanted(self, subject: Subject, budget: MessageBudget) -> Matches:
+    def matches(self, subject: Subject, budget: MessageBudget) -> Matches:
         """Find the subscriptions that a message matches, within a budget of steps."""
         everything = self.everything
         filtered = self.filters.filter(subject, budget)
         passed = [self.filtered[each] for each in sorted(filtered.passed)]
         if not self.event_filtered:
             return Matches(everything + passed, filtered.refused)
-        events = self._wanted_events(subject, budget)
+        events = self._event_matches(subject, budget)
         refused = Counter(filtered.refused) + Counter(events.refused)
-        return Matches([*everything, *passed, *events.subscriptions], refused, events.asked)
+        return Matches([*everything, *passed, *events.subscriptions], refused, events.evaluated)
 
     @property
     def everything(self) -> list[Subscription]:
@@ -100,31 +100,31 @@ class SubscriptionMatcher:
             self._everything = list(self.unfiltered.values())
         return self._everything
 
-    def _wanted_events(self, subject: Subject, budget: MessageBudget) -> Matches:
+    def _event_matches(self, subject: Subject, budget: MessageBudget) -> Matches:
         """A topic has 500 subscriptions at most, of which each asks for something else: they are asked in turn."""
         document = subject.document
         left = len(self.event_filtered)
         if document is None:
             return Matches([], {Verdict.EVENT: left})
         event = Event(document)
-        wanted: list[Subscription] = []
+        subscriptions: list[Subscription] = []
         counts: list[tuple[Subscription, int]] = []
         costly = 0
         for wants, subscription in self.event_filtered.values():
             budget.share(left)
             left -= 1
             try:
-                passed, asked = wants.asked(event, budget)
+                passed, evaluated = wants.evaluate(event, budget)
             except OverBudgetError:
                 costly += 1
                 continue
             if passed:
-                wanted.append(subscription)
-            if asked:
-                counts.append((subscription, asked))
-        others = len(self.event_filtered) - len(wanted) - costly
+                subscriptions.append(subscription)
+            if evaluated:
+                counts.append((subscription, evaluated))
+        others = len(self.event_filtered) - len(subscriptions) - costly
         refused = {Verdict.EVENT: others, Verdict.TOO_COSTLY: costly}
-        return Matches(wanted, {why: many for why, many in refused.items() if many}, counts)
+        return Matches(subscriptions, {why: many for why, many in refused.items() if many}, counts)
 
 
 class SubscriptionMatchers:
@@ -140,7 +140,7 @@ class SubscriptionMatchers:
         self._changes = 0
         self._turns = Turns()
 
-    async def wanted(self, topic: Topic, subject: Subject) -> Matches:
+    async def matches(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
         interest = self._interests.get(topic.name.key)
         if interest is None:
@@ -148,15 +148,15 @@ class SubscriptionMatchers:
         if interest.filtered or interest.event_filtered:
             await self._turns.begin()
             budget = MessageBudget()
-            wanted = interest.wanted(subject, budget)
+            matches = interest.matches(subject, budget)
             self._turns.end(budget)
         else:
-            wanted = Matches(interest.everything, {})
+            matches = Matches(interest.everything, {})
         if interest.expires_at is None or self._clock.now() < interest.expires_at:
-            return wanted
+            return matches
         now = self._clock.now()
-        left = [each for each in wanted.subscriptions if each.expires_at is None or now < each.expires_at]
-        return Matches(left, wanted.refused, wanted.asked)
+        left = [each for each in matches.subscriptions if each.expires_at is None or now < each.expires_at]
+        return Matches(left, matches.refused, matches.evaluated)
 
     def forget(self, key: str) -> None:
         """Something happened to the subscription of that key, or to any where it is empty: read again."""
@@ -255,7 +255,7 @@ def wanting(subscription: Subscription) -> Callable[[Subject, MessageBudget], bo
     """True if one subscription wants messages, confirmed or not."""
     interest = SubscriptionMatcher()
     interest.add(subscription)
-    return lambda subject, budget: bool(interest.wanted(subject, budget).subscriptions)
+    return lambda subject, budget: bool(interest.matches(subject, budget).subscriptions)
 
 
 def _topic_of(subscription_key: str) -> str:

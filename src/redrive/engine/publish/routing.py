@@ -62,7 +62,7 @@ class Routed:
         publication: The message.
         routes: One for each subscription that it matches.
         refused: The number of filters it did not pass, by reason.
-        asked: The number of advanced filters that were evaluated, by subscription.
+        evaluated: The number of advanced filters that were evaluated, by subscription.
         alone: It goes to one subscriber alone and does not count as published.
         replayed: It comes out of the topic's archive.
     """
@@ -71,7 +71,7 @@ class Routed:
     publication: Publication
     routes: list[Route] = field(default_factory=list)
     refused: Mapping[Verdict, int] = field(default_factory=dict)
-    asked: Sequence[tuple[Subscription, int]] = ()
+    evaluated: Sequence[tuple[Subscription, int]] = ()
     alone: bool = False
     replayed: bool = False
 
@@ -142,16 +142,16 @@ class Router:
 
     async def routed(self, topic: Topic, publication: Publication, now: int) -> Routed:
         """The routes to all subscriptions that match."""
-        wanted = await self._wanted(topic, publication)
-        routed = Routed(topic, publication, refused=wanted.refused, asked=wanted.asked)
+        matches = await self._matches(topic, publication)
+        routed = Routed(topic, publication, refused=matches.refused, evaluated=matches.evaluated)
         if publication.screen is not None:
             routed.routes = [
-                await self._screened(routed, subscription, now) for subscription in wanted.subscriptions
+                await self._screened(routed, subscription, now) for subscription in matches.subscriptions
             ]
             return routed
         publishing = _publishing(topic, publication, now)
         cached_routes = self._cached_routes()
-        for subscription in wanted.subscriptions:
+        for subscription in matches.subscriptions:
             cached = cached_routes.get(subscription.queue_id)
             if (
                 cached is not None
@@ -207,22 +207,24 @@ class Router:
         route = await self._route(_publishing(topic, publication, now), context, subscription)
         return Routed(topic, publication, [route], alone=True, replayed=True)
 
-    async def _wanted(self, topic: Topic, publication: Publication) -> Matches:
+    async def _matches(self, topic: Topic, publication: Publication) -> Matches:
         """The subscriptions that match. Where protocols get different texts, a filter on the body sees its own."""
         subject = Subject(publication.attributes, publication.body, publication.document)
-        wanted = await self._topics.subscriptions.wanting(topic, subject)
+        matches = await self._topics.subscriptions.wanting(topic, subject)
         others = set(publication.bodies.values()) - {publication.body}
         if not others:
-            return wanted
+            return matches
         subscriptions: list[Subscription] = []
         for text in sorted({publication.body, *others}):
-            found = await self._topics.subscriptions.wanting(topic, Subject(publication.attributes, text))
+            matches = await self._topics.subscriptions.wanting(topic, Subject(publication.attributes, text))
             subscriptions += [
                 subscription
-                for subscription in found.subscriptions
+                for subscription in matches.subscriptions
                 if publication.body_for(subscription.protocol) == text
             ]
-        return Matches(subscriptions, wanted.refused)  # refused once a subscription, whatever texts there are
+        return Matches(
+            subscriptions, matches.refused
+        )  # refused once a subscription, whatever texts there are
 
     # ---- remembered routes ------------------------------------------------------------------------------
 
@@ -368,7 +370,7 @@ def _publishing(topic: Topic, publication: Publication, now: int) -> _PublishCon
 
 def deduplication_id(topic: Topic, publication: Publication) -> str:
     """The text by which a repetition on an ordered topic is recognised."""
-    given = publication.deduplication_id
-    if given is None and topic.deduplicates_content:
+    chosen_id = publication.deduplication_id
+    if chosen_id is None and topic.deduplicates_content:
         return content_deduplication_id(publication.body)
-    return given or ""
+    return chosen_id or ""

@@ -92,12 +92,12 @@ def _arrival(queue: Queue, message: Message, now: int) -> NewDelivery:
 
 
 def _deduplicate(queue: Queue, message: Message, new_delivery: NewDelivery) -> None:
-    given = message.deduplication_id
-    if given is None and queue.deduplicates_content:
-        given = content_deduplication_id(message.body)
-    new_delivery.deduplication_id = given
-    if given is not None:
-        key = f"{message.group_id}\n{given}" if queue.deduplicates_per_group else given
+    chosen_id = message.deduplication_id
+    if chosen_id is None and queue.deduplicates_content:
+        chosen_id = content_deduplication_id(message.body)
+    new_delivery.deduplication_id = chosen_id
+    if chosen_id is not None:
+        key = f"{message.group_id}\n{chosen_id}" if queue.deduplicates_per_group else chosen_id
         # What was sent before a purge is forgotten by it: nothing that comes after is known by the same key.
         new_delivery.deduplication_key = f"{key}\r{queue.purged_at}" if queue.purged_at else key
         new_delivery.deduplicate_until = new_delivery.enqueued_at + DEDUPLICATION_MS

@@ -33,13 +33,13 @@ class _Claim(NamedTuple):
 
     Attributes:
         deliveries: Claimed now.
-        asked: How many might have been claimed.
+        limit: How many might have been claimed.
         all_due: Nothing more of the backlog is due.
         next_at: When the next delivery falls due (ms), where `all_due`; None: there is none.
     """
 
     deliveries: Sequence[Delivery]
-    asked: int
+    limit: int
     all_due: bool
     next_at: int | None
 
@@ -276,7 +276,7 @@ class BacklogConsumer:
         """Learn how many deliveries go in one attempt, by their weight: what is claimed beyond that is read in vain."""
         if surplus:
             self._per_attempt = max(1, (len(claim.deliveries) - surplus) // room)
-        elif len(claim.deliveries) == claim.asked:
+        elif len(claim.deliveries) == claim.limit:
             self._per_attempt = min(2 * self._per_attempt, _ANY_NUMBER)
 
     async def _give_back(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:

@@ -79,12 +79,12 @@ class EndpointConditions:
     async def of_each(self, subscriptions: Sequence[Subscription]) -> list[EndpointCondition]:
         """The conditions of several: two reads for what all of them are owed, and none for those that are served."""
         known = [await self._known(subscription) for subscription in subscriptions]
-        asked = [
+        unclear = [
             subscription
             for subscription, condition in zip(subscriptions, known, strict=True)
             if condition.condition in (Condition.SERVED, Condition.CIRCUIT_OPEN) and condition.failing is None
         ]
-        in_vain = await self._tried_in_vain(asked)
+        in_vain = await self._tried_in_vain(unclear)
         return [
             condition.tried_in_vain(in_vain.get(subscription.queue_id))
             for subscription, condition in zip(subscriptions, known, strict=True)

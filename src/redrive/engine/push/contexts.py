@@ -23,11 +23,11 @@ class SubscriptionContexts:
         known = self._contexts.get(subscription.queue_id)
         if known is not None and _same(known.subscription, subscription) and _same(known.topic, topic):
             return known
-        made = self._profiles[topic.dialect].context(topic, subscription)
+        context = self._profiles[topic.dialect].context(topic, subscription)
         if len(self._contexts) >= CONTEXTS_MAX:
             self._contexts.clear()
-        self._contexts[subscription.queue_id] = made
-        return made
+        self._contexts[subscription.queue_id] = context
+        return context
 
     def forget(self, queue_id: int) -> None:
         """The subscription with that backlog is gone."""

@@ -94,8 +94,10 @@ class Dispatcher:
     async def close(self) -> None:
         """Cancel running attempts, whose leases run out, and claim nothing more."""
         self._closed = True
-        if kept := self.parts.retrier.kept:
-            logger.warning("dispatch.left number=%d: the store was unavailable; they are pushed again", kept)
+        if outcomes_waiting := self.parts.retrier.waiting:
+            logger.warning(
+                "dispatch.left number=%d: the store was unavailable; they are pushed again", outcomes_waiting
+            )
         consumers = [self.forget(queue_id) for queue_id in list(self._consumers)]
         work = [task for consumer in consumers if consumer is not None for task in consumer.stop()]
         await asyncio.gather(*work, return_exceptions=True)

@@ -80,8 +80,8 @@ class LatePushes:
     def earlier(self, deliveries: Sequence[Delivery]) -> "list[asyncio.Future[Attempt]]":
         """Done with a result once an earlier push of all these deliveries was taken."""
         keys = _keys(deliveries)
-        found = self._late.get(next(iter(keys)), ())
-        return [late.taken for late in found if keys <= late.keys]
+        pushes = self._late.get(next(iter(keys)), ())
+        return [late.taken for late in pushes if keys <= late.keys]
 
     async def close(self) -> None:
         """Give up all of them."""

@@ -33,7 +33,7 @@ class SettleRetrier:
         self._told = False
 
     @property
-    def kept(self) -> int:
+    def waiting(self) -> int:
         """The number of deliveries whose outcome waits for the store."""
         return self._kept
 

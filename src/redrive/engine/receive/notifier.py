@@ -142,7 +142,12 @@ class QueueNotifier:
         return due
 
     async def wait(
-        self, queue_id: int, count: int, until: int, due_at: int | None, gone: Cancellation | None = None
+        self,
+        queue_id: int,
+        count: int,
+        until: int,
+        due_at: int | None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """Return when something may have arrived, or at `until` (ms), or when the caller is gone.
 
@@ -151,9 +156,9 @@ class QueueNotifier:
             count: What `count` said before the claim that came back empty.
             until: The end of the wait (ms).
             due_at: When the earliest delivery that is there already falls due (ms), if there is one.
-            gone: Tells when nobody wants the answer any more.
+            cancellation: Tells when nobody wants the answer any more.
         """
-        if self.count(queue_id) != count or (gone is not None and gone.happened):
+        if self.count(queue_id) != count or (cancellation is not None and cancellation.happened):
             return
         line = self._lines.setdefault(queue_id, _Line())
         receiver: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -165,8 +170,8 @@ class QueueNotifier:
             if not receiver.done():
                 receiver.set_result(None)
 
-        if gone is not None:
-            gone.wake, gone.waits = wake, True
+        if cancellation is not None:
+            cancellation.wake, cancellation.waits = wake, True
         end = self._clock.call_at(until, wake)
         try:
             await receiver
@@ -176,8 +181,8 @@ class QueueNotifier:
             raise
         finally:
             end.cancel()
-            if gone is not None:
-                gone.waits = False
+            if cancellation is not None:
+                cancellation.waits = False
             line.waiting.pop(receiver, None)
             self._drop_if_empty(queue_id)
 

@@ -60,7 +60,7 @@ class Receiver:
         lease_ms: int | None = None,
         wait_ms: int | None = None,
         attempt_id: str | None = None,
-        gone: Cancellation | None = None,
+        cancellation: Cancellation | None = None,
     ) -> list[Delivery]:
         """Claim up to `limit` deliveries, waiting up to `wait_ms` for the first.
 
@@ -70,7 +70,7 @@ class Receiver:
             lease_ms: How long the claim holds; None: the queue's own lease.
             wait_ms: How long to wait; None: the queue's own wait.
             attempt_id: See `ClaimRequest.attempt_id`.
-            gone: Tells when the caller hangs up: the wait ends, and what was claimed for it is given back.
+            cancellation: Tells when the caller hangs up: the wait ends, and what was claimed for it is given back.
 
         Raises:
             InFlightLimit: An unordered queue has too many deliveries in flight, and the caller does not wait.
@@ -92,7 +92,7 @@ class Receiver:
                 raise
             if claimed.deliveries:
                 self._listeners.queues.received(queue, len(claimed.deliveries), now)
-                if gone is not None and gone.happened:
+                if cancellation is not None and cancellation.happened:
                     await self._give_back(queue, claimed.deliveries)
                     return []
                 if notifier.anyone(queue.id):  # who finds more, or learns when to look again
@@ -100,10 +100,10 @@ class Receiver:
                 return claimed.deliveries
             now = clock.now()
             due_at = None if claimed.next_at is None else max(claimed.next_at, now + LOOK_AGAIN_MS)
-            if now >= until or self._closing or (gone is not None and gone.happened):
+            if now >= until or self._closing or (cancellation is not None and cancellation.happened):
                 self._leave(queue, due_at, now)
                 return []
-            await notifier.wait(queue.id, count, until, due_at, gone)
+            await notifier.wait(queue.id, count, until, due_at, cancellation)
             woken, now = True, clock.now()
 
     async def _give_back(self, queue: Queue, deliveries: list[Delivery]) -> None:

@@ -70,20 +70,20 @@ def archived(topic: Topic, publication: Publication, now: int) -> Sequence[NewDe
 
 def read(row: Delivery) -> Archived:
     """A row of an archive."""
-    kept = json.loads(row.headers or b"{}")
-    refusal = kept.get("raw_refusal")
+    headers = json.loads(row.headers or b"{}")
+    refusal = headers.get("raw_refusal")
     publication = Publication(
         id=row.message_id,
         body=row.body,
-        bodies=kept.get("bodies", {}),
-        attributes={name: Attribute(*parts) for name, parts in kept["attributes"].items()},
-        envelope=_written(kept["envelope"]),
-        bytes_published=kept["bytes"],
-        group_id=kept["group"],
+        bodies=headers.get("bodies", {}),
+        attributes={name: Attribute(*parts) for name, parts in headers["attributes"].items()},
+        envelope=_written(headers["envelope"]),
+        bytes_published=headers["bytes"],
+        group_id=headers["group"],
         deduplication_id=row.deduplication_id,
         raw_refusal=None if refusal is None else _refusal(*refusal),
     )
-    return Archived(row.seq, kept["sequence"], row.enqueued_at, publication)
+    return Archived(row.seq, headers["sequence"], row.enqueued_at, publication)
 
 
 def _written(document: dict[str, Any]) -> bytes:

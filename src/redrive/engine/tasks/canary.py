@@ -19,7 +19,7 @@ def sample_of(became: Mapping[int, MovedTo]) -> Sequence[Sampled]:
     """Those of the messages that were just moved that are looked at, spread over all of them."""
     moved = list(became.values())
     step = -(-len(moved) // SAMPLE_MAX) or 1
-    return [Sampled(place.queue_id, place.seq, place.message_id.hex()) for place in moved[::step]]
+    return [Sampled(each.queue_id, each.seq, each.message_id.hex()) for each in moved[::step]]
 
 
 class Canary:
@@ -36,10 +36,10 @@ class Canary:
             return UNTRIED
         ids = {each: bytes.fromhex(each.message_id) for each in sample}
         noted = await self._store.notes_of_each([(each.queue_id, ids[each]) for each in sample])
-        there = await self._there(sample, now)
+        still_there = await self._still_there(sample, now)
         failed = taken = 0
         for each in sample:
-            came_back = there.get((each.queue_id, each.seq))
+            came_back = still_there.get((each.queue_id, each.seq))
             if (each.queue_id, ids[each]) in noted or came_back:
                 failed += 1
             elif came_back is None:
@@ -61,20 +61,20 @@ class Canary:
             fares = await self.fares(sample, self._clock.now())
         return fares
 
-    async def said(self, sample: Sequence[Sampled]) -> str:
+    async def failure_text(self, sample: Sequence[Sampled]) -> str:
         """The most common cause among a sample's failed attempts, `: server_error 503`; empty where nobody said any."""
         keys = [(each.queue_id, bytes.fromhex(each.message_id)) for each in sample]
         noted = await self._store.notes_of_each(keys)
         causes = Counter(notes[0].failure for notes in noted.values())
         return f": {causes.most_common(1)[0][0]}" if causes else ""
 
-    async def _there(self, sample: Iterable[Sampled], now: int) -> dict[tuple[int, int], bool]:
+    async def _still_there(self, sample: Iterable[Sampled], now: int) -> dict[tuple[int, int], bool]:
         """Of those that still stand in their queue, whether a consumer received them and let them come back."""
         by_queue: dict[int, list[int]] = {}
         for each in sample:
             by_queue.setdefault(each.queue_id, []).append(each.seq)
-        there: dict[tuple[int, int], bool] = {}
+        still_there: dict[tuple[int, int], bool] = {}
         for queue_id, seqs in by_queue.items():
             for row in await self._store.look(LookRequest(queue_id, len(seqs), seqs=seqs)):
-                there[queue_id, row.seq] = row.attempts > 0 and row.available_at <= now
-        return there
+                still_there[queue_id, row.seq] = row.attempts > 0 and row.available_at <= now
+        return still_there

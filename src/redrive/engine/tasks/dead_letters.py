@@ -106,12 +106,12 @@ class DeadLetters:
     ) -> list[DeadLetterQueue]:
         """The same of several accounts and regions: one read counts them all, each as far as `count_max` or less."""
         sources = {
-            target: found
-            for place in places
-            for target, found in (await self._sources.by_target(place.account, place.region)).items()
+            target: existing
+            for location in places
+            for target, existing in (await self._sources.by_target(location.account, location.region)).items()
         }
-        found = [await self._queues.get(name) for name in sources]
-        queues = [queue for queue in found if queue is not None]
+        existing = [await self._queues.get(name) for name in sources]
+        queues = [queue for queue in existing if queue is not None]
         most = None if count_max is None else fair_share(COUNTED_TOGETHER_MAX, len(queues), count_max)
         numbers = await self._numbers(queues, most)
         return [

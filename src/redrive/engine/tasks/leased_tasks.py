@@ -134,9 +134,12 @@ class LeasedTasks(Generic[Leased]):
             return
         if (error := working.exception()) is not None:
             # A store that is away is told of by the store, once: no task needs to show the way there.
-            shown = None if isinstance(error, StoreUnavailable) else error
+            logged_error = None if isinstance(error, StoreUnavailable) else error
             logger.error(
-                "%s.interrupted task=%s: taken up again later", self._kind.name, task.key, exc_info=shown
+                "%s.interrupted task=%s: taken up again later",
+                self._kind.name,
+                task.key,
+                exc_info=logged_error,
             )
         elif following is not None:
             self.begin(*following)

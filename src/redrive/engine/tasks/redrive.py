@@ -273,7 +273,7 @@ class Redriver:
     async def _stop_itself(self, task: MoveTask) -> MoveTask:
         """Pause a task of whose messages too many fail."""
         fares = await self._canary.last_fares(task.sample, task.fares)
-        why = await self._canary.said(task.sample)
+        why = await self._canary.failure_text(task.sample)
         stopped_why = f"{fares.failed} of {fares.looked_at} failed their first attempt{why}"
         logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
@@ -336,12 +336,12 @@ class Redriver:
 
     async def _move_found(self, task: MoveTask, choice: MoveChoice, request: MoveRequest) -> Moved:
         """Move what the search finds in the next slice, up to the limit; and note how far it looked."""
-        found = await self._planner.next_found(choice, request, task.looked_to)
+        page = await self._planner.next_found(choice, request, task.looked_to)
         moved = NOTHING
-        if found.seqs:
-            moved = await self._store.move(replace(request, seqs=found.seqs, cause=None, excepted=()))
-        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=found.looked_to))
-        return moved._replace(left=not found.ended)
+        if page.seqs:
+            moved = await self._store.move(replace(request, seqs=page.seqs, cause=None, excepted=()))
+        await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=page.looked_to))
+        return moved._replace(left=not page.ended)
 
     async def _destination(self, task: MoveTask) -> Target | None:
         if task.destination is None:

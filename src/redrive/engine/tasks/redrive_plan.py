@@ -112,30 +112,30 @@ class RedrivePlanner:
     async def _count_found(self, source: Queue, choice: MoveChoice, plan: RedrivePlan) -> RedrivePlan:
         """The plan with what a search finds among the oldest that it may look at."""
         holds, now = read_search(choice.query, choice.asked_at), self._clock.now()
-        place, looked_at = max(0, choice.first_seq - 1), 0
+        position, looked_at = max(0, choice.first_seq - 1), 0
         while looked_at < SEARCHED_MAX:
-            request = LookRequest(source.id, SLICE, place, cause=cause_of(choice))
+            request = LookRequest(source.id, SLICE, position, cause=cause_of(choice))
             page = await self._store.look(request)
             free = [each for each in page if each.token is None or each.available_at <= now]
             plan = plan._replace(number=plan.number + sum(holds(each) for each in free))
             if len(page) < SLICE:
                 return plan
             looked_at += len(page)
-            place = page[-1].seq
+            position = page[-1].seq
         return plan._replace(looked_at=looked_at)
 
     async def next_found(self, choice: MoveChoice, request: MoveRequest, looked_to: int) -> NextFound:
         """The finds of a search in the slice behind the last place that was looked at, as many as the move takes."""
-        place = max(looked_to, choice.first_seq - 1)
-        page = await self._store.look(LookRequest(request.queue_id, SLICE, place, cause=request.cause))
+        position = max(looked_to, choice.first_seq - 1)
+        page = await self._store.look(LookRequest(request.queue_id, SLICE, position, cause=request.cause))
         holds = read_search(choice.query, choice.asked_at)
         in_range = [each for each in page if each.seq <= request.seq_max]
-        found = [each.seq for each in in_range if holds(each)]
-        if len(found) > request.limit:
-            chosen = found[: request.limit]
+        seqs = [each.seq for each in in_range if holds(each)]
+        if len(seqs) > request.limit:
+            chosen = seqs[: request.limit]
             return NextFound(chosen, chosen[-1], ended=False)
         ended = len(page) < SLICE or len(in_range) < len(page)
-        return NextFound(found, in_range[-1].seq if in_range else place, ended)
+        return NextFound(seqs, in_range[-1].seq if in_range else position, ended)
 
     async def _number_with_origin(self, source: Queue) -> int:
         """The dead letters of a queue, those in flight included, whose origin stands."""

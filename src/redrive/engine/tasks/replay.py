@@ -205,9 +205,9 @@ class Replayer:
         low, high = 0, await self._store.last_seq()
         while low < high:
             middle = (low + high) // 2
-            found = await self._store.peek(archive_id, 1, middle)
-            if found and found[0].enqueued_at < moment:
-                low = found[0].seq
+            rows = await self._store.peek(archive_id, 1, middle)
+            if rows and rows[0].enqueued_at < moment:
+                low = rows[0].seq
             else:
                 high = middle
         return low
@@ -253,11 +253,11 @@ class Replayer:
         clock = self._runtime.clock
         self._timers[replay.id] = clock.call_at(clock.now() + after_ms, resume)
 
-    async def _again(self, replay: Replay, terms: ReplayContext, wanted: Sequence[Archived]) -> None:
+    async def _again(self, replay: Replay, terms: ReplayContext, publications: Sequence[Archived]) -> None:
         topic, subscription = terms
         wants = wanting(subscription)
         passed = []
-        for archived in wanted:
+        for archived in publications:
             await self._turns.begin()
             publication, budget = archived.publication, MessageBudget()
             if wants(Subject(publication.attributes, publication.body_for(subscription.protocol)), budget):

@@ -25,7 +25,10 @@ class RedriveTargets:
     async def origins(self, source: ResourceName, numbers: Iterable[int] = ()) -> list[Queue | Subscription]:
         """The queues and subscriptions whose dead letters come to `source`, and those of these numbers besides."""
         of_queues = {queue.id: queue for queue in await self._queues.sources_of(source)}
-        of_topics = {found.queue_id: found for found in await self._subscriptions.dead_lettering_to(source)}
+        of_topics = {
+            subscription.queue_id: subscription
+            for subscription in await self._subscriptions.dead_lettering_to(source)
+        }
         known: dict[int, Queue | Subscription] = {**of_queues, **of_topics}
         others = [await self.origin(number) for number in sorted(set(numbers) - known.keys())]
         return [*known.values(), *(origin for origin in others if origin is not None)]

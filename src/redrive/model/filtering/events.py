@@ -79,10 +79,10 @@ class EventFilter:
     arrays: bool = False
 
     def matches(self, document: Document) -> bool:
-        """True if an event passes: see `asked`."""
-        return self.asked(Event(document), MessageBudget())[0]
+        """True if an event passes: see `evaluate`."""
+        return self.evaluate(Event(document), MessageBudget())[0]
 
-    def asked(self, event: "Event", budget: Budget) -> tuple[bool, int]:
+    def evaluate(self, event: "Event", budget: Budget) -> tuple[bool, int]:
         """True if an event passes, and how many advanced filters were asked for that.
 
         Args:
@@ -97,9 +97,9 @@ class EventFilter:
             return False, 0
         if (self.begins or self.ends) and not self._matches_subject(document.get("subject")):
             return False, 0
-        for asked, advanced in enumerate(self.advanced, start=1):
+        for number, advanced in enumerate(self.advanced, start=1):
             if not advanced.matches(event, budget, arrays=self.arrays):
-                return False, asked
+                return False, number
         return True, len(self.advanced)
 
     def _matches_subject(self, subject: object) -> bool:

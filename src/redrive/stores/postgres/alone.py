@@ -93,10 +93,10 @@ async def _repeat(connection: Connection, request: ClaimRequest, locks: rows.Gro
     groups = {(request.queue_id, name) for name in await rows.groups_of(connection, request.queue_id, seqs)}
     if not await locks.lock({seqs[0]: groups}):
         return []
-    found = await connection.fetch(_UNCHANGED, request.queue_id, seqs, token, available_at)
-    if len(found) != len(seqs):
+    records = await connection.fetch(_UNCHANGED, request.queue_id, seqs, token, available_at)
+    if len(records) != len(seqs):
         return []
-    deliveries = [rows.delivery_of(record) for record in found]
+    deliveries = [rows.delivery_of(record) for record in records]
     until = request.now + request.lease_ms
     for delivery in deliveries:
         delivery.available_at = until

@@ -215,8 +215,8 @@ async def copy(
         return
     copies = target.copies
     seqs = await rows.next_seqs(connection, len(dead))
-    made = [
+    rows_of_copies = [
         as_copy(delivery, copies.queue_id, seq, now, copies.delay_ms, end)
         for (delivery, end), seq in zip(dead, seqs, strict=True)
     ]
-    await admit(connection, made)
+    await admit(connection, rows_of_copies)

@@ -57,22 +57,22 @@ async def connect(url: str, name: str, **settings: str) -> asyncpg.Connection:
 
 
 async def _connect_alone(url: str, name: str) -> asyncpg.Connection:
-    asked = parse_qs(urlsplit(url).query).get(_TARGET, [_WRITES])[-1]
+    session_kind = parse_qs(urlsplit(url).query).get(_TARGET, [_WRITES])[-1]
     try:
         connection = await asyncpg.connect(
             url,
             timeout=PATIENCE_SECONDS,
             command_timeout=PATIENCE_SECONDS,
-            target_session_attrs="any" if asked == _WRITES else asked,
+            target_session_attrs="any" if session_kind == _WRITES else session_kind,
             server_settings={"application_name": name},
         )
     except asyncpg.TargetServerAttributeNotMatched:
-        raise _refusal(url, asked) from None
+        raise _refusal(url, session_kind) from None
     except ConnectionRefusedError:
         raise ConnectionRefusedError(f"{_host(url)} refused the connection") from None
-    if asked == _WRITES and not await _takes_writes(connection):
+    if session_kind == _WRITES and not await _takes_writes(connection):
         connection.terminate()
-        raise _refusal(url, asked)
+        raise _refusal(url, session_kind)
     return connection
 
 
@@ -80,9 +80,9 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-def _refusal(url: str, asked: str) -> ConnectionRefusedError:
+def _refusal(url: str, session_kind: str) -> ConnectionRefusedError:
     return ConnectionRefusedError(
-        f"{_host(url)} takes no writes: a standby, or read-only ({asked} was asked for)"
+        f"{_host(url)} takes no writes: a standby, or read-only ({session_kind} was asked for)"
     )
 
 
@@ -92,8 +92,8 @@ async def _takes_writes(connection: asyncpg.Connection) -> bool:
     A pooler goes on saying at each connection's start what the first session said, of a standby that has long been
     promoted, too: so where the start says no, the session is asked.
     """
-    told = connection.get_settings()
-    if all(getattr(told, parameter, None) == "off" for parameter in _READ_ONLY):
+    parameters = connection.get_settings()
+    if all(getattr(parameters, parameter, None) == "off" for parameter in _READ_ONLY):
         return True
     try:
         answer: str = await connection.fetchval("SHOW transaction_read_only")
@@ -116,10 +116,10 @@ async def _first_of(attempts: Iterable[_Attempt]) -> asyncpg.Connection:
                 timeout=_HEAD_START_SECONDS if waiting else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            made = [task for task in done if task.exception() is None]
-            if made:
-                pending |= set(made[1:])
-                return made[0].result()
+            connected = [task for task in done if task.exception() is None]
+            if connected:
+                pending |= set(connected[1:])
+                return connected[0].result()
             failures += filter(None, (task.exception() for task in done))
         raise _of_all(failures)
     finally:

@@ -69,10 +69,12 @@ async def remember(
     if first:
         rows = [first[key] for key in sorted(first)]
         if by_values:
-            kept = await inserting.insert(connection, _INTO, _ROW, rows, _OR_KNOWN)
+            inserted = await inserting.insert(connection, _INTO, _ROW, rows, _OR_KNOWN)
         else:
-            kept = await connection.fetch(_REMEMBER, *(list(column) for column in zip(*rows, strict=True)))
-        originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in kept}
+            inserted = await connection.fetch(
+                _REMEMBER, *(list(column) for column in zip(*rows, strict=True))
+            )
+        originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in inserted}
     return [_answer(memory, originals) for memory in memories]
 
 

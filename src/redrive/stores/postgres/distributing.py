@@ -141,8 +141,8 @@ def _layout(record: asyncpg.Record, moved: int | None) -> TableLayout:
 
 async def layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
     """The layouts of those tables that Citus knows, by name."""
-    found = await connection.fetch(_LAYOUTS, [*DISTRIBUTED, *COPIED])
-    return {record["name"]: record for record in found}
+    records = await connection.fetch(_LAYOUTS, [*DISTRIBUTED, *COPIED])
+    return {record["name"]: record for record in records}
 
 
 def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:

@@ -66,9 +66,9 @@ async def get(connection: Connection, kind: str, key: str) -> Resource | None:
     return None if record is None else _resource_of(record)
 
 
-async def get_each(connection: Connection, asked: Sequence[DocumentKey]) -> list[Resource]:
+async def get_each(connection: Connection, keys: Sequence[DocumentKey]) -> list[Resource]:
     """Several documents."""
-    sought = [(kind, key) for kind, key in asked if _NUL not in key]
+    sought = [(kind, key) for kind, key in keys if _NUL not in key]
     records = await connection.fetch(_GET_EACH, [kind for kind, _ in sought], [key for _, key in sought])
     return [_resource_of(record) for record in records]
 
@@ -99,8 +99,8 @@ async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:
     puts = sorted((change for change in changes if isinstance(change, Put)), key=_key)
     await _make(connection, [put for put in puts if not put.version])
     await _run(connection, _CHANGE, [(*_key(put), _text(put)) for put in puts if put.version])
-    gone = [_key(change) for change in changes if isinstance(change, Remove) and stored[_key(change)]]
-    await _run(connection, _REMOVE, gone)
+    removed = [_key(change) for change in changes if isinstance(change, Remove) and stored[_key(change)]]
+    await _run(connection, _REMOVE, removed)
     for change in changes:
         if isinstance(change, RequireNone):
             await _refuse_any(connection, change)
@@ -109,8 +109,8 @@ async def write(connection: Connection, changes: Sequence[Change]) -> list[int]:
 
 async def reseal(connection: Connection, seal: Seal) -> None:
     """Seal whatever is not sealed with the first key."""
-    while found := await connection.fetch(_NOT_SEALED, len(seal.prefix), seal.prefix):
-        for record in found:
+    while records := await connection.fetch(_NOT_SEALED, len(seal.prefix), seal.prefix):
+        for record in records:
             stored = seal.opened(_resource_of(record))
             document = orjson.dumps(seal.sealed(stored.kind, stored.key, stored.document)).decode()
             await connection.execute(_RESEAL, document, stored.kind, stored.key, record["document"])
@@ -129,23 +129,23 @@ async def _lock(connection: Connection, changes: Sequence[Put | Remove | Require
     """Versions of the documents, which stay as they are until the transaction ends."""
     exclusive = {_key(change): not isinstance(change, Require) for change in changes}
     ours = sorted(key for key in exclusive if _NUL not in key[1])
-    found = (
+    records = (
         await connection.fetch(
             _LOCK, [kind for kind, _ in ours], [key for _, key in ours], [exclusive[key] for key in ours]
         )
         if ours
         else ()
     )
-    return dict.fromkeys(exclusive, 0) | {key: version for key, (version,) in zip(ours, found, strict=True)}
+    return dict.fromkeys(exclusive, 0) | {key: version for key, (version,) in zip(ours, records, strict=True)}
 
 
 async def _make(connection: Connection, puts: Sequence[Put]) -> None:
     if not puts:
         return
     rows = [(*_key(put), put.first, _text(put)) for put in puts]
-    made = set(map(tuple, await connection.fetch(_MAKE, *_columns(rows))))
+    created = set(map(tuple, await connection.fetch(_MAKE, *_columns(rows))))
     for put in puts:
-        if _key(put) not in made:  # another transaction made it since we looked
+        if _key(put) not in created:  # another transaction made it since we looked
             raise _conflict(put.kind, put.key)
 
 
@@ -154,8 +154,8 @@ async def _run(connection: Connection, statement: str, rows: Sequence[tuple[Any,
         await connection.execute(statement, *_columns(rows))
 
 
-async def _refuse_any(connection: Connection, wanted: RequireNone) -> None:
-    kind, prefix = wanted
+async def _refuse_any(connection: Connection, requirement: RequireNone) -> None:
+    kind, prefix = requirement
     if await connection.fetchval(_ANY, kind, prefix, prefix + _LAST) is not None:
         raise Conflict(f"a {kind} that begins with {prefix} is there", kind, prefix)
 

@@ -110,7 +110,7 @@ async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
         return await connect(url, "redrive doctor")
 
     try:
-        way = await pooling.found(connection, another)
+        way = await pooling.pooling_of(connection, another)
     except StoreUnavailable as error:
         return Examined("pooler", Pooling.SESSION.value, str(error))
     wrong = way.refusal
@@ -141,32 +141,34 @@ async def _commit_time(connection: asyncpg.Connection, monotonic: Callable[[], f
 
 
 async def _durability(connection: asyncpg.Connection, *, several: bool) -> AsyncIterator[Examined]:
-    found = await connection.fetchrow(_SETTINGS)
-    yield Examined("database", f"PostgreSQL {found['version']}, {found['size'] // _MB} MB")
-    off = [name for name, key in (("fsync", "fsync"), ("full_page_writes", "pages")) if found[key] == "off"]
-    if found["commit"] == "off":
+    record = await connection.fetchrow(_SETTINGS)
+    yield Examined("database", f"PostgreSQL {record['version']}, {record['size'] // _MB} MB")
+    off = [name for name, key in (("fsync", "fsync"), ("full_page_writes", "pages")) if record[key] == "off"]
+    if record["commit"] == "off":
         off.append("synchronous_commit")
     lost = f"{', '.join(off)} is off: what was acknowledged may be gone after a crash; set it on"
-    yield Examined("durability", f"synchronous_commit = {found['commit']}", lost if off else "")
+    yield Examined("durability", f"synchronous_commit = {record['commit']}", lost if off else "")
     wrong = ""
-    if several and not found["standbys"]:
+    if several and not record["standbys"]:
         wrong = (
             "nothing waits for a standby: what was acknowledged may be missing on the host that takes over;"
             " synchronous_standby_names = 'ANY 1 (*)'"
         )
-    elif found["standbys"] and not found["attached"]:
-        wrong = f"no standby is there, and commits wait for {found['standbys']}"
-    elif found["standbys"] and found["commit"] in ("local", "off"):
-        wrong = f"commits wait for no standby while synchronous_commit is {found['commit']}; set it on"
-    attached = f"{found['attached']} attached, waited for: {found['standbys'] or 'none'}"
+    elif record["standbys"] and not record["attached"]:
+        wrong = f"no standby is there, and commits wait for {record['standbys']}"
+    elif record["standbys"] and record["commit"] in ("local", "off"):
+        wrong = f"commits wait for no standby while synchronous_commit is {record['commit']}; set it on"
+    attached = f"{record['attached']} attached, waited for: {record['standbys'] or 'none'}"
     yield Examined("standby", attached, wrong)
 
 
 async def _log(connection: asyncpg.Connection) -> Examined:
     slot = await connection.fetchrow(_SLOTS)
     if slot is not None and slot["bytes"] > _SLOT_MB_MAX * _MB:
-        kept = f"the slot {slot['slot_name']}, which is unused, keeps {int(slot['bytes']) // _MB} MB; drop it"
-        return Examined("write-ahead log", "", kept)
+        slot_text = (
+            f"the slot {slot['slot_name']}, which is unused, keeps {int(slot['bytes']) // _MB} MB; drop it"
+        )
+        return Examined("write-ahead log", "", slot_text)
     try:
         size, usual = await connection.fetchrow(_LOG)
     except asyncpg.InsufficientPrivilegeError:
@@ -186,9 +188,9 @@ async def _outdated(connection: asyncpg.Connection) -> Examined:
 
 async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:
     bloated = await connection.fetch(_BLOATED)
-    shown = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated)
+    sizes = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated)
     mended = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated)
-    yield Examined("indexes", shown, mended and f"five times what their entries need: {mended}")
+    yield Examined("indexes", sizes, mended and f"five times what their entries need: {mended}")
     yield await _outdated(connection)
     dead = await connection.fetchrow(_DEAD)
     oldest = await connection.fetchrow(_OLDEST)

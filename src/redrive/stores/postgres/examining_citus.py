@@ -65,13 +65,13 @@ async def examine_cluster(connection: asyncpg.Connection) -> AsyncIterator[Exami
 async def _wrong_layout(connection: asyncpg.Connection) -> str:
     if not await connection.fetchval(PLACES):
         return NO_PLACE
-    found = await layouts(connection)
-    if missing := [name for name in (*DISTRIBUTED, *COPIED) if name not in found]:
+    tables = await layouts(connection)
+    if missing := [name for name in (*DISTRIBUTED, *COPIED) if name not in tables]:
         return (
             f"on the coordinator alone: {', '.join(missing)}; stop the servers, and redrive store distribute"
         )
     try:
-        refuse_others(found)
+        refuse_others(tables)
     except StoreUnavailable as error:
         return str(error)
     return ""

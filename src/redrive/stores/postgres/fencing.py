@@ -80,10 +80,10 @@ class Fence:
     async def _still_good(self, refused: dict[tuple[int, int], Held]) -> dict[tuple[int, int], Held]:
         if not refused:
             return {}
-        found = await self._connection.fetch(
+        records = await self._connection.fetch(
             _STATES, self._queue_id, [value.seq for value in refused.values()]
         )
-        states = {seq: (token, available_at) for seq, token, available_at in found}
+        states = {seq: (token, available_at) for seq, token, available_at in records}
         good = {}
         for key, held in refused.items():
             token, available_at = states.get(held.seq, (None, None))

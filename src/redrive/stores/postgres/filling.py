@@ -120,10 +120,10 @@ class Filling:
         self._more = bool(len(front) == window or len(line) < len(front) or plan.removed or not all_followers)
 
     async def _front(self, window: int) -> list[Any]:
-        found: list[Any] = await self._connection.fetch(
+        records: list[Any] = await self._connection.fetch(
             _LINE, self._order.queue_id, self._now, self._tokens, window
         )
-        return found
+        return records
 
     async def _lock(self, front: Sequence[Any]) -> list[int]:
         """Lock the groups at the front of the line; the places of those deliveries that may be touched now."""
@@ -134,13 +134,13 @@ class Filling:
 
     def _groups_to_lock(self, place: int, name: str | None) -> rows.Groups:
         request = self._order
-        wanted: rows.Groups = set()
+        groups: rows.Groups = set()
         if name is not None and (request.ordered or place == LinePosition.HEAD):
-            wanted.add((request.queue_id, name))
+            groups.add((request.queue_id, name))
         buries = request.limits.attempts_max or request.limits.buries_expired
         if name is not None and request.dead_letters_to is not None and buries:
-            wanted.add((request.dead_letters_to.queue_id, name))
-        return wanted
+            groups.add((request.dead_letters_to.queue_id, name))
+        return groups
 
     async def _followers(self, line: Sequence[Placed], room: int) -> tuple[Followers, bool]:
         """The deliveries behind the turns at the front that may be claimed too; whether there are no others.
@@ -153,12 +153,12 @@ class Filling:
         most = max(share.room for share in self.shares)
         each = most if self._order.ordered else room // len(names) + 1
         limit = room if self._order.ordered else each * len(names)
-        found = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each, limit)
+        records = await self._connection.fetch(rows.FOLLOWERS, self._order.queue_id, names, each, limit)
         followers: Followers = {}
-        for record in found:
+        for record in records:
             delivery = rows.delivery_of(record)
             followers.setdefault(delivery.group_id or "", []).append(delivery)
-        full = len(found) == limit or any(len(members) == each for members in followers.values())
+        full = len(records) == limit or any(len(members) == each for members in followers.values())
         return followers, not full
 
     async def _apply(self, plan: ClaimPlan) -> None:

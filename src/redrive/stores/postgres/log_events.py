@@ -81,14 +81,14 @@ async def find(connection: Connection, query: LogQuery) -> list[LogEvent]:
         after = query.after
         statement += f" AND (at, seq) {'<' if query.backwards else '>'} ($6::bigint, $7::bigint)"
     statement += f" ORDER BY {by} LIMIT $5"
-    wanted = (query.group_id, query.since, query.until, None if streams is None else list(streams))
-    return [LogEvent(*record) for record in await connection.fetch(statement, *wanted, query.limit, *after)]
+    bounds = (query.group_id, query.since, query.until, None if streams is None else list(streams))
+    return [LogEvent(*record) for record in await connection.fetch(statement, *bounds, query.limit, *after)]
 
 
 async def spans(connection: Connection, group_id: int, stream_ids: Sequence[int]) -> Mapping[int, LogSpan]:
     """See `TelemetryStore.log_spans`."""
-    found = await connection.fetch(_SPANS, group_id, list(stream_ids))
-    return {stream_id: LogSpan(*span) for stream_id, *span in found}
+    records = await connection.fetch(_SPANS, group_id, list(stream_ids))
+    return {stream_id: LogSpan(*span) for stream_id, *span in records}
 
 
 async def sizes(connection: Connection) -> Mapping[int, int]:

@@ -83,17 +83,17 @@ async def look(connection: Connection, request: LookRequest) -> list[Delivery]:
     before = _SEQ_MAX if request.before_seq is None else request.before_seq
     bounds = (request.queue_id, request.after_seq, before, request.limit)
     if request.cause is None:
-        found = await connection.fetch(_PAGE_BACK if request.newest_first else _PAGE, *bounds)
+        records = await connection.fetch(_PAGE_BACK if request.newest_first else _PAGE, *bounds)
     else:
         statement = _GROUP_PAGE_BACK if request.newest_first else _GROUP_PAGE
-        found = await connection.fetch(statement, *bounds, *request.cause)
-    return [rows.delivery_of(record) for record in found]
+        records = await connection.fetch(statement, *bounds, *request.cause)
+    return [rows.delivery_of(record) for record in records]
 
 
 async def first_of_each(connection: Connection, queue_ids: Sequence[int]) -> dict[int, Delivery]:
     """See `Store.first_of_each`: queue by queue, by which Citus finds the shard."""
-    found = [(queue_id, await connection.fetchrow(_PEEK, queue_id, 0, 1)) for queue_id in queue_ids]
-    return {queue_id: rows.delivery_of(record) for queue_id, record in found if record is not None}
+    records = [(queue_id, await connection.fetchrow(_PEEK, queue_id, 0, 1)) for queue_id in queue_ids]
+    return {queue_id: rows.delivery_of(record) for queue_id, record in records if record is not None}
 
 
 async def causes(
@@ -106,42 +106,42 @@ async def causes(
 ) -> list[CauseCount]:
     """See `QueueStore.causes`."""
     keys = [key] if key is not None else await _all_causes(connection, queue_id, limit)
-    found: list[CauseCount] = []
+    counts: list[CauseCount] = []
     left = together_max
     for index, cause in enumerate(keys):
         most = fair_share(left, len(keys) - index, count_max)
         number, first, last = await connection.fetchrow(_GROUP, queue_id, *cause, most + 1)
         if number:  # else they went meanwhile
-            found.append(CauseCount(cause, min(number, most), number > most, first, last))
+            counts.append(CauseCount(cause, min(number, most), number > most, first, last))
         left -= min(number, most)
-    return found
+    return counts
 
 
 async def _all_causes(connection: Connection, queue_id: int, limit: int) -> list[Cause]:
-    found: list[Cause] = []
+    causes: list[Cause] = []
     key = Cause(-1, "")
-    while len(found) < limit:
+    while len(causes) < limit:
         cause = await connection.fetchrow(_NEXT_CAUSE, queue_id, *key)
         if cause is None:
             break
         key = Cause(*cause)
-        found.append(key)
-    return found
+        causes.append(key)
+    return causes
 
 
 async def locate(
     connection: Connection, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
 ) -> tuple[list[Delivery], bool]:
     """See `Store.locate`: queue by queue, by which Citus finds the shard."""
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     partial = False
     for queue_id in queue_ids:
         if await connection.fetchval(_HAS_ANY, queue_id) is None:
             continue
         records = await connection.fetch(_LOCATE, queue_id, message_id, text, limit)
-        found += [rows.delivery_of(record) for record in records]
+        deliveries += [rows.delivery_of(record) for record in records]
         partial = partial or await connection.fetchval(_BEYOND, queue_id, limit) is not None
-    return found, partial
+    return deliveries, partial
 
 
 async def count(connection: Connection, queue_id: int, now: int, at_most: int | None = None) -> Counts:

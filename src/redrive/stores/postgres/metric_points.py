@@ -81,16 +81,16 @@ async def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
 
 async def find(connection: Connection, query: PointQuery) -> list[Bucket]:
     """See `TelemetryStore.find_points`."""
-    found = await connection.fetch(_FIND, *_arguments(query))
-    return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+    records = await connection.fetch(_FIND, *_arguments(query))
+    return [Bucket(at, unit, Statistics(*record)) for at, unit, *record in records]
 
 
 async def find_each(connection: Connection, query: PointQuery) -> dict[int, list[Bucket]]:
     """See `TelemetryStore.find_points_each`."""
-    found: dict[int, list[Bucket]] = {}
-    for series_id, at, unit, *kept in await connection.fetch(_FIND_EACH, *_arguments(query)):
-        found.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*kept)))
-    return found
+    buckets: dict[int, list[Bucket]] = {}
+    for series_id, at, unit, *record in await connection.fetch(_FIND_EACH, *_arguments(query)):
+        buckets.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*record)))
+    return buckets
 
 
 async def find_values(connection: Connection, query: PointQuery) -> list[ValueCount]:
@@ -102,9 +102,10 @@ async def find_series(connection: Connection, query: SeriesQuery) -> list[Series
     """See `TelemetryStore.find_series`."""
     after = query.after
     behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
-    wanted = (query.account, query.region, query.active_since, query.namespace, query.name)
+    arguments = (query.account, query.region, query.active_since, query.namespace, query.name)
     return [
-        _series_of(record) for record in await connection.fetch(_FIND_SERIES, *wanted, *behind, query.limit)
+        _series_of(record)
+        for record in await connection.fetch(_FIND_SERIES, *arguments, *behind, query.limit)
     ]
 
 
@@ -122,7 +123,8 @@ def _rows(points: Iterable[MetricPoint]) -> list[tuple[Any, ...]]:
         known = summed.get(key)
         summed[key] = point.statistics if known is None else known + point.statistics
     return [
-        (*key, kept.samples, kept.total, kept.least, kept.greatest) for key, kept in sorted(summed.items())
+        (*key, statistics.samples, statistics.total, statistics.least, statistics.greatest)
+        for key, statistics in sorted(summed.items())
     ]
 
 

@@ -55,8 +55,8 @@ class _Moving:
             line = await self._line(room)
             free = await self._lock(line)
             if request.chooses:
-                found = await rows.waiting(self._connection, request.queue_id, free, request.now)
-                moving = sorted(found, key=lambda placed: placed[0].seq)
+                candidates = await rows.waiting(self._connection, request.queue_id, free, request.now)
+                moving = sorted(candidates, key=lambda placed: placed[0].seq)
             else:
                 seen = await rows.due(self._connection, request.queue_id, free, request.now)
                 moving = await self._with_followers(seen, room)
@@ -73,8 +73,8 @@ class _Moving:
             chosen = await self._connection.fetch(_CHOSEN, *due, list(request.seqs), room)
             return [record for record in chosen if request.goes_home(record["origin"])]
         if request.cause is None:
-            found: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
-            return found
+            candidates: list[Any] = await self._connection.fetch(_LINE, *due, self._origins, room)
+            return candidates
         if not request.goes_home(request.cause.origin):
             return []
         excepted = list(request.excepted)

@@ -70,8 +70,8 @@ async def read_each(
     by_queue: dict[int, list[bytes]] = {}
     for queue_id, message_id in messages:
         by_queue.setdefault(queue_id, []).append(message_id)
-    found: dict[tuple[int, bytes], list[AttemptNote]] = {}
+    notes: dict[tuple[int, bytes], list[AttemptNote]] = {}
     for queue_id, ids in by_queue.items():
         for message_id, *note in await connection.fetch(_READ_EACH, queue_id, ids):
-            found.setdefault((queue_id, message_id), []).append(AttemptNote(*note))
-    return found
+            notes.setdefault((queue_id, message_id), []).append(AttemptNote(*note))
+    return notes

@@ -50,7 +50,7 @@ async def session_of(connection: asyncpg.Connection) -> int:
     return session
 
 
-async def found(connection: asyncpg.Connection, another: Connect) -> Pooling:
+async def pooling_of(connection: asyncpg.Connection, another: Connect) -> Pooling:
     """The pooler on the way.
 
     Args:
@@ -84,12 +84,12 @@ async def found(connection: asyncpg.Connection, another: Connect) -> Pooling:
 
 async def shortage(another: Connect) -> str:
     """The complaint that a pooler has too few sessions for a node, beside the caller's own; empty where it has enough."""
-    asked = (asyncio.wait_for(_with_session(another), _GIVEN_SECONDS) for _ in range(SESSIONS - 1))
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    given = [answer for answer in answers if isinstance(answer, asyncpg.Connection)]
-    for connection in given:
+    attempts = (asyncio.wait_for(_with_session(another), _GIVEN_SECONDS) for _ in range(SESSIONS - 1))
+    answers = await asyncio.gather(*attempts, return_exceptions=True)
+    connections = [answer for answer in answers if isinstance(answer, asyncpg.Connection)]
+    for connection in connections:
         connection.terminate()
-    return _too_small(1 + len(given)) if len(given) < SESSIONS - 1 else ""
+    return _too_small(1 + len(connections)) if len(connections) < SESSIONS - 1 else ""
 
 
 async def _with_session(another: Connect) -> asyncpg.Connection:
@@ -116,7 +116,7 @@ async def examine_way(connections: Connections) -> None:
     Raises:
         StoreUnavailable: The pooler is in another mode than session mode, or gives one session alone.
     """
-    way = await connections.run(lambda connection: found(connection, connections.another))
+    way = await connections.run(lambda connection: pooling_of(connection, connections.another))
     if way.refusal:
         raise StoreUnavailable(way.refusal)
     connections.pooled = way is Pooling.SESSION

@@ -35,8 +35,8 @@ def each(columns: str, lock: str = "OFFSET 0") -> str:
     )
 
 
-def key_of(row: str, wanted: str = "own.seq", column: str = "seq", *, tie: str = "") -> str:
-    """WHERE: `row` is in queue $1 and its `column` is `wanted`, which is an expression of another table's.
+def key_of(row: str, shard: str = "own.seq", column: str = "seq", *, tie: str = "") -> str:
+    """WHERE: `row` is in queue $1 and its `column` is `shard`, which is an expression of another table's.
 
     With its value, $1 is all that `coalesce` comes to: a constant, by which Citus knows the shard. Without it, the
     planner has to fetch `tie` before it can look. An array, since an equality would make it expect a merge of two
@@ -44,11 +44,11 @@ def key_of(row: str, wanted: str = "own.seq", column: str = "seq", *, tie: str =
 
     Args:
         row: The alias of the table that is changed.
-        wanted: What to look for.
+        shard: What to look for.
         column: Where: the key's next column.
-        tie: A bigint of the other table's; `wanted`, unless that is none.
+        tie: A bigint of the other table's; `shard`, unless that is none.
     """
-    return f"{row}.queue_id = ANY (ARRAY[coalesce($1, {tie or wanted})]) AND {row}.{column} = {wanted}"
+    return f"{row}.queue_id = ANY (ARRAY[coalesce($1, {tie or shard})]) AND {row}.{column} = {shard}"
 
 
 def in_group(columns: str, place: int, limit: str) -> str:

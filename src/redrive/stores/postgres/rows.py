@@ -161,14 +161,14 @@ class GroupLocks:
 
     async def lock(self, needed: Mapping[int, Groups]) -> list[int]:
         """Lock what is needed for each of these places; those that may be touched now."""
-        groups = {group for wanted in needed.values() for group in wanted}
+        groups = {group for group_names in needed.values() for group in group_names}
         if self._has_begun:
             groups = await try_groups(self._connection, groups)
         else:
             await self._transaction.enter_async_context(self._connection.transaction())
             self._has_begun = True
             await lock_groups(self._connection, groups)
-        return [seq for seq, wanted in needed.items() if wanted <= groups]
+        return [seq for seq, group_names in needed.items() if group_names <= groups]
 
 
 async def next_seqs(connection: Connection, number: int) -> list[int]:
@@ -181,14 +181,14 @@ async def free_places(connection: Connection, newcomers: Sequence[tuple[int, str
 
     `alone`: a delayed one of a fair queue comes by its own time, and the others of its group need not wait for that.
     """
-    wanted: dict[int, set[str]] = {}
+    delayed_groups: dict[int, set[str]] = {}
     for queue_id, group_id, alone in newcomers:
         if group_id is not None and not alone:
-            wanted.setdefault(queue_id, set()).add(group_id)
+            delayed_groups.setdefault(queue_id, set()).add(group_id)
     taken: Groups = set()
-    for queue_id, names in wanted.items():
-        found = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
-        taken.update((queue_id, name) for (name,) in found)
+    for queue_id, names in delayed_groups.items():
+        records = await connection.fetch(_TURNS_TAKEN, queue_id, list(names))
+        taken.update((queue_id, name) for (name,) in records)
     return [
         LinePosition.READY if group_id is None or alone else _turn_or_behind((queue_id, group_id), taken)
         for queue_id, group_id, alone in newcomers
@@ -212,16 +212,16 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
 
     One that another node has locked is left out: it is being claimed, or removed.
     """
-    found = await waiting(connection, queue_id, seqs, now)
-    line = [(delivery, place) for delivery, place in found if place != LinePosition.BEHIND]
+    placed = await waiting(connection, queue_id, seqs, now)
+    line = [(delivery, place) for delivery, place in placed if place != LinePosition.BEHIND]
     return sorted(line, key=lambda placed: order_of_due(placed[0]))
 
 
 async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], now: int) -> list[Placed]:
     """Those of these deliveries that are still there and due, also behind others of their group, locked."""
     records = await connection.fetch(_LOCKED, queue_id, seqs)
-    found = [(delivery_of(record), record["place"]) for record in records]
-    return [(delivery, place) for delivery, place in found if delivery.available_at <= now]
+    placed = [(delivery_of(record), record["place"]) for record in records]
+    return [(delivery, place) for delivery, place in placed if delivery.available_at <= now]
 
 
 async def insert(

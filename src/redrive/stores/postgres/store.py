@@ -181,12 +181,12 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
         refuse_repeated(changes)
-        kept = self._seal.closed(changes)
+        sealed = self._seal.closed(changes)
 
         async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
                 await rows.lock_groups(connection, arriving.groups_of(new_deliveries))
-                versions = await documents.write(connection, kept)
+                versions = await documents.write(connection, sealed)
                 if new_deliveries:
                     await arriving.add_locked(connection, new_deliveries)
                 if log_events:
@@ -201,20 +201,20 @@ class PostgresStore(TelemetryVerbs, NodeStore):
 
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        found = await self._connections.run(lambda connection: documents.get(connection, kind, key))
-        return None if found is None else self._seal.opened(found)
+        resource = await self._connections.run(lambda connection: documents.get(connection, kind, key))
+        return None if resource is None else self._seal.opened(resource)
 
     @override
-    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
-        found = await self._connections.run(lambda connection: documents.get_each(connection, asked))
-        return [self._seal.opened(resource) for resource in found]
+    async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
+        resources = await self._connections.run(lambda connection: documents.get_each(connection, keys))
+        return [self._seal.opened(resource) for resource in resources]
 
     @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        found = await self._connections.run(
+        resources = await self._connections.run(
             lambda connection: documents.find(connection, kind, prefix, after, limit)
         )
-        return [self._seal.opened(resource) for resource in found]
+        return [self._seal.opened(resource) for resource in resources]
 
     @override
     async def new_id(self) -> int:

@@ -53,7 +53,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
     behind the window goes when it comes to the front, or when somebody tries to claim it.
     """
     expired = await connection.fetch(_OLDEST_EXPIRED, queue_id, enqueued_before, limit)
-    gone = await _remove(connection, queue_id, expired)
+    removed = await _remove(connection, queue_id, expired)
     async with connection.transaction():
         forgotten = [
             await _forget(connection, statement, queue_id, moment, limit)
@@ -64,7 +64,7 @@ async def sweep(connection: Connection, queue_id: int, enqueued_before: int, now
             )
         ]
         await connection.execute(_FORGET_PACE, queue_id, Pace.over_us(now))
-    return Swept(gone, left=max(gone, *forgotten) >= limit)
+    return Swept(removed, left=max(removed, *forgotten) >= limit)
 
 
 async def _forget(connection: Connection, statement: str, queue_id: int, moment: int, limit: int) -> int:
@@ -79,7 +79,7 @@ async def _remove(connection: Connection, queue_id: int, going: Sequence[Any]) -
     async with connection.transaction():
         await rows.lock_groups(connection, {(queue_id, name) for _, name in going if name is not None})
         await rows.hold(connection, queue_id, seqs)
-        gone = await connection.fetch(_DELETE, queue_id, seqs)
-        left = [name for place, name in gone if place == LinePosition.HEAD and name is not None]
+        removed = await connection.fetch(_DELETE, queue_id, seqs)
+        left = [name for place, name in removed if place == LinePosition.HEAD and name is not None]
         await rows.pass_turns(connection, queue_id, left)
-    return len(gone)
+    return len(removed)

@@ -95,5 +95,5 @@ def copy(
     """Let the copy of a dead letter enter the backlog for such, if there is one."""
     if target.copies is not None:
         seq = transaction.next_seq()
-        made = as_copy(delivery, target.copies.queue_id, seq, now, target.copies.delay_ms, end)
-        rows.insert(transaction.cursor, made, ordered=False)
+        row_of_copy = as_copy(delivery, target.copies.queue_id, seq, now, target.copies.delay_ms, end)
+        rows.insert(transaction.cursor, row_of_copy, ordered=False)

@@ -150,11 +150,11 @@ def _refuse_other_steps(connection: apsw.Connection, path: Path) -> None:
 
 
 def _refuse_damaged(connection: apsw.Connection, path: Path) -> None:
-    found: Sequence[tuple[Any, ...]] = connection.execute("PRAGMA integrity_check(3)").fetchall()
-    if found != [("ok",)]:
-        said = "; ".join(str(line) for (line,) in found)
+    faults: Sequence[tuple[Any, ...]] = connection.execute("PRAGMA integrity_check(3)").fetchall()
+    if faults != [("ok",)]:
+        text = "; ".join(str(line) for (line,) in faults)
         raise StoreUnavailable(
-            f"{path} is damaged ({said}); restore a backup, or save what can be read: sqlite3 {path} .recover"
+            f"{path} is damaged ({text}); restore a backup, or save what can be read: sqlite3 {path} .recover"
         )
 
 

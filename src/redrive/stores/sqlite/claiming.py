@@ -127,8 +127,8 @@ def _send_on(transaction: Transaction, request: ClaimRequest) -> Claimed:
 def _line(transaction: Transaction, request: ClaimRequest, limit: int) -> Sequence[Placed]:
     """The front of the line: up to `limit` that wait, and as many that came back."""
     due = (request.queue_id, request.now)
-    found: list[Any] = transaction.cursor.execute(_WAITING, (*due, limit)).fetchall()
-    waiting = [(Delivery(*row[:-1]), row[-1]) for row in found]
+    line: list[Any] = transaction.cursor.execute(_WAITING, (*due, limit)).fetchall()
+    waiting = [(Delivery(*row[:-1]), row[-1]) for row in line]
     if not transaction.lapses.possible(*due):
         return waiting
     return line_of_due(_back(transaction, request, limit), waiting)
@@ -137,11 +137,11 @@ def _line(transaction: Transaction, request: ClaimRequest, limit: int) -> Sequen
 def _back(transaction: Transaction, request: ClaimRequest, limit: int) -> list[Placed]:
     """Deliveries whose claim ran out or was given back."""
     cursor, queue_id = transaction.cursor, request.queue_id
-    found = cursor.execute(_BACK, (queue_id, request.now, request.token, limit)).fetchall()
-    if not found:
+    line = cursor.execute(_BACK, (queue_id, request.now, request.token, limit)).fetchall()
+    if not line:
         (next_at,) = rows.one(cursor, _NEXT_LAPSE, (queue_id,))
         transaction.lapses.found_none(queue_id, next_at)
-    return [rows.placed(row) for row in found]
+    return [rows.placed(row) for row in line]
 
 
 def _followers(

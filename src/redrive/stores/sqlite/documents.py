@@ -36,15 +36,15 @@ def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
     return _resource_of(row) if row else None
 
 
-def get_each(asked: Sequence[tuple[str, str]], cursor: apsw.Cursor) -> list[Resource]:
+def get_each(keys: Sequence[tuple[str, str]], cursor: apsw.Cursor) -> list[Resource]:
     """Several documents."""
-    return [found for kind, key in asked if (found := get(kind, key, cursor)) is not None]
+    return [resource for kind, key in keys if (resource := get(kind, key, cursor)) is not None]
 
 
 def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
     """Documents by the beginning of their key."""
-    found = cursor.execute(_FIND, (kind, prefix, prefix + _LAST, after, -1 if limit is None else limit))
-    return [_resource_of(row) for row in found]
+    records = cursor.execute(_FIND, (kind, prefix, prefix + _LAST, after, -1 if limit is None else limit))
+    return [_resource_of(row) for row in records]
 
 
 def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:
@@ -62,16 +62,16 @@ def write(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[int]:
 def reseal(connection: apsw.Connection, seal: Seal) -> None:
     """Seal whatever is not sealed with the first key, and write the file anew: its free space has what stood there."""
     beginning = seal.prefix.encode()
-    found = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
-    if not found:
+    records = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
+    if not records:
         return
-    while found:
+    while records:
         with connection:
-            for row in found:
+            for row in records:
                 stored = seal.opened(_resource_of(row))
                 document = seal.sealed(stored.kind, stored.key, stored.document)
                 connection.execute(_RESEAL, (orjson.dumps(document), stored.kind, stored.key))
-        found = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
+        records = connection.execute(_NOT_SEALED, (len(beginning), beginning)).fetchall()
     try:
         connection.execute("VACUUM")
     except apsw.FullError as error:
@@ -93,13 +93,13 @@ def _checked(cursor: apsw.Cursor, change: Change, changes: Sequence[Change]) -> 
     return version
 
 
-def _refuse_others(cursor: apsw.Cursor, wanted: RequireNone, changes: Sequence[Change]) -> None:
+def _refuse_others(cursor: apsw.Cursor, requirement: RequireNone, changes: Sequence[Change]) -> None:
     """Nothing under the prefix is put or left standing by these changes."""
-    kind, prefix = wanted
+    kind, prefix = requirement
     removed = {each.key for each in changes if isinstance(each, Remove) and each.kind == kind}
     put = [each.key for each in changes if isinstance(each, Put) and each.kind == kind]
-    found = cursor.execute(_KEYS, (kind, prefix, prefix + _LAST, len(removed) + 1)).fetchall()
-    for key in [*(key for (key,) in found), *(key for key in put if key.startswith(prefix))]:
+    records = cursor.execute(_KEYS, (kind, prefix, prefix + _LAST, len(removed) + 1)).fetchall()
+    for key in [*(key for (key,) in records), *(key for key in put if key.startswith(prefix))]:
         if key not in removed:
             raise Conflict(f"{kind} {key} is there", kind, prefix)
 

@@ -58,9 +58,9 @@ def _schema(path: Path) -> Examined:
 def _disk(path: Path, folder: Path) -> Examined:
     free = shutil.disk_usage(folder).free // _MB
     size = path.stat().st_size // _MB if path.exists() else 0
-    wanted = max(_FREE_MB_MIN, size)
-    little = f"less than {wanted} MB, as much as the store has; a full disk refuses every send" * (
-        free < wanted
+    needed = max(_FREE_MB_MIN, size)
+    little = f"less than {needed} MB, as much as the store has; a full disk refuses every send" * (
+        free < needed
     )
     return Examined("disk", f"{free} MB free, the store has {size}", little)
 

@@ -47,18 +47,18 @@ class FileHold:
         for descriptor in self._descriptors:
             os.close(descriptor)
 
-    def _lock(self, file: Path, shown: Path) -> None:
+    def _lock(self, file: Path, path: Path) -> None:
         try:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
-            raise StoreUnavailable(f"cannot open {shown}: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             # The descriptor is not closed: that would drop SQLite's own locks, should this process have the file open.
             self.release()
             raise StoreUnavailable(
-                f"another server has {shown} open; several servers share a PostgreSQL database, not a file"
+                f"another server has {path} open; several servers share a PostgreSQL database, not a file"
             ) from None
         self._descriptors.append(descriptor)
 

@@ -64,28 +64,28 @@ def find(query: LogQuery, cursor: apsw.Cursor) -> list[LogEvent]:
         "arrived_after": query.arrived_after,
         "limit": query.limit,
     }
-    found: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
-    return [LogEvent(*row) for row in found]
+    records: list[Any] = cursor.execute(f"{statement} ORDER BY {by} LIMIT :limit", arguments).fetchall()
+    return [LogEvent(*row) for row in records]
 
 
 def spans(group_id: int, stream_ids: Sequence[int], cursor: apsw.Cursor) -> Mapping[int, LogSpan]:
     """See `TelemetryStore.log_spans`."""
-    found = {stream_id: rows.one(cursor, _SPAN, (group_id, stream_id)) for stream_id in stream_ids}
-    return {stream_id: LogSpan(*row) for stream_id, row in found.items() if row}
+    records = {stream_id: rows.one(cursor, _SPAN, (group_id, stream_id)) for stream_id in stream_ids}
+    return {stream_id: LogSpan(*row) for stream_id, row in records.items() if row}
 
 
 def sizes(cursor: apsw.Cursor) -> Mapping[int, int]:
     """See `TelemetryStore.log_bytes`."""
-    found: list[Any] = cursor.execute("SELECT group_id, bytes FROM log_sizes").fetchall()
-    return dict(found)
+    records: list[Any] = cursor.execute("SELECT group_id, bytes FROM log_sizes").fetchall()
+    return dict(records)
 
 
 def drop(cursor: apsw.Cursor, group_id: int, stream_id: int | None, before: int, limit: int) -> int:
     """See `TelemetryStore.drop_events`."""
     statement = _DROP.format(of_stream="" if stream_id is None else _OF_STREAM)
     oldest = {"group": group_id, "before": before, "stream": stream_id, "limit": limit}
-    gone: list[Any] = cursor.execute(statement, oldest).fetchall()
-    weight = sum(message_bytes + EVENT_BYTES for (message_bytes,) in gone)
+    removed: list[Any] = cursor.execute(statement, oldest).fetchall()
+    weight = sum(message_bytes + EVENT_BYTES for (message_bytes,) in removed)
     cursor.execute("UPDATE log_sizes SET bytes = bytes - ? WHERE group_id = ?", (weight, group_id))
     cursor.execute("DELETE FROM log_sizes WHERE group_id = ? AND bytes <= 0", (group_id,))
-    return len(gone)
+    return len(removed)

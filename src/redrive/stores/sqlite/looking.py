@@ -62,8 +62,8 @@ def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
     """See `Store.look`."""
     if request.seqs is not None:
         seqs = orjson.dumps(list(request.seqs)).decode()
-        found = cursor.execute(_AT_PLACES, (request.queue_id, seqs, request.limit))
-        return [rows.delivery_of(row) for row in found]
+        records = cursor.execute(_AT_PLACES, (request.queue_id, seqs, request.limit))
+        return [rows.delivery_of(row) for row in records]
     before = _SEQ_MAX if request.before_seq is None else request.before_seq
     statement = _PAGE.format(
         index="" if request.cause is None else _BY_GROUP,
@@ -77,8 +77,8 @@ def look(request: LookRequest, cursor: apsw.Cursor) -> list[Delivery]:
 
 def first_of_each(queue_ids: Sequence[int], cursor: apsw.Cursor) -> dict[int, Delivery]:
     """See `Store.first_of_each`: an empty queue is passed in 5 µs."""
-    found = ((queue_id, rows.one(cursor, _PEEK, (queue_id, 0, 1))) for queue_id in queue_ids)
-    return {queue_id: rows.delivery_of(row) for queue_id, row in found if row is not None}
+    records = ((queue_id, rows.one(cursor, _PEEK, (queue_id, 0, 1))) for queue_id in queue_ids)
+    return {queue_id: rows.delivery_of(row) for queue_id, row in records if row is not None}
 
 
 def causes(
@@ -91,15 +91,15 @@ def causes(
 ) -> list[CauseCount]:
     """See `QueueStore.causes`."""
     keys = [key] if key is not None else list(islice(_all_causes(queue_id, cursor), limit))
-    found: list[CauseCount] = []
+    counts: list[CauseCount] = []
     left = together_max
     for index, each in enumerate(keys):
         most = fair_share(left, len(keys) - index, count_max)
         number, first, last = rows.one(cursor, _GROUP, (queue_id, *each, most + 1))
         if number:  # else there is nothing of a cause that was asked for
-            found.append(CauseCount(each, min(number, most), number > most, first, last))
+            counts.append(CauseCount(each, min(number, most), number > most, first, last))
         left -= min(number, most)
-    return found
+    return counts
 
 
 def _all_causes(queue_id: int, cursor: apsw.Cursor) -> Iterator[Cause]:
@@ -116,7 +116,7 @@ def locate(
     queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int, cursor: apsw.Cursor
 ) -> tuple[list[Delivery], bool]:
     """See `Store.locate`: 10,000 deliveries are searched in 40 ms, an empty queue is passed in 5 µs."""
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     partial = False
     for queue_id in queue_ids:
         if rows.one(cursor, _HAS_ANY, (queue_id,)) is None:
@@ -125,8 +125,8 @@ def locate(
         partial = partial or len(window) > 1
         last = window[0][0] if window else _SEQ_MAX
         arguments = (queue_id, last, message_id, text)
-        found += [rows.delivery_of(row) for row in cursor.execute(_LOCATE, arguments)]
-    return found, partial
+        deliveries += [rows.delivery_of(row) for row in cursor.execute(_LOCATE, arguments)]
+    return deliveries, partial
 
 
 def count(queue_id: int, now: int, at_most: int | None, cursor: apsw.Cursor) -> Counts:

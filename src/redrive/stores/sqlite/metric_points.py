@@ -73,45 +73,53 @@ def add(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
 
 def find(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
     """See `TelemetryStore.find_points`."""
-    found: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
-    return [Bucket(at, unit, Statistics(*kept)) for at, unit, *kept in found]
+    records: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
+    return [Bucket(at, unit, Statistics(*record)) for at, unit, *record in records]
 
 
 def find_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[Bucket]]:
     """See `TelemetryStore.find_points_each`."""
-    found: dict[int, list[Bucket]] = {}
-    for series_id, at, unit, *kept in cursor.execute(_BUCKETS_EACH, _arguments(query)):
-        found.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*kept)))
-    return found
+    buckets: dict[int, list[Bucket]] = {}
+    for series_id, at, unit, *record in cursor.execute(_BUCKETS_EACH, _arguments(query)):
+        buckets.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*record)))
+    return buckets
 
 
 def find_values(query: PointQuery, cursor: apsw.Cursor) -> list[ValueCount]:
     """See `TelemetryStore.find_values`."""
-    found: list[Any] = cursor.execute(_VALUES, _arguments(query)).fetchall()
-    return [ValueCount(*row) for row in found]
+    records: list[Any] = cursor.execute(_VALUES, _arguments(query)).fetchall()
+    return [ValueCount(*row) for row in records]
 
 
 def find_series(query: SeriesQuery, cursor: apsw.Cursor) -> list[Series]:
     """See `TelemetryStore.find_series`."""
     after = query.after
     behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
-    wanted = (query.account, query.region, query.active_since, query.namespace, query.name)
-    found: list[Any] = cursor.execute(_FIND_SERIES, (*wanted, *behind, query.limit)).fetchall()
-    return [_series_of(row) for row in found]
+    arguments = (query.account, query.region, query.active_since, query.namespace, query.name)
+    records: list[Any] = cursor.execute(_FIND_SERIES, (*arguments, *behind, query.limit)).fetchall()
+    return [_series_of(row) for row in records]
 
 
 def drop(before: int, limit: int, cursor: apsw.Cursor) -> int:
     """See `TelemetryStore.drop_points`."""
-    gone = 0
+    removed = 0
     for statement in _DROPS:
         cursor.execute(statement, (before, limit))
-        gone += cursor.connection.changes()
-    return gone
+        removed += cursor.connection.changes()
+    return removed
 
 
 def _row_of(point: MetricPoint) -> tuple[Any, ...]:
-    kept = point.statistics
-    return point.series.id, point.at, point.unit, kept.samples, kept.total, kept.least, kept.greatest
+    statistics = point.statistics
+    return (
+        point.series.id,
+        point.at,
+        point.unit,
+        statistics.samples,
+        statistics.total,
+        statistics.least,
+        statistics.greatest,
+    )
 
 
 def _text_of(series: Series) -> str:

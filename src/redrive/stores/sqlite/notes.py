@@ -39,5 +39,5 @@ def read_each(
     messages: Sequence[tuple[int, bytes]], cursor: apsw.Cursor
 ) -> dict[tuple[int, bytes], list[AttemptNote]]:
     """See `Store.notes_of_each`: one look-up a message, all in one turn of the reading thread."""
-    found = {message: read(*message, cursor) for message in messages}
-    return {message: kept for message, kept in found.items() if kept}
+    notes = {message: read(*message, cursor) for message in messages}
+    return {message: of_message for message, of_message in notes.items() if of_message}

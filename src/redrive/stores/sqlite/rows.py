@@ -38,8 +38,8 @@ _HAND_ON_TURN = (
 
 def one(cursor: apsw.Cursor, statement: str, arguments: tuple[Any, ...]) -> Any:
     """The statement's first row, or None; run to its end, since an unfinished statement forbids COMMIT."""
-    found = cursor.execute(statement, arguments).fetchall()
-    return found[0] if found else None
+    rows = cursor.execute(statement, arguments).fetchall()
+    return rows[0] if rows else None
 
 
 def next_at(cursor: apsw.Cursor, queue_id: int) -> int | None:

@@ -137,8 +137,8 @@ def purge(transaction: Transaction, queue_id: int, seq_max: int, limit: int) -> 
     cursor = transaction.cursor
     transaction.lapses.forget_queue(queue_id)  # it may be gone for good
     window = min(seq_max, _seq_at(cursor, queue_id, limit))
-    gone = cursor.execute(_PURGE, (queue_id, window)).fetchall()
-    return _pass_turns(cursor, queue_id, gone)
+    removed = cursor.execute(_PURGE, (queue_id, window)).fetchall()
+    return _pass_turns(cursor, queue_id, removed)
 
 
 def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
@@ -148,8 +148,8 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
     behind the window goes when it comes to the front, or when somebody tries to claim it.
     """
     window = _seq_at(cursor, queue_id, limit)
-    gone = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
-    numbers = [_pass_turns(cursor, queue_id, gone)]
+    removed = cursor.execute(_SWEEP, (queue_id, window, enqueued_before)).fetchall()
+    numbers = [_pass_turns(cursor, queue_id, removed)]
     for statement, moment in (
         (_FORGET_KEYS, now),
         (_FORGET_ATTEMPTS, now),
@@ -158,7 +158,7 @@ def sweep(cursor: apsw.Cursor, queue_id: int, enqueued_before: int, now: int, li
         cursor.execute(statement, (queue_id, moment, limit))
         numbers.append(cursor.connection.changes())
     cursor.execute(_FORGET_PACE, (queue_id, Pace.over_us(now)))
-    return Swept(len(gone), left=max(numbers) >= limit)
+    return Swept(len(removed), left=max(numbers) >= limit)
 
 
 def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:
@@ -166,7 +166,7 @@ def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:
     return row[0] if row else _SEQ_MAX
 
 
-def _pass_turns(cursor: apsw.Cursor, queue_id: int, gone: list[Any]) -> int:
-    for place, group_id in gone:
+def _pass_turns(cursor: apsw.Cursor, queue_id: int, removed: list[Any]) -> int:
+    for place, group_id in removed:
         rows.pass_turn(cursor, queue_id, place, group_id)
-    return len(gone)
+    return len(removed)

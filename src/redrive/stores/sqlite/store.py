@@ -191,10 +191,10 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         log_events: Sequence[LogEvent] = (),
     ) -> list[int]:
         refuse_repeated(changes)
-        kept = self._seal.closed(changes)
+        sealed = self._seal.closed(changes)
 
         def run(transaction: Transaction) -> list[int]:
-            versions = documents.write(transaction.cursor, kept)
+            versions = documents.write(transaction.cursor, sealed)
             arriving.enqueue(transaction, new_deliveries)
             if log_events:
                 add_log_events(log_events, transaction)
@@ -204,18 +204,18 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
-        found = await self._read(functools.partial(documents.get, kind, key))
-        return None if found is None else self._seal.opened(found)
+        resource = await self._read(functools.partial(documents.get, kind, key))
+        return None if resource is None else self._seal.opened(resource)
 
     @override
-    async def get_each(self, asked: Sequence[tuple[str, str]]) -> list[Resource]:
-        found = await self._read(functools.partial(documents.get_each, asked))
-        return [self._seal.opened(resource) for resource in found]
+    async def get_each(self, keys: Sequence[tuple[str, str]]) -> list[Resource]:
+        resources = await self._read(functools.partial(documents.get_each, keys))
+        return [self._seal.opened(resource) for resource in resources]
 
     @override
     async def find(self, kind: str, prefix: str, after: str = "", limit: int | None = None) -> list[Resource]:
-        found = await self._read(functools.partial(documents.find, kind, prefix, after, limit))
-        return [self._seal.opened(resource) for resource in found]
+        resources = await self._read(functools.partial(documents.find, kind, prefix, after, limit))
+        return [self._seal.opened(resource) for resource in resources]
 
     @override
     async def new_id(self) -> int:

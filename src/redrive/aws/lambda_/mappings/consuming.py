@@ -202,7 +202,7 @@ class MappingConsumer:
 
     async def _receive(self, queue: Queue, limit: int, wait_ms: int) -> list[Delivery]:
         receive, most = self._engine.messages.receive, min(limit, _CLAIM_MAX)
-        claimed = await receive(queue, most, wait_ms=wait_ms, gone=self._gone)
+        claimed = await receive(queue, most, wait_ms=wait_ms, cancellation=self._gone)
         return [delivery for delivery in claimed if not is_sealed(delivery)]  # whose keys are gone
 
     async def _pause(self, milliseconds: int) -> None:
