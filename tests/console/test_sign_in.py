@@ -1,7 +1,7 @@
 """Signing in: by an access key, or by a link of the last minute."""
 
 from redrive.access.keys import chosen_access_key
-from redrive.console.session import LINK, SESSION, token_of
+from redrive.console.session import ENDED, LINK, SESSION, token_of
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -35,6 +35,36 @@ async def test_pages_are_shown_after_signing_in_alone() -> None:
         assert (await visitor.get(f"{ROOM}/dead-letters")).status == 200
         await visitor.post(f"{ROOT}/logout", {})
         assert (await visitor.get(f"{ROOM}/dead-letters")).status == 303
+
+
+async def test_a_session_that_was_signed_out_of_is_over_and_no_other() -> None:
+    async with visiting(auth="required") as visitor:
+        await with_key(visitor)
+        cookies = []
+        for _ in range(2):
+            await visitor.post(f"{ROOT}/login", {"key": "AKIA000000000000", "secret": SECRET})
+            cookies.append(visitor.cookie)
+        assert cookies[0] != cookies[1]
+        visitor.cookie = cookies[0]
+        await visitor.post(f"{ROOT}/logout", {})
+        # The last letter of a signature has two bits that nobody looks at: three other spellings of the same cookie.
+        for cookie in (cookies[0], *(cookies[0][:-1] + letter for letter in "AEIMQUYcgkosw048")):
+            visitor.cookie = cookie
+            assert (await visitor.get(f"{ROOT}/")).status == 303
+        visitor.cookie = cookies[1]
+        assert (await visitor.get(f"{ROOT}/")).status == 200
+        ended = await visitor.server.core.engine.resources.documents.get(ENDED, "AKIA000000000000")
+        assert len(ended or ()) == 1
+
+
+async def test_sessions_that_were_signed_out_of_take_little_room() -> None:
+    async with visiting(auth="required") as visitor:
+        await with_key(visitor)
+        for _ in range(300):
+            await visitor.post(f"{ROOT}/login", {"key": "AKIA000000000000", "secret": SECRET})
+            await visitor.post(f"{ROOT}/logout", {})
+        ended = await visitor.server.core.engine.resources.documents.get(ENDED, "AKIA000000000000")
+        assert len(ended or ()) == 256
 
 
 async def test_another_account_sees_nothing_of_this() -> None:

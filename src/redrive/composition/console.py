@@ -42,7 +42,9 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         public_url=settings.public_url,
         is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
     )
-    sessions = Sessions(core.keyring, SystemClock(), writes=writes)
+    sessions = Sessions(
+        core.keyring, core.engine.resources.documents, SystemClock(), core.runtime.chance, writes=writes
+    )
     nodes = _nodes(core)
     clock = core.runtime.clock
     hands = (

@@ -1,25 +1,36 @@
 """Sessions: who visits the console, by a cookie that every node recognises and that ends with its access key.
 
 The cookie is a JSON web token signed with the key's own secret, as bearer tokens are (decision 0010); its audience tells
-them apart, so that neither passes for the other. The server keeps nothing of a session.
+them apart, so that neither passes for the other. The store has nothing of a session but that somebody signed out of it.
 """
 
 import hmac
+import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import jwt
 
 from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.web_tokens import ALGORITHM, signed_claims
-from redrive.engine.ports import Clock
+from redrive.engine.ports import Clock, DocumentKind
+from redrive.engine.resources import Documents, Draft
 
 SESSION: Final = "redrive-console"
 LINK: Final = "redrive-console-link"
 SESSION_SECONDS: Final = 12 * 3600
 LINK_SECONDS: Final = 60
+#: By access key: the ids of sessions that were signed out of, and when each would have ended (s since the epoch).
+ENDED: Final[DocumentKind[Mapping[str, int]]] = DocumentKind(
+    "console_ended_sessions", lambda ended: {"until": dict(ended)}, lambda document: dict(document["until"])
+)
+_ENDED_MAX: Final = (
+    256  # of a key within twelve hours; then the one that ends first is good again until it does
+)
 _TOKEN_CHARS_MAX: Final = 4096
+_ID_BYTES: Final = 16
 _TRIES_MAX: Final = 10
 _TRIES_MS: Final = 60_000
 _ADDRESSES_MAX: Final = 1000
@@ -33,11 +44,15 @@ class Session:
         key_id: The access key that they signed in with; empty where nobody has to.
         account: Whose things they see; None: everybody's.
         writes: Whether they may change anything.
+        id: Among the sessions of the key; empty where nobody has to sign in.
+        until: When it ends (s since the epoch).
     """
 
     key_id: str
     account: str | None
     writes: bool
+    id: str = ""
+    until: int = 0
 
     def sees(self, account: str) -> bool:
         """True if the things of an account, or of an Azure subscription, are theirs."""
@@ -47,14 +62,20 @@ class Session:
 class Sessions:
     """Makes sessions of access keys, and recognises those it made."""
 
-    def __init__(self, keyring: Keyring, clock: Clock, *, writes: bool) -> None:
+    def __init__(
+        self, keyring: Keyring, documents: Documents, clock: Clock, chance: random.Random, *, writes: bool
+    ) -> None:
         """Trust these keys.
 
         Args:
             keyring: The access keys.
+            documents: Where it stands who signed out.
             clock: The system's: a session does not end by simulated time.
+            chance: For ids of sessions.
             writes: Whether anybody may change anything.
         """
+        self._documents = documents
+        self._chance = chance
         self._keyring = keyring
         self._clock = clock
         self._writes = writes
@@ -62,8 +83,28 @@ class Sessions:
 
     async def of(self, cookie: str) -> Session | None:
         """The session of a cookie; None: sign in."""
-        key = await self._key_of(cookie, SESSION)
-        return None if key is None else Session(key.access_key_id, key.account, self._writes)
+        key, claims = await self._verified(cookie, SESSION)
+        if key is None:
+            return None
+        until: int = claims["exp"]
+        session_id = str(claims.get("jti", until))
+        if session_id in (await self._documents.get(ENDED, key.access_key_id) or ()):
+            return None
+        return Session(key.access_key_id, key.account, self._writes, session_id, until)
+
+    async def end(self, session: Session) -> None:
+        """End a session, on all nodes: its cookie is good for nothing any more."""
+        if not session.id:
+            return
+
+        async def decide(draft: Draft) -> None:
+            before = await draft.get(ENDED, session.key_id)
+            ended = {**(before or {}), session.id: session.until}
+            latest = sorted(ended.items(), key=lambda each: -each[1])[:_ENDED_MAX]
+            now = self._clock.now() // 1000
+            draft.put(ENDED, session.key_id, {each: until for each, until in latest if until > now})
+
+        await self._documents.transact(decide)
 
     async def by_secret(self, key_id: str, secret: str) -> str | None:
         """A new cookie for who knows a key's secret."""
@@ -75,7 +116,7 @@ class Sessions:
 
     async def by_link(self, token: str) -> str | None:
         """A new cookie for who has a link of the last minute."""
-        key = await self._key_of(token, LINK)
+        key, _ = await self._verified(token, LINK)
         return None if key is None else self._cookie(key)
 
     def now(self) -> int:
@@ -96,29 +137,31 @@ class Sessions:
         self._tries.setdefault(address, []).append(self._clock.now())
 
     def _cookie(self, key: AccessKey) -> str:
-        return token_of(key.access_key_id, key.secret, SESSION, self._clock.now() // 1000 + SESSION_SECONDS)
+        until = self._clock.now() // 1000 + SESSION_SECONDS
+        session_id = self._chance.randbytes(_ID_BYTES).hex()
+        return token_of(key.access_key_id, key.secret, SESSION, until, session_id)
 
-    async def _key_of(self, token: str, audience: str) -> AccessKey | None:
-        """The key that a token was signed with, if it was made for this and has not ended."""
+    async def _verified(self, token: str, audience: str) -> tuple[AccessKey | None, Mapping[str, Any]]:
+        """The key that a token was signed with, if it was made for this and has not ended, and its claims."""
         if not token or len(token) > _TOKEN_CHARS_MAX:
-            return None
+            return None, {}
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
         except jwt.InvalidTokenError:
-            return None
+            return None, {}
         key = await self._keyring.get(key_id) if isinstance(key_id, str) else None
         claims = None if key is None else signed_claims(token, _signing_key(key.secret))
         if claims is None:
-            return None
+            return None, {}
         until = claims.get("exp")
-        if claims.get("aud") != audience or not isinstance(until, int):
-            return None
-        return key if until > self._clock.now() // 1000 else None
+        if claims.get("aud") != audience or not isinstance(until, int) or until <= self._clock.now() // 1000:
+            return None, {}
+        return key, claims
 
 
-def token_of(key_id: str, secret: str, audience: str, until: int) -> str:
-    """A token of a key, good until then (s since the epoch)."""
-    claims = {"aud": audience, "exp": until}
+def token_of(key_id: str, secret: str, audience: str, until: int, token_id: str = "") -> str:
+    """A token of a key, good until then (s since the epoch), with an id among the key's."""
+    claims = {"aud": audience, "exp": until} | ({"jti": token_id} if token_id else {})
     return jwt.encode(claims, _signing_key(secret), algorithm=ALGORITHM, headers={"kid": key_id})
 
 

@@ -34,5 +34,6 @@ async def sign_in(visit: Visit, sessions: Sessions, address: str) -> Page | Redi
 
 
 async def sign_out(visit: Visit, sessions: Sessions, address: str) -> Redirect:  # noqa: ARG001 - of every such page
-    """Take the cookie away."""
+    """End the session, and take its cookie away."""
+    await sessions.end(visit.session)
     return Redirect(f"{visit.base}/login", "")
