@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.access.principals import role_session
+from redrive.aws.encryption.rights import RememberedRights
 from redrive.aws.kms.grants import covers
 from redrive.aws.kms.records import Grant
 from redrive.model.names import ResourceName
@@ -170,6 +172,22 @@ def test_an_alias_moves_only_with_the_right_to_both_keys(place: str) -> None:
 
 
 # ---- rights that are remembered -----------------------------------------------------------------------------------
+
+
+def test_a_remembered_right_is_that_of_one_principal_under_one_key_until_its_time() -> None:
+    rights, role = RememberedRights(), f"arn:aws:iam::{ACCOUNT}:role/reader"
+    session, tagged = (role_session(role, "AROA1", "same", {"team": team}, None) for team in "ab")
+    rights.add(session, "key", 100, rights.version)
+    assert rights.has(session, "key", 99)
+    assert rights.has(role_session(role, "AROA1", "same", {"team": "a"}, None), "key", 99)
+    assert not rights.has(session, "key", 100)
+    assert not rights.has(session, "other key", 99)
+    assert not rights.has(tagged, "key", 99)
+    before = rights.version
+    rights.clear()
+    assert not rights.has(session, "key", 99)
+    rights.add(session, "key", 100, before)  # an answer to a question that was asked before a key changed
+    assert not rights.has(session, "key", 99)
 
 
 def test_a_session_has_no_right_of_another_session_of_its_name() -> None:
