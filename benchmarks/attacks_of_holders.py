@@ -93,8 +93,10 @@ def _templates(holder: Holder) -> Attack:
 
 # ---- policies --------------------------------------------------------------------------------------------------------
 
+_POLICY: Final = '{"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
 
-def simulation(holder: Holder, names: int, policy: str = '{"Statement":[]}') -> bytes:
+
+def simulation(holder: Holder, names: int, policy: str = _POLICY) -> bytes:
     """A simulation of so many actions on as many resources."""
     actions = {f"ActionNames.member.{n}": f"s3:Get{n}" for n in range(1, names + 1)}
     resources = {f"ResourceArns.member.{n}": f"arn:{n}" for n in range(1, names + 1)}
@@ -134,8 +136,8 @@ def api(holder: Holder, *, schema: Any = None, template: str = "{}") -> str:
         "requestTemplates": {"application/json": template if schema is None else answers},
     }
     client.put_integration(**where, **integration)
-    client.put_integration_response(**where, statusCode="200")
     client.put_method_response(**where, statusCode="200")
+    client.put_integration_response(**where, statusCode="200")
     client.create_deployment(restApiId=made["id"], stageName="s")
     return f"/restapis/{made['id']}/s/_user_request_/"
 
@@ -192,13 +194,13 @@ def _rsa(holder: Holder) -> Attack:
 
 
 def log_group(holder: Holder, events: int, filters: int = 0) -> tuple[str, bytes]:
-    """A group with so many events and filters, and a request that puts 6,000 events into it."""
+    """A group with so many events and filters, and a request that puts 5,500 events into it."""
     client, name = holder.client("logs"), _name()
     client.create_log_group(logGroupName=name)
     client.create_log_stream(logGroupName=name, logStreamName="s")
     now = int(time.time() * 1000)
     words = " ".join(f"w{number}" for number in range(40))
-    made = [{"timestamp": now, "message": words} for _ in range(6_000)]
+    made = [{"timestamp": now, "message": words} for _ in range(5_500)]
     for _ in range(0, events, len(made)):
         client.put_log_events(logGroupName=name, logStreamName="s", logEvents=made)
     for number in range(filters):
