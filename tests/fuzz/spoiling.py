@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 
 from hypothesis import strategies as st
 
-_NASTY_TEXTS = [
+NASTY_TEXTS = [
     "",
     " ",
     "\0",
@@ -41,7 +41,7 @@ _NASTY_TEXTS = [
     "http://localhost/000000000000/",
     "eyJ0YXNrSWQiOm51bGx9",
 ]
-TEXTS = st.sampled_from(_NASTY_TEXTS) | st.text(st.characters(), max_size=30)
+TEXTS = st.sampled_from(NASTY_TEXTS) | st.text(st.characters(), max_size=30)
 _NUMBERS = st.integers(-(2**70), 2**70) | st.sampled_from(
     [0, -1, 2**31, -(2**31) - 1, 2**63, 2**64, 1.5, 1e308, float("inf")]
 )
