@@ -6,10 +6,12 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
 from redrive.engine.ports import Put
 from redrive.model.errors import StoreUnavailable
+from redrive.stores.sqlite import holding
 from redrive.stores.sqlite.store import SqliteStore
 
 PAGE = 4096
@@ -142,6 +144,35 @@ async def test_a_damaged_file_is_told_of_in_a_sentence(tmp_path: Path, seed: int
     assert told is None or f"{path} is damaged" in told or f"cannot open {path}: " in told
 
 
+@pytest.mark.parametrize("lost", ["zeroed", "last", "middle"])
+async def test_a_lost_page_is_told_of_when_the_store_is_opened(tmp_path: Path, lost: str) -> None:
+    path = tmp_path / "redrive.db"
+    await filled(path, documents=2_000)
+    content = bytearray(path.read_bytes())
+    page = {"zeroed": len(content) // PAGE // 2, "last": len(content) // PAGE - 1, "middle": 20}[lost]
+    kept = b"\0" * PAGE if lost == "zeroed" else random.Random(3).randbytes(PAGE)
+    content[page * PAGE : (page + 1) * PAGE] = kept
+    path.write_bytes(content)
+    with pytest.raises(StoreUnavailable, match=r"redrive.db is damaged .*restore a backup"):
+        await SqliteStore(path, alone=True).open()
+    assert path.read_bytes() == content
+
+
+async def test_the_check_of_a_large_store_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "redrive.db"
+    await filled(path, documents=5_000)
+    monkeypatch.setattr(holding, "_CHECK_ROUNDS", 2)
+    monkeypatch.setattr(holding, "_CHECK_STEPS", 500)
+    with caplog.at_level("INFO"):
+        store = SqliteStore(path, alone=True)
+        await store.open()
+    assert "redrive store verify" in caplog.text
+    assert len(await store.find("access_key", "")) == 5_000
+    await store.close()
+
+
 async def complaint_of(store: SqliteStore) -> str | None:
     """Return the refusal of a store that cannot be read; None: it can."""
     try:
@@ -173,6 +204,33 @@ async def test_a_file_that_is_no_store_is_told_of_in_a_sentence(tmp_path: Path) 
     path.write_bytes(b"<html>" * 1000)
     with pytest.raises(StoreUnavailable, match=r"cannot open .*redrive.db: file is not a database"):
         await SqliteStore(path, alone=True).open()
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ("CREATE TABLE tracks (name TEXT); INSERT INTO tracks VALUES ('one')", "it has the table tracks"),
+        ("CREATE TABLE resources (a TEXT); PRAGMA user_version = 3", "it has the table resources"),
+        ("PRAGMA user_version = 99", "its user_version is 99"),
+    ],
+)
+async def test_the_database_of_another_program_is_refused_and_left_as_it_is(
+    tmp_path: Path, statements: str, named: str
+) -> None:
+    path = tmp_path / "music.db"
+    other = apsw.Connection(str(path))
+    other.execute(statements)
+    other.close()
+    path.chmod(0o644)
+    content = path.read_bytes()
+    for alone in (True, False):
+        with pytest.raises(StoreUnavailable) as refused:
+            await SqliteStore(path, alone=alone).open()
+        assert f"music.db is a SQLite database of another program ({named}), and was left" in str(
+            refused.value
+        )
+    assert path.read_bytes() == content
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 async def test_a_folder_that_is_not_there_is_told_of_in_a_sentence(tmp_path: Path) -> None:

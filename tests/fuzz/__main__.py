@@ -43,8 +43,8 @@ def main() -> int:
 
 
 async def _rounds(chosen: argparse.Namespace, servers: list[Server]) -> int:
-    async with assembled(Settings(store="sqlite://:memory:", functions="on"), "http://127.0.0.1:1") as server:
-        operations = offered(server)
+    async with assembled(Settings(store="sqlite://:memory:", functions="on"), "http://127.0.0.1:1") as whole:
+        operations = offered(whole)
     asking, bad, unavailable, done = Asking(chosen.seed, operations, arm_routes()), 0, 0, 0
     while done < chosen.requests and bad < 50:
         number, began = min(chosen.round, chosen.requests - done), time.monotonic()

@@ -195,7 +195,7 @@ class Asking:
         try:
             if asked.client is not None:
                 answer = asked.client.answer(asked.operation, response)
-            elif response.headers.get("Content-Type", "").startswith("application/json"):
+            elif response.content_type.startswith("application/json"):
                 answer = orjson.loads(response.body)
         except Exception:  # noqa: BLE001 - a bent request may be another one, whose answer this parser cannot read
             return

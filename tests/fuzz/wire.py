@@ -72,8 +72,7 @@ class Connection:
             body = await self._body(reader, headers)
         if headers.get("connection", "").lower() == "close":
             self.close()
-        names = {"content-type": "Content-Type"}
-        return Response(status, {names.get(name, name): value for name, value in headers.items()}, body)
+        return Response(status, body, headers.get("content-type", ""), headers)
 
     async def _head(self, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
         first = await reader.readline()
@@ -102,7 +101,7 @@ def written(request: Request) -> bytes:
     skipped = ("content-length", "transfer-encoding", "expect", "connection")
     headers = {name: text for name, text in request.headers.items() if name not in skipped}
     head = [f"{request.method} {_one_line(target).replace(' ', '%20')} HTTP/1.1"]
-    head += [f"{name}: {_one_line(text)}" for name, text in headers.items()]
+    head += [f"{name}: {_one_line(str(text))}" for name, text in headers.items()]
     head.append(f"content-length: {len(request.body)}")
     return "\r\n".join(head).encode("utf-8", "surrogatepass") + b"\r\n\r\n" + request.body
 

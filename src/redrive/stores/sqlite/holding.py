@@ -1,10 +1,11 @@
-"""The file itself: one server to a file, readable by its owner alone.
+"""The file itself: one server to a file, which is whole, a store of Redrive, and readable by its owner alone.
 
 Sequence numbers are handed out from memory, and two servers would hand out the same. The file has every secret in it
 (access keys, webhooks' passwords, the key that signs notifications) and every message.
 """
 
 import fcntl
+import itertools
 import logging
 import os
 import stat
@@ -13,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import apsw
+
 from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -20,6 +23,11 @@ logger = logging.getLogger(__name__)
 _LOCK_SUFFIX: Final = "-serving"  # beside SQLite's own -wal and -shm
 _OTHERS: Final = 0o077
 _PRIVATE: Final = 0o600
+#: Tables of the schema's first step.
+_OURS: Final = frozenset({"counters", "resources", "deliveries"})
+#: The check at the start is given up after so many steps of SQLite's: a second, in which it reads 1 GB.
+_CHECK_STEPS: Final = 10_000
+_CHECK_ROUNDS: Final = 1_000
 
 
 class FileHold:
@@ -77,6 +85,47 @@ def make_private(path: Path) -> None:
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE))
     except OSError as error:
         raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+
+
+def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    """Refuse the database of another program, before anything of it is changed.
+
+    Raises:
+        StoreUnavailable: It has tables, and they are not Redrive's.
+    """
+    named = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = {str(name) for (name,) in named}
+    applied = connection.pragma("user_version")
+    if tables >= _OURS if applied else not tables:
+        return
+    found = f"it has the table {min(tables)}" if tables else f"its user_version is {applied}"
+    raise StoreUnavailable(
+        f"{path} is a SQLite database of another program ({found}), and was left as it is: name another file"
+    )
+
+
+def refuse_damaged(connection: apsw.Connection, path: Path) -> None:
+    """Look through the pages of a store, as far as a second allows: a page that is damaged is told of now.
+
+    `redrive store verify` looks through all of a larger one.
+
+    Raises:
+        StoreUnavailable: A page is not what SQLite wrote there.
+    """
+    rounds = itertools.count()
+    connection.set_progress_handler(lambda: next(rounds) >= _CHECK_ROUNDS, _CHECK_STEPS)
+    try:
+        found = connection.execute("PRAGMA quick_check(1)").fetchall()
+    except apsw.InterruptError:
+        logger.info("store.checked_partly file=%s: it is large; `redrive store verify` reads all of it", path)
+        return
+    finally:
+        connection.set_progress_handler(None)
+    if found != [("ok",)]:
+        said = str(found[0][0]).replace("\n", " ")
+        raise StoreUnavailable(
+            f"{path} is damaged ({said}); restore a backup, or save what can be read: sqlite3 {path} .recover"
+        )
 
 
 def tighten(path: Path) -> None:

@@ -50,7 +50,13 @@ from redrive.stores.seal import UNSEALED, Seal
 from redrive.stores.sqlite import arriving, claiming, documents, looking, moving, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit, touch
-from redrive.stores.sqlite.holding import FileHold, make_private, tighten
+from redrive.stores.sqlite.holding import (
+    FileHold,
+    make_private,
+    refuse_damaged,
+    refuse_foreign,
+    tighten,
+)
 from redrive.stores.sqlite.log_events import add as add_log_events
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.reading import ReadingThread
@@ -121,6 +127,10 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     def _prepare(self) -> None:
         self._connection.set_busy_timeout(5000)
+        if self._path:
+            refuse_foreign(self._connection, self._path)
+        if self._path and self._alone:
+            refuse_damaged(self._connection, self._path)
         # Without this, SQLite plans a statement anew for the values bound to it: 20 µs a claim instead of 8.
         self._connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in _WRITER_PRAGMAS:
