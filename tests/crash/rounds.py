@@ -175,7 +175,8 @@ def limit_files(server: Server, room_bytes: int | None) -> None:
     most = resource.RLIM_INFINITY
     if room_bytes is not None:
         path = Path(server.store.removeprefix("sqlite:///"))
-        sizes = [file.stat().st_size for file in path.parent.glob(f"{path.name}*")]
+        files = (file for file in path.parent.glob(f"{path.name}*") if not file.name.endswith("-reserve"))
+        sizes = [file.stat().st_size for file in files]
         most = max(sizes) + room_bytes
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 

@@ -101,9 +101,12 @@ def _servers(store: str, directory: Path) -> Iterator[list[Server]]:
         maker = DatabaseMaker(own_server(run), "fuzz")
         with maker.database() as url, contextlib.ExitStack() as nodes:
             started = []
+            shared = ("--blob-store", str(directory / "blobs"))
             for name in ("one", "two"):
                 (directory / name).mkdir()
-                started.append(nodes.enter_context(serving(url, *_FLAGS, directory=directory / name)))
+                started.append(
+                    nodes.enter_context(serving(url, *_FLAGS, *shared, directory=directory / name))
+                )
             yield started
         maker.close()
     finally:

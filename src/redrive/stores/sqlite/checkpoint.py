@@ -8,6 +8,7 @@ nobody may add to, is copied by the thread that commits. Then the log begins ane
 
 import logging
 import threading
+from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,9 +40,16 @@ class _Round(Enum):
 class Checkpointer:
     """Keeps the log of one writing connection short."""
 
-    def __init__(self, path: Path, writer: apsw.Connection) -> None:
-        """Watch over a connection, whose own checkpoints end."""
+    def __init__(self, path: Path, writer: apsw.Connection, grown: Callable[[int], None]) -> None:
+        """Watch over a connection, whose own checkpoints end.
+
+        Args:
+            path: The store's file.
+            writer: The connection.
+            grown: Told after each commit how many pages the log has.
+        """
         self._path = path
+        self._grown = grown
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._round = _Round.NONE
         self._begin_at = LOG_PAGES_MAX
@@ -56,6 +64,7 @@ class Checkpointer:
 
     def _committed(self, writer: apsw.Connection, _name: str, pages: int) -> int:
         """SQLite has committed, on the thread that asked for it, and the log has so many pages."""
+        self._grown(pages)
         if self._round is _Round.COPIED:
             self._copy_rest(writer, pages)
         elif self._round is _Round.FAILED:

@@ -27,6 +27,7 @@ import apsw
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.sqlite.deferral import Deferral
+from redrive.stores.sqlite.room import NO_ROOM, Room
 from redrive.stores.sqlite.transaction import Transaction
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class _Call(NamedTuple):
     run: Callable[[Transaction], Any]
     answer: asyncio.Future[Any]
     deferred: bool
+    grows: bool
 
 
 class GroupCommit:
@@ -57,6 +59,7 @@ class GroupCommit:
         transaction: Transaction,
         *,
         inline: bool,
+        room: Room | None = None,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
         """Take over a connection.
@@ -65,12 +68,14 @@ class GroupCommit:
             connection: Used by nobody else from now on.
             transaction: What calls get; of this connection.
             inline: Commit on the loop's thread: for stores in memory, which have no disk to wait for.
+            room: On the disk; None: nobody looks.
             meter: Measures the commits that wait for a disk.
         """
         self._connection = connection
         self._transaction = transaction
         self._cursor = transaction.cursor
         self._inline = inline
+        self._room = room
         self._meter = meter
         self._waiting: deque[_Call] = deque()
         self._group: list[tuple[_Call, Any]] = []
@@ -85,16 +90,20 @@ class GroupCommit:
         if not inline:
             self._thread.start()
 
-    def submit(self, run: Callable[[Transaction], T]) -> "asyncio.Future[T]":
+    def submit(self, run: Callable[[Transaction], T], *, grows: bool = False) -> "asyncio.Future[T]":
         """Run a call in the next transaction; the future is done when that is on disk.
 
         An exception of the family RedriveError is the call's answer and must come before its first change.
+
+        Args:
+            run: The call.
+            grows: It makes the store grow, and is refused where there is no room.
         """
         answer: asyncio.Future[T] = self._loop.create_future()
         if self._closed:
             answer.set_exception(StoreUnavailable("the store is closed"))
             return answer
-        self._waiting.append(_Call(run, answer, self.deferral.applies))
+        self._waiting.append(_Call(run, answer, self.deferral.applies, grows))
         if not self._busy:
             self._busy = True
             self._idle.clear()
@@ -128,6 +137,8 @@ class GroupCommit:
 
     def _next_group(self) -> None:
         calls = [call for call in self._first() if not call.answer.done()]  # the others were given up
+        if self._room is not None and self._room.is_short:
+            calls = [call for call in calls if not self._refused(call)]
         if calls and calls[0].deferred and all(call.deferred for call in calls):
             self._run_deferred(calls)
             return
@@ -211,9 +222,13 @@ class GroupCommit:
         self._go_on()
 
     def _fail(self, calls: list[_Call], error: apsw.Error) -> None:
-        """Undo the group. Of several calls one may be the culprit: give each a transaction of its own."""
+        """Undo the group. Of several calls one may be the culprit: give each a transaction of its own.
+
+        A single one gets another where room was made for it.
+        """
         self._undo()
-        if len(calls) == 1:
+        again = self._room is not None and isinstance(error, NO_ROOM) and self._room.given_up()
+        if len(calls) == 1 and not again:
             _refuse(calls[0], error)
         else:
             logger.warning("store.group_undone calls=%d error=%s: each is tried alone", len(calls), error)
@@ -221,7 +236,16 @@ class GroupCommit:
                 self._run_alone(call)
         self._go_on()
 
+    def _refused(self, call: _Call) -> bool:
+        """Refuse a call that makes the store grow, where there is no room."""
+        refusal = self._room.refusal() if self._room is not None and call.grows else None
+        if refusal is not None:
+            _deliver(call, refusal)
+        return refusal is not None
+
     def _run_alone(self, call: _Call) -> None:
+        if self._refused(call):
+            return
         try:
             ((_, result),) = self._run_together([call])
             self._cursor.execute("COMMIT")

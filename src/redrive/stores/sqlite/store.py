@@ -37,6 +37,8 @@ from redrive.engine.ports import (
     NodeStore,
     Occupied,
     OrderedPublication,
+    Put,
+    Remove,
     Resource,
     Settled,
     Settlement,
@@ -60,6 +62,7 @@ from redrive.stores.sqlite.holding import (
 from redrive.stores.sqlite.log_events import add as add_log_events
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.reading import ReadingThread
+from redrive.stores.sqlite.room import Room
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
 
@@ -99,6 +102,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         self._seal = seal
         self._meter = meter
         self._held: FileHold | None = None
+        self._room: Room | None = None
         self._reads = 0  # under way
 
     @override
@@ -141,14 +145,17 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         self._numbers = ResourceCounts(self._connection)
         if self._alone:  # so that not even the first queue made costs a commit for its number
             self._numbers.reserve()
+            if self._path:
+                self._room = Room(self._path, self._connection)
 
     def _begin(self) -> None:
         transaction = Transaction(self._connection.cursor(), self._numbers)
         self._commit = GroupCommit(
-            self._connection, transaction, inline=self._path is None, meter=self._meter
+            self._connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
         )
         if self._path:
-            self._checkpointer = Checkpointer(self._path, self._connection)
+            grown = _unwatched if self._room is None else self._room.keep_up
+            self._checkpointer = Checkpointer(self._path, self._connection, grown)
             self._reading = ReadingThread(self._path, "redrive-read")
             self._looking = ReadingThread(self._path, "redrive-look")
 
@@ -162,12 +169,14 @@ class SqliteStore(TelemetryVerbs, NodeStore):
             self._reading.close()
             self._looking.close()
         self._connection.close()
+        if self._room is not None:
+            self._room.close()
         if self._held is not None:
             self._held.release()
 
     @override
     async def check(self) -> None:
-        await self._commit.submit(touch)
+        await self._commit.submit(touch, grows=True)
 
     @property
     @override
@@ -210,7 +219,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
                 add_log_events(log_events, transaction)
             return versions
 
-        return await self._commit.submit(run)
+        return await self._commit.submit(run, grows=_grows(changes, new_deliveries, log_events))
 
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
@@ -241,11 +250,15 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> asyncio.Future[list[Enqueued]]:
-        return self._commit.submit(lambda transaction: arriving.enqueue(transaction, new_deliveries))
+        return self._commit.submit(
+            lambda transaction: arriving.enqueue(transaction, new_deliveries), grows=True
+        )
 
     @override
     def publish(self, publications: Sequence[OrderedPublication]) -> asyncio.Future[list[Enqueued]]:
-        return self._commit.submit(lambda transaction: arriving.publish(transaction, publications))
+        return self._commit.submit(
+            lambda transaction: arriving.publish(transaction, publications), grows=True
+        )
 
     @override
     def claim(self, request: ClaimRequest) -> asyncio.Future[Claimed]:
@@ -382,3 +395,17 @@ class SqliteStore(TelemetryVerbs, NodeStore):
             advice = f"restore a backup, or save what can be read: sqlite3 {self._path} .recover"
             return StoreUnavailable(f"{self._path} is damaged ({error}); {advice}")
         return StoreUnavailable(f"cannot open {self._path}: {error}")
+
+
+def _grows(
+    changes: Sequence[Change], new_deliveries: Sequence[NewDelivery], log_events: Sequence[LogEvent]
+) -> bool:
+    """True if a write makes the store grow: who deletes a queue writes what is left of it, and is let."""
+    if new_deliveries or log_events:
+        return True
+    made = any(isinstance(change, Put) and not change.version for change in changes)
+    return made and not any(isinstance(change, Remove) for change in changes)
+
+
+def _unwatched(_pages: int) -> None:
+    """Nobody wants to know how long the log is."""

@@ -30,7 +30,9 @@ class TelemetryVerbs(TelemetryStore, ABC):
 
     @override
     def add_points(self, points: Sequence[MetricPoint]) -> asyncio.Future[None]:
-        return self._commit.submit(lambda transaction: metric_points.add(points, transaction.cursor))
+        return self._commit.submit(
+            lambda transaction: metric_points.add(points, transaction.cursor), grows=True
+        )
 
     @override
     async def find_points(self, query: PointQuery) -> list[Bucket]:
@@ -58,7 +60,7 @@ class TelemetryVerbs(TelemetryStore, ABC):
 
     @override
     def add_events(self, events: Sequence[LogEvent]) -> asyncio.Future[None]:
-        return self._commit.submit(lambda transaction: log_events.add(events, transaction))
+        return self._commit.submit(lambda transaction: log_events.add(events, transaction), grows=True)
 
     @override
     async def find_events(self, query: LogQuery) -> list[LogEvent]:
