@@ -77,7 +77,9 @@ async def test_a_disk_that_is_nearly_full_takes_nothing_in_until_there_is_room(
     await store.close()
 
 
-async def test_what_was_deleted_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_deleted_documents_leave_room_for_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = SqliteStore(tmp_path / "redrive.db", alone=True)
     await store.open()
     keys = [str(number) for number in range(60)]

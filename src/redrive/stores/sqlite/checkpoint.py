@@ -40,13 +40,13 @@ class _Round(Enum):
 class Checkpointer:
     """Keeps the log of one writing connection short."""
 
-    def __init__(self, path: Path, writer: apsw.Connection, grown: Callable[[int], None]) -> None:
+    def __init__(self, path: Path, writer: apsw.Connection, grown: Callable[[int], None] | None) -> None:
         """Watch over a connection, whose own checkpoints end.
 
         Args:
             path: The store's file.
             writer: The connection.
-            grown: Told after each commit how many pages the log has.
+            grown: Told after each commit how many pages the log has, if anybody wants to know.
         """
         self._path = path
         self._grown = grown
@@ -64,7 +64,8 @@ class Checkpointer:
 
     def _committed(self, writer: apsw.Connection, _name: str, pages: int) -> int:
         """SQLite has committed, on the thread that asked for it, and the log has so many pages."""
-        self._grown(pages)
+        if self._grown is not None:
+            self._grown(pages)
         if self._round is _Round.COPIED:
             self._copy_rest(writer, pages)
         elif self._round is _Round.FAILED:

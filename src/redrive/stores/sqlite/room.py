@@ -9,12 +9,15 @@ refused, until the disk has room, or the store itself by what was deleted.
 import contextlib
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from redrive.engine.ports import Change, NewDelivery, Put, Remove
 from redrive.model.errors import StoreUnavailable
+from redrive.model.log import LogEvent
 
 logger = logging.getLogger(__name__)
 
@@ -115,3 +118,13 @@ class Room:
         except apsw.Error:
             return False
         return pages == copied
+
+
+def grows(
+    changes: Sequence[Change], new_deliveries: Sequence[NewDelivery], log_events: Sequence[LogEvent]
+) -> bool:
+    """True if a write makes the store grow: who deletes a queue writes what is left of it, and is let."""
+    if new_deliveries or log_events:
+        return True
+    made = any(isinstance(change, Put) and not change.version for change in changes)
+    return made and not any(isinstance(change, Remove) for change in changes)

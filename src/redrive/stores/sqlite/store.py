@@ -37,8 +37,6 @@ from redrive.engine.ports import (
     NodeStore,
     Occupied,
     OrderedPublication,
-    Put,
-    Remove,
     Resource,
     Settled,
     Settlement,
@@ -62,7 +60,7 @@ from redrive.stores.sqlite.holding import (
 from redrive.stores.sqlite.log_events import add as add_log_events
 from redrive.stores.sqlite.migrate import migrate
 from redrive.stores.sqlite.reading import ReadingThread
-from redrive.stores.sqlite.room import Room
+from redrive.stores.sqlite.room import Room, grows
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
 
@@ -154,8 +152,8 @@ class SqliteStore(TelemetryVerbs, NodeStore):
             self._connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
         )
         if self._path:
-            grown = _unwatched if self._room is None else self._room.keep_up
-            self._checkpointer = Checkpointer(self._path, self._connection, grown)
+            keep_up = None if self._room is None else self._room.keep_up
+            self._checkpointer = Checkpointer(self._path, self._connection, keep_up)
             self._reading = ReadingThread(self._path, "redrive-read")
             self._looking = ReadingThread(self._path, "redrive-look")
 
@@ -219,7 +217,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
                 add_log_events(log_events, transaction)
             return versions
 
-        return await self._commit.submit(run, grows=_grows(changes, new_deliveries, log_events))
+        return await self._commit.submit(run, grows=grows(changes, new_deliveries, log_events))
 
     @override
     async def get(self, kind: str, key: str) -> Resource | None:
@@ -395,17 +393,3 @@ class SqliteStore(TelemetryVerbs, NodeStore):
             advice = f"restore a backup, or save what can be read: sqlite3 {self._path} .recover"
             return StoreUnavailable(f"{self._path} is damaged ({error}); {advice}")
         return StoreUnavailable(f"cannot open {self._path}: {error}")
-
-
-def _grows(
-    changes: Sequence[Change], new_deliveries: Sequence[NewDelivery], log_events: Sequence[LogEvent]
-) -> bool:
-    """True if a write makes the store grow: who deletes a queue writes what is left of it, and is let."""
-    if new_deliveries or log_events:
-        return True
-    made = any(isinstance(change, Put) and not change.version for change in changes)
-    return made and not any(isinstance(change, Remove) for change in changes)
-
-
-def _unwatched(_pages: int) -> None:
-    """Nobody wants to know how long the log is."""

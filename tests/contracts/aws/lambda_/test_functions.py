@@ -79,6 +79,7 @@ class TestCreate:
                 {"Layers": ["arn:aws:lambda:us-east-1:000000000000:layer:l:1"]},
                 "Layer version arn:aws:lambda:us-east-1:000000000000:layer:l:1 does not exist.",
             ),
+            ({"PackageType": "Image"}, "Redrive does not offer the parameter PackageType."),
             (
                 {"ImageConfig": {"Command": ["run"]}},
                 "Redrive does not offer the parameter ImageConfig.",

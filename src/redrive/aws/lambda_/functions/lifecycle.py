@@ -8,7 +8,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import denied, invalid, no_function, outdated, taken
+from redrive.aws.lambda_.errors import denied, invalid, no_function, outdated, taken, unoffered
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
@@ -90,9 +90,9 @@ class FunctionOperations:
         names.check_length(named)
         if named.name.account != call.account:
             raise denied(call.principal.name, "CreateFunction", named.arn)
-        if params.get("PackageType", "Zip") == "Zip" and not (
-            params.get("Runtime") and params.get("Handler")
-        ):
+        if params.get("PackageType", "Zip") != "Zip":
+            raise unoffered("PackageType")
+        if not (params.get("Runtime") and params.get("Handler")):
             raise invalid(_MANDATORY)
         check(params.get("Tags") or {})
         await self._roles.check(call, params["Role"])
