@@ -254,7 +254,9 @@ def _of_messages(screen: Screen, url: str) -> Iterator[tuple[str, str]]:
 def _first(screen: Screen, url: str, path: str) -> str:
     """The path of the first row of a list."""
     screen.open(url + path)
-    return (screen.find("tr[data-row] td a").get_attribute("href") or "").removeprefix(url)
+    return (
+        screen.find("#letters a, tbody[data-row] a, tr[data-row] a").get_attribute("href") or ""
+    ).removeprefix(url)
 
 
 def service_pages(things: Things) -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ return [...document.querySelectorAll(drawn)].filter(each => {
 }).map(each => each.outerHTML);
 """
 #: The lines of the header that a telephone's screen can spare (CSS pixels).
-_HEADER_MAX: Final = 150
+_HEADER_MAX: Final = 92
 _HEADER: Final = "return document.querySelector('header').offsetHeight"
 #: How far the bar of actions stands below the window's lower edge.
 _OUT_OF_SIGHT: Final = """

@@ -7,8 +7,8 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.browser.dying import BAD, GOOD, dead_orders, order
 from tests.browser.screen import Screen
-from tests.contracts.protocols.sns import Sns, Webhook
-from tests.contracts.protocols.sqs import ACCOUNT, REGION, Queue
+from tests.contracts.aws.sns.client import Sns, Webhook
+from tests.contracts.aws.sqs.client import ACCOUNT, REGION, Queue
 from tests.services.server import Server
 
 ROOM: Final = f"/_redrive/console/{ACCOUNT}/{REGION}"
@@ -80,8 +80,25 @@ def test_keys_lead_through_lists_and_help_is_there_on_every_page(
     assert f"/dead-letters/{dead.name}" in screen.url
     screen.leaving(lambda: screen.keys("j", Keys.ENTER))
     assert "cause=" in screen.url
-    screen.leaving(lambda: screen.keys("?"))
-    assert "shortcuts" in screen.text("h1").lower()
+    screen.keys("?")
+    assert "plan a redrive of what the bar says" in screen.text("#shortcuts[open]")
+    screen.keys(Keys.ESCAPE)
+    screen.until(lambda: not screen.all("#shortcuts[open]"))
+
+
+def test_the_palette_finds_names_and_message_ids_from_any_page(
+    screen: Screen, sns: Sns, server: Server
+) -> None:
+    queue = sns.sqs.queue()
+    screen.open(f"{server.url}{ROOM}/alarms")
+    screen.keys("/")
+    screen.find("#palette input").send_keys(queue.name[:4])
+    screen.wait_for(queue.name, "#found")
+    screen.leaving(lambda: screen.keys(Keys.ENTER))
+    assert screen.url.endswith(f"/queues/{queue.name}")
+    screen.keys("/")
+    screen.find("#palette input").send_keys("6f1c2a9e-0000")
+    screen.wait_for("Trace message 6f1c2a9e-0000", "#found")
 
 
 def test_commands_name_the_server_and_the_account_that_they_were_made_for(

@@ -134,5 +134,5 @@ async def test_a_young_node_knows_of_no_dead_letter_before_its_start() -> None:
 
 def quiet(page: str) -> str:
     """The sentence in place of needs; empty where there are some."""
-    found = re.findall(r'<p class="notice good">(.*?)</p>', page)
-    return re.sub(r"<[^>]+>", "", "".join(found)).removeprefix("✓").strip()
+    found = re.findall(r'<p class="in calm">(.*?)(?: <span class="soft">|</p>)', page)
+    return re.sub(r"<[^>]+>", "", "".join(found)).removeprefix("Calm").strip()

@@ -37,6 +37,10 @@ async def test_strangers_texts_are_escaped_on_every_page(text: str) -> None:
             *await _paths_of_messages(visitor, evil),
             *await _paths_of_event_grid(visitor, evil),
             *await _paths_of_views_and_nodes(visitor, evil),
+            *(
+                f"{ROOT}/{path}"
+                for path in ("find", "navigation", f"{PLACE.account}/{PLACE.region}/redrives")
+            ),
         ]
         reached = {id(_route(path)) for path in paths}
         forgotten = [
@@ -52,7 +56,7 @@ async def test_strangers_texts_are_escaped_on_every_page(text: str) -> None:
 
 async def _is_escaped(visitor: Visitor, path: str) -> None:
     """A page shows no tag that a stranger wrote, whichever way it answers; nor does its live part alone."""
-    for headers in ({}, {"hx-request-type": "partial"}):
+    for headers in ({}, {"x-redrive-part": "live"}):
         answer = await visitor.get(path, **headers)
         assert answer.headers["Content-Security-Policy"] == POLICY
         if answer.content_type.startswith("text/html"):

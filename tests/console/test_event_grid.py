@@ -53,7 +53,7 @@ async def test_event_subscriptions_are_listed_with_their_states_and_topics() -> 
         page = text(await visitor.get(f"{ROOM}/event-grid"))
         assert "Billing topics:orders WebHook https://hook.example/in?…" in page
         assert "orders topic EventGridSchema" in page
-        assert "served 1 Look" in page
+        assert "Healthy 1 Look" in page
         assert "secret" not in page
         assert "No event subscriptions" in text(
             await visitor.get(f"{ROOT}/000000000000/us-east-1/event-grid")
@@ -86,11 +86,11 @@ async def test_an_endpoint_on_probation_is_shown_with_its_reason_and_lifted() ->
         now = engine.clock.now()
         await engine.operations._circuits.note(made, PROBATION, FAILURES["503"], now)
         page = text(await visitor.get(PAGE))
-        assert "circuit open on probation: server_error 503" in page
+        assert "On hold on probation: Server error 503" in page
         assert "Lift: try what waits now" in page
         form = {"topic": made.topic.name, "id": made.id}
         assert (await visitor.post(f"{ROOM}/endpoints", form)).status == 303
-        assert "served" in text(await visitor.get(PAGE))
+        assert "Healthy" in text(await visitor.get(PAGE))
 
 
 async def test_a_container_elsewhere_is_named_with_its_command() -> None:
@@ -121,6 +121,6 @@ async def test_filters_and_headers_are_escaped_and_hidden_values_stay_hidden() -
 async def test_an_unchanged_list_is_not_sent_again() -> None:
     async with visiting() as visitor:
         await subscribed(visitor)
-        first = await visitor.get(f"{ROOM}/event-grid", **{"hx-request-type": "partial"})
-        headers = {"hx-request-type": "partial", "hx-ptag": first.headers["HX-PTag"]}
+        first = await visitor.get(f"{ROOM}/event-grid", **{"x-redrive-part": "live"})
+        headers = {"x-redrive-part": "live", "if-none-match": first.headers["ETag"]}
         assert (await visitor.get(f"{ROOM}/event-grid", **headers)).status == 304

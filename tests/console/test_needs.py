@@ -129,6 +129,6 @@ async def test_the_action_of_dead_letters_is_the_plan_of_their_main_cause() -> N
         page = await overview(visitor)
         assert "3 dead letters in orders-dead" in page
         assert "3 Server error 503 from queue orders" in page
-        (plan,) = re.findall(r'<a class="button" href="([^"]+/plan[^"]+)"[^>]*>Redrive 3…', page)
+        (plan,) = re.findall(r'<a class="button do primary" href="([^"]+/plan[^"]+)"[^>]*>Redrive 3…', page)
         planned = await visitor.get(plan.replace("&amp;", "&"))
         assert "Redrive 3 messages" in planned.body.decode()

@@ -14,7 +14,7 @@ from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_wo
 
 #: A time of day, and what stands after it: its zone, or more of it.
 _TIME_OF_DAY = re.compile(r">[^<]*?\b\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?![:.\dZ])[^<]*")
-_LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
+_LINK = re.compile(r'(?:href|src|action|formaction|data-fragment)="([^"]+)"')
 
 
 def text(response: Response) -> str:
@@ -113,7 +113,7 @@ async def test_a_redrive_is_planned_started_and_watched() -> None:
         assert started.status == 303
         task = started.headers["Location"]
         page = text(await visitor.get(task))
-        assert "Until then Cancel undoes all" in page
+        assert "until then Stop takes it back" in page
         assert (await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)).status == 409
         await visitor.post(task, {"do": "pause"})
         assert "paused" in text(await visitor.get(task))
@@ -205,10 +205,10 @@ async def test_sending_and_publishing_keep_the_services_rules() -> None:
 async def test_an_answer_that_is_known_is_not_sent_again() -> None:
     async with visiting() as visitor:
         await filled(visitor)
-        first = await visitor.get(f"{ROOM}/queues", **{"hx-request-type": "partial"})
+        first = await visitor.get(f"{ROOM}/queues", **{"x-redrive-part": "live"})
         assert "<h1>" not in text(first)
         again = await visitor.get(
-            f"{ROOM}/queues", **{"hx-request-type": "partial", "hx-ptag": first.headers["HX-PTag"]}
+            f"{ROOM}/queues", **{"x-redrive-part": "live", "if-none-match": first.headers["ETag"]}
         )
         assert (again.status, again.body) == (304, b"")
 

@@ -96,7 +96,7 @@ async def test_a_policy_is_saved_as_the_subscriptions_own_and_its_other_members_
 
 async def test_the_lab_answers_its_live_part_alone() -> None:
     async with visiting() as visitor:
-        headers = {"hx-request-type": "partial"}
+        headers = {"x-redrive-part": "live"}
         first = await visitor.get(f"{ROOT}/schedules?numRetries=4", **headers)
         assert b"<form" not in first.body
         assert b"5 attempts" in first.body
@@ -104,9 +104,9 @@ async def test_the_lab_answers_its_live_part_alone() -> None:
 
 async def test_a_refusal_leaves_the_last_curve_on_the_screen() -> None:
     async with visiting() as visitor:
-        headers = {"hx-request-type": "partial"}
+        headers = {"x-redrive-part": "live"}
         refused = await visitor.get(f"{ROOT}/schedules?numRetries=1e9", **headers)
-        assert refused.headers["HX-Retarget"] == "#refused"
+        assert refused.headers["X-Redrive-Into"] == "#refused"
         assert refused.body.count(b"<p ") == 1
         taken = await visitor.get(f"{ROOT}/schedules?numRetries=9", **headers)
-        assert "HX-Retarget" not in taken.headers
+        assert "X-Redrive-Into" not in taken.headers

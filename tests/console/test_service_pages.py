@@ -13,7 +13,7 @@ FORMS = ("/invoke", "/alarms/state", "/alarms/new", "/delete", "/settings/keys/"
 EVIL = "<x-evil \"'&"
 #: The simulated clock's bar, a form without a button here.
 _CLOCK = re.compile(r'<form class="clock".*?</form>', re.DOTALL)
-_LINK = re.compile(r'(?:href|src|action|formaction|hx-get)="([^"]+)"')
+_LINK = re.compile(r'(?:href|src|action|formaction|data-fragment)="([^"]+)"')
 
 
 async def test_every_page_is_shown_and_strangers_texts_are_escaped() -> None:
@@ -33,9 +33,9 @@ async def test_a_page_that_has_not_changed_is_not_sent_again() -> None:
     async with visiting(functions="on", clock="simulated") as visitor:
         services = await make_services(visitor)
         for path in service_pages(services):
-            partial = {"hx-request-type": "partial"}
+            partial = {"x-redrive-part": "live"}
             first = await visitor.get(path, **partial)
-            again = await visitor.get(path, **partial, **{"hx-ptag": first.headers["HX-PTag"]})
+            again = await visitor.get(path, **partial, **{"if-none-match": first.headers["ETag"]})
             assert (again.status, again.body) == (304, b""), path
 
 

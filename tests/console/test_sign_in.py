@@ -73,7 +73,7 @@ async def test_another_account_sees_nothing_of_this() -> None:
         await with_key(visitor, "111111111111")
         await visitor.post(f"{ROOT}/login", {"key": "AKIA111111111111", "secret": SECRET})
         assert (await visitor.get(f"{ROOM}/dead-letters")).status == 404
-        assert b"us-east-1" not in (await visitor.get(f"{ROOT}/")).body
+        assert PLACE.account.encode() not in (await visitor.get(f"{ROOT}/")).body
         assert (await visitor.post(f"{ROOM}/queues/orders/send", {"body": "x"})).status == 404
 
 

@@ -89,6 +89,6 @@ async def test_messages_that_come_and_go_are_seen_as_they_do_and_filtered() -> N
 async def test_an_unchanged_tail_is_not_sent_again() -> None:
     async with visiting() as visitor:
         await make_world(visitor)
-        first = await visitor.get(f"{ROOM}/tail", **{"hx-request-type": "partial"})
-        headers = {"hx-request-type": "partial", "hx-ptag": first.headers["HX-PTag"]}
+        first = await visitor.get(f"{ROOM}/tail", **{"x-redrive-part": "live"})
+        headers = {"x-redrive-part": "live", "if-none-match": first.headers["ETag"]}
         assert (await visitor.get(f"{ROOM}/tail?again", **headers)).status == 304

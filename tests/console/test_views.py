@@ -19,7 +19,7 @@ async def test_a_page_is_saved_with_what_was_chosen_on_it_found_again_and_remove
         world = await make_world(visitor)
         await world.die('{"order": 7001}')
         shown = await page(visitor, f"{ROOT}{SEARCH}&told=1+of+1+sent")
-        (link,) = re.findall(r'<p class="foot"><a href="([^"]+)">Save this view', shown)
+        (link,) = re.findall(r'<p class="foot"><a href="([^"]+)"><svg.*?</svg> Save this view', shown)
         form = await page(visitor, link.replace("&amp;", "&"))
         assert "told" not in form.partition('name="to"')[2].partition(">")[0]
         assert f'value="{SEARCH.replace("&", "&amp;")}"' in form
@@ -66,9 +66,9 @@ async def test_lists_and_searches_can_be_saved_and_no_form_plan_or_deletion() ->
         paths = [*pages_of(world, seqs[0]), *service_pages(services), VIEWS]
         savable = {path for path in paths if "Save this view…</a>" in await page(visitor, path)}
         places = {path.partition("?")[0].removeprefix(ROOM) for path in savable}
-        lists = "dead-letters queues messages endpoints topics event-grid tail metrics schedules functions logs alarms"
+        lists = "dead-letters redrives queues messages endpoints topics event-grid tail metrics schedules functions logs"
         assert places == {
-            *(f"/{name}" for name in (*lists.split(), "stacks", "kms")),
+            *(f"/{name}" for name in (*lists.split(), "alarms", "stacks", "kms")),
             "/dead-letters/orders-dead",
             "/queues/orders/messages",
             "/topics/Rentals",

@@ -152,6 +152,8 @@ def pages_of(world: World, seq: int) -> list[str]:
     return [
         f"{ROOT}/",
         f"{ROOT}/keys",
+        f"{ROOT}/find?q=orders",
+        f"{ROOT}/navigation",
         f"{ROOM}/dead-letters",
         dead,
         f"{dead}?cause=all",
@@ -162,6 +164,7 @@ def pages_of(world: World, seq: int) -> list[str]:
         f"{dead}/plan?what=picked&id={seq}",
         f"{dead}/{seq}",
         f"{dead}/{seq}/edit",
+        f"{ROOM}/redrives",
         f"{ROOM}/queues",
         orders,
         f"{orders}/messages",

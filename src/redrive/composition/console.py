@@ -18,6 +18,7 @@ from redrive.console.session import Sessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
+from redrive.engine.tasks.redrive import TASK
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts
@@ -40,6 +41,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         bodies_shown=settings.console_bodies == "shown",
         needs_sign_in=settings.auth == "required",
         public_url=settings.public_url,
+        environment=settings.environment,
         is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
     )
     sessions = Sessions(
@@ -66,6 +68,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         queue_levels=lambda: core.telemetry.queue_levels,
         alarms=Remembered(core.engine.resources.documents, ALARMS),
         stacks=Remembered(core.engine.resources.documents, STACK, stack_in_trouble),
+        redrives=Remembered(core.engine.resources.documents, TASK, lambda task: task.state.active),
         functions=Remembered(core.engine.resources.documents, FUNCTION),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from redrive import __version__
 from redrive.aws.wire.errors import AwsError
 from redrive.console import navigation, routes, safety, words
+from redrive.console.attention import RememberedCounts
 from redrive.console.installation import Installation
 from redrive.console.rendering import Renderer
 from redrive.console.session import SESSION_SECONDS, Session, Sessions
@@ -30,7 +31,9 @@ _MEMO_MS: Final = 1000
 _MEMO_SHARE_MS: Final = 500  # for each second until a page asks again: fifty who look cost as two
 _MEMO_PAGES_MAX: Final = 256
 _HOST_SHOWN_MAX: Final = 100
-_NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request-Type"}
+#: Of a live part, which stands in a page that has the navigation.
+_NOTHING_AROUND: Final[Mapping[str, Any]] = {"nav_place": None, "groups": [], "places": [], "save_view": ""}
+_NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "X-Redrive-Part"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class ConsoleOptions:
         writes: Whether anything can be changed by it.
         bodies_shown: Whether messages' bodies are shown.
         needs_sign_in: Whether visitors have to prove who they are.
+        environment: A name that every page shows; empty: none.
         public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
         is_own_host: True for a Host header that is answered; None: any is, since nobody said how browsers come here.
     """
@@ -48,6 +52,7 @@ class ConsoleOptions:
     writes: bool
     bodies_shown: bool
     needs_sign_in: bool
+    environment: str = ""
     public_url: str = ""
     is_own_host: Callable[[str], bool] | None = None
 
@@ -64,11 +69,12 @@ class Console:
         self._sessions = sessions
         self._options = options
         self._static = StaticFiles()
-        self._renderer = Renderer()
+        self._counts = RememberedCounts(sessions.now)
         self._memo: dict[tuple[str, ...], tuple[int, str, Response]] = {}
         public = urlsplit(options.public_url)
         self._base = f"{public.path.rstrip('/')}{PATH}"
         self._public_host = public.netloc
+        self._renderer = Renderer(f"{self._base}/{self._static.path('icons.svg')}")
         self.close = self._renderer.close
 
     async def answer(self, request: Request) -> Response:
@@ -128,6 +134,7 @@ class Console:
             if known is not None and self._sessions.now() < known[0]:
                 return _unless_known(request, known[1], known[2])
         else:
+            self._counts.forget()
             self._memo.clear()  # whoever changed something sees it
         if route.special is not None:
             answered = await route.special(visit, self._sessions, request.client_host)
@@ -143,9 +150,10 @@ class Console:
                 who, did = visit.session.key_id or "anybody", answered.did or _sentence(answered.location)
                 logger.info("console.did %s by=%s did=%r", request.path, who, did)
             return _moved(answered.location, headers)
-        leads_to = None if live_alone else await navigation.place_of(visit)
-        kept = _save_view(visit) if route.savable else ""
-        response, tag = await self._rendered(request, answered, visit, leads_to, kept, live_alone=live_alone)
+        alone = live_alone and not route.navigates
+        leads_to = None if alone else await navigation.place_of(visit)
+        around = _NOTHING_AROUND if alone else await self._around(visit, leads_to, route)
+        response, tag = await self._rendered(request, answered, visit, around, live_alone=live_alone)
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
@@ -159,19 +167,31 @@ class Console:
         request: Request,
         page: Page,
         visit: Visit,
-        leads_to: ResourceName | None,
-        save_view: str = "",
+        around: Mapping[str, Any],
         *,
         live_alone: bool,
     ) -> tuple[Response, str]:
         shell = self._shell(visit, page, live_alone=live_alone)
-        values = {**shell, "nav_place": leads_to, "save_view": save_view, **page.values}
+        values = {**shell, **around, **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
-        tag = hashlib.sha256(body).hexdigest()[:16]
-        headers = {**_NO_STORE, "HX-PTag": tag, "X-Redrive-Now": str(visit.now)}
+        tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        headers = {**_NO_STORE, "ETag": tag, "X-Redrive-Now": str(visit.now)}
         if live_alone and page.instead_of:
-            headers |= {"HX-Retarget": page.instead_of, "HX-Reswap": "outerHTML"}
+            headers["X-Redrive-Into"] = page.instead_of
         return Response(page.status, b"" if request.method == "HEAD" else body, _HTML, headers), tag
+
+    async def _around(
+        self, visit: Visit, place: ResourceName | None, route: "routes.Route | None" = None
+    ) -> Mapping[str, Any]:
+        """The values of what stands around a page: the navigation with its counts, and the places to go to."""
+        known = route is not None and visit.session.account != ""
+        counts = await self._counts.of(visit, place) if known else {}
+        return {
+            "nav_place": place,
+            "groups": navigation.linked(visit, place, _came_from(visit), counts),
+            "places": await navigation.places_to_go(visit, place) if known else [],
+            "save_view": _save_view(visit) if route is not None and route.savable else "",
+        }
 
     def _shell(self, visit: Visit, page: Page, *, live_alone: bool) -> Mapping[str, Any]:
         """The values that each template has; what is polled does not say when, or it would never be the same."""
@@ -189,6 +209,8 @@ class Console:
             "due": None if hands is None else hands.next_at(),
             "needs_sign_in": self._options.needs_sign_in,
             "rooms": navigation.ROOMS,
+            "shortcuts": navigation.SHORTCUTS,
+            "environment": self._options.environment,
             "came_from": _came_from(visit),
             "signed_in": visit.session.account != "",
             "account": visit.args.get("account", ""),
@@ -201,8 +223,8 @@ class Console:
         visit = self._visit(request, Session("", None, writes=False), _place_of(request), scheme)
         values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
         page = Page("told.html", values, status)
-        leads_to = navigation.place_named(visit)  # the store may be away, and who asks may not have signed in
-        response, _ = await self._rendered(request, page, visit, leads_to, live_alone=False)
+        around = await self._around(visit, navigation.place_named(visit))  # without a look at the store
+        response, _ = await self._rendered(request, page, visit, around, live_alone=False)
         return response
 
     def _visit(self, request: Request, session: Session, args: Mapping[str, str], scheme: str) -> Visit:
@@ -220,7 +242,7 @@ class Console:
             now=self._engine.clock.now(),
             host=self._options.public_url.rstrip("/") or f"{scheme}://{request.host}",
             installation=self._installation,
-            live_alone=request.headers.get("hx-request-type") == "partial",
+            live_alone=request.headers.get("x-redrive-part") == "live",
         )
 
     async def _session(self, request: Request, scheme: str) -> Session | None:
@@ -271,7 +293,7 @@ def _fields(text: str) -> Mapping[str, Sequence[str]]:
 
 def _unless_known(request: Request, tag: str, response: Response) -> Response:
     """The answer, or 304 for a browser that has it."""
-    if request.headers.get("hx-ptag") == tag:
+    if request.headers.get("if-none-match") == tag:
         return Response(304, b"", _HTML, response.headers)
     return response
 

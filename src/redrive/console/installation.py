@@ -14,6 +14,7 @@ from redrive.console.remembered import Remembered
 from redrive.console.tail import Tail
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
+from redrive.model.task import MoveTask
 from redrive.telemetry.levels import Level
 
 
@@ -35,6 +36,7 @@ class Installation:
         alarms: Of all accounts.
         stacks: Those that failed or were rolled back, of all accounts.
         functions: Of all accounts.
+        redrives: The tasks that have not ended, of all accounts.
         commit_seconds: A time that half of this node's commits took at most; None: there were none yet.
     """
 
@@ -51,4 +53,5 @@ class Installation:
     alarms: Remembered[Alarm]
     stacks: Remembered[Stack]
     functions: Remembered[FunctionRecord]
+    redrives: Remembered[MoveTask]
     commit_seconds: Callable[[], float | None]

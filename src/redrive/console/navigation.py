@@ -1,14 +1,23 @@
-"""Navigation: the rooms of the console, in the order of what somebody on call does, and the place that they are of.
+"""Navigation: the rooms of the console in groups, with counts, and the account and region that they are of.
 
 Pages for all accounts and regions carry the place that somebody came from in their address, as `at`: nothing is kept of
 who visits, and a link that is sent to somebody leads them to the same rooms.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
+from redrive.console.attention import Count
 from redrive.console.visit import Visit
+from redrive.console.words import place_text
 from redrive.model.names import ResourceName
+
+_NOBODYS: Final = "000000000000"  # the account of who sends no key
+_REGION: Final = "us-east-1"
+PLACES_SHOWN: Final = 12
 
 
 class Room(NamedTuple):
@@ -18,34 +27,119 @@ class Room(NamedTuple):
         path: Of its first page, below an account and region; of a room for all of them, with a slash before it.
         label: Its name.
         key: Pressed after `g`, it leads there.
-        anywhere: It is also there without an account and region.
+        icon: Its symbol.
     """
 
     path: str
     label: str
     key: str
-    anywhere: bool = False
+    icon: str
 
 
-ROOMS: Final = (
-    Room("/", "Overview", "o"),
-    Room("dead-letters", "Dead letters", "d"),
-    Room("endpoints", "Endpoints", "e"),
-    Room("queues", "Queues", "q"),
-    Room("topics", "Topics", "t"),
-    Room("event-grid", "Event Grid", "v"),
-    Room("messages", "Find a message", "f"),
-    Room("schedules", "Schedules", "s", anywhere=True),
-    Room("tail", "Live tail", "l"),
-    Room("metrics", "Metrics", "m"),
-    Room("functions", "Functions", "u"),
-    Room("logs", "Logs", "b"),
-    Room("alarms", "Alarms", "a"),
-    Room("stacks", "Stacks", "c"),
-    Room("kms", "Encryption keys", "k"),
-    Room("views", "Saved views", "w"),
-    Room("/settings", "Settings", "n"),
+@dataclass(frozen=True, slots=True)
+class LinkedRoom:
+    """A room with its link and count for one visitor.
+
+    Attributes:
+        path, label, key, icon: See `Room`.
+        link: Of its first page.
+        count: Beside its name; None: nothing is counted.
+    """
+
+    path: str
+    label: str
+    key: str
+    icon: str
+    link: str
+    count: Count | None
+
+
+class Group(NamedTuple):
+    """Rooms under one head, which the first group has none of."""
+
+    title: str
+    rooms: list[LinkedRoom]
+
+
+GROUPS: Final = (
+    (
+        "",
+        (
+            Room("/", "Overview", "o", "overview"),
+            Room("dead-letters", "Dead letters", "d", "dead"),
+            Room("redrives", "Redrives", "r", "redrive"),
+            Room("messages", "Trace", "f", "trace"),
+        ),
+    ),
+    (
+        "Messaging",
+        (
+            Room("topics", "Topics", "t", "topic"),
+            Room("endpoints", "Subscriptions", "e", "endpoint"),
+            Room("queues", "Queues", "q", "queue"),
+            Room("event-grid", "Event Grid", "v", "grid"),
+        ),
+    ),
+    ("Functions", (Room("functions", "Functions", "u", "function"),)),
+    (
+        "Observe",
+        (
+            Room("tail", "Live tail", "l", "tail"),
+            Room("metrics", "Metrics", "m", "metrics"),
+            Room("logs", "Logs", "b", "logs"),
+            Room("alarms", "Alarms", "a", "alarm"),
+        ),
+    ),
+    (
+        "Build and run",
+        (
+            Room("stacks", "Stacks", "c", "stack"),
+            Room("schedules", "Retry lab", "s", "lab"),
+            Room("kms", "Encryption keys", "k", "key"),
+            Room("views", "Saved views", "w", "save"),
+            Room("/settings", "Settings", "n", "settings"),
+        ),
+    ),
 )
+ROOMS: Final = tuple(room for _, rooms in GROUPS for room in rooms)
+#: The keys that are the same on every page, as the list of shortcuts shows them.
+SHORTCUTS: Final = (
+    ("Ctrl K", "search everything"),
+    ("/", "search this page"),
+    ("?", "these shortcuts"),
+    ("g and a letter", "go to a page: the palette shows the letters"),
+    ("j k", "next row, previous row"),
+    ("Enter", "open the row"),
+    ("x  X  a  Esc", "select, select a range, all shown, none"),
+    ("r", "plan a redrive of what the bar says"),
+    ("e", "edit and redrive"),
+    ("s", "set aside"),
+    ("n b", "next message, previous message"),
+    ("u", "up to the list"),
+    ("p", "pause live updates; on a redrive: pause it"),
+    ("t", "light or dark"),
+    ("y", "copy a link to the page"),
+)
+
+
+def linked(
+    visit: Visit, place: ResourceName | None, came_from: str, counts: Mapping[str, Count]
+) -> list[Group]:
+    """The groups of rooms with their links, for a visitor who is in a place; None: they see none."""
+    return [
+        Group(title, [_linked(visit, room, place, came_from, counts) for room in rooms])
+        for title, rooms in GROUPS
+    ]
+
+
+def _linked(
+    visit: Visit, room: Room, place: ResourceName | None, came_from: str, counts: Mapping[str, Count]
+) -> LinkedRoom:
+    if room.path.startswith("/"):
+        link = f"{visit.base}{room.path}{came_from}"
+    else:
+        link = visit.link_in(place or default_place(visit), room.path)
+    return LinkedRoom(*room, link, counts.get(room.path))
 
 
 async def place_of(visit: Visit) -> ResourceName | None:
@@ -62,6 +156,11 @@ async def place_of(visit: Visit) -> ResourceName | None:
     return next((place for place in public if is_account(place.account)), public[0] if public else None)
 
 
+def default_place(visit: Visit) -> ResourceName:
+    """The place of a visitor before there is anything in any: their account, or the one of who sends no key."""
+    return ResourceName(visit.session.account or _NOBODYS, _REGION, "")
+
+
 def place_named(visit: Visit) -> ResourceName | None:
     """The place that the address of a page names, if the visitor sees it."""
     if "account" in visit.args:
@@ -74,3 +173,19 @@ def read_place(text: str) -> ResourceName | None:
     """The place that a text names as `account/region`."""
     account, _, region = text.partition("/")
     return ResourceName(account, region, "") if account and region and "/" not in region else None
+
+
+async def places_to_go(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
+    """The places of the switcher: name, link to Overview there, and whether it is the current one."""
+    found = await visit.engine.operations.places(visit.session.account or "")
+    seen = [place for place in found if visit.session.sees(place.account) and not place.private]
+    return [
+        (place_text(place), f"{visit.base}/?{at_query(place)}", place == current)
+        for place in seen[:PLACES_SHOWN]
+    ]
+
+
+def at_query(place: ResourceName) -> str:
+    """The query by which Overview shows a place alone, and leads back to it."""
+    named = f"{place.account}/{place.region}"
+    return urlencode({"place": named, "at": named}, safe="/")

@@ -11,6 +11,7 @@ from typing import Final
 from redrive.aws.cloudformation.records import Stack
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
 from redrive.aws.lambda_.metrics import NAMESPACE as LAMBDA
+from redrive.console.attention import troubled_subscriptions
 from redrive.console.hour import Hour
 from redrive.console.unattended import WAITED_MINUTES, unattended
 from redrive.console.undelivered import (
@@ -32,7 +33,6 @@ from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription
 from redrive.telemetry.levels import Level
 
-FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
 FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
@@ -94,10 +94,9 @@ async def needs(
 async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
     """The endpoints that fail, and those whose circuit breakers are open."""
     operations = visit.engine.operations
-    circuits = await operations.open_circuits()
-    failing = {key: each for key, each in operations.failing.items() if each.failures >= FAILED_IN_A_ROW}
+    circuits, failing = await operations.open_circuits(), operations.failing
     rows = []
-    for key in [key for key in {**failing, **circuits} if _place_of(key) in places][:NEEDS_MAX]:
+    for key in (await troubled_subscriptions(visit, places))[:NEEDS_MAX]:
         found = await _subscription(visit, key)
         if found is None:
             continue
@@ -110,11 +109,6 @@ async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Nee
             title = f"{found.endpoint_place} fails"
             rows.append(_of_endpoint(visit, found, ("failing", "Failing", "bad"), title, detail))
     return sorted(rows, key=lambda need: need.kind == "hold")
-
-
-def _place_of(key: str) -> ResourceName:
-    account, region, *_ = [*key.split("/", 2), "", ""]
-    return ResourceName(account, region, "")
 
 
 async def _subscription(visit: Visit, key: str) -> Subscription | None:

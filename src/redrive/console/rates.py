@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from redrive.console.hour import MINUTES as HOUR_MINUTES
 from redrive.console.hour import Hour
 from redrive.console.picture import Curve, sparkline
+from redrive.console.time_chart import TimeChart, time_chart
 from redrive.console.words import rate
 from redrive.model.metric import MINUTE_MS, Series
 from redrive.model.names import ResourceName
@@ -62,6 +64,26 @@ def rates(hour: Hour, places: Sequence[ResourceName], now: int) -> list[Rate]:
             if since <= bucket.at < until:
                 sums[each.name][(bucket.at - since) // MINUTE_MS] += bucket.statistics.total
     return [_rate(_LABELS[counter], totals) for counter, totals in sums.items()]
+
+
+def traffic_chart(hour: Hour, places: Sequence[ResourceName], now: int) -> TimeChart | None:
+    """The traffic of each whole minute of the last hour, a second on average; None: there was none."""
+    until = (now - SETTLED_MS) // MINUTE_MS * MINUTE_MS
+    since = max(0, until - (HOUR_MINUTES - 1) * MINUTE_MS)
+    lines = {"in": ("sent",), "failed": ("failed",), "out": ("received", "pushed")}
+    sums: dict[str, dict[int, float]] = {label: {} for label in lines}
+    for each in rate_series(places):
+        label = next(label for label, counters in lines.items() if each.name in counters)
+        for bucket in hour.points(each):
+            sums[label][bucket.at] = sums[label].get(bucket.at, 0.0) + bucket.statistics.total
+    if not any(since <= at < until for of_line in sums.values() for at in of_line):
+        return None
+    seconds = MINUTE_MS // 1000
+    points = {
+        label: [(at, round(of_line.get(at, 0.0) / seconds, 2)) for at in range(since, until, MINUTE_MS)]
+        for label, of_line in sums.items()
+    }
+    return time_chart(points, since, until, MINUTE_MS, unit="/s")
 
 
 def _rate(label: str, totals: Sequence[float]) -> Rate:

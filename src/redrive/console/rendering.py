@@ -11,6 +11,7 @@ from redrive.model.durations import show_duration
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 LIVE: Final = "live"  # the block that a page's own polling asks for
 
@@ -18,14 +19,19 @@ LIVE: Final = "live"  # the block that a page's own polling asks for
 class Renderer:
     """Renders templates; Jinja2 is imported at the first visit, which most servers never have."""
 
-    def __init__(self) -> None:
-        """Begin without a thread."""
+    def __init__(self, icons: str) -> None:
+        """Begin without a thread.
+
+        Args:
+            icons: The link to the file of symbols.
+        """
+        self._icons = icons
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="redrive-console")
 
     async def render(self, template: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
         """A page, or the part of it that is alive."""
         loop = asyncio.get_running_loop()
-        work = functools.partial(_render, template, values, live_alone=live_alone)
+        work = functools.partial(_render, self._icons, template, values, live_alone=live_alone)
         return await loop.run_in_executor(self._thread, work)
 
     async def close(self) -> None:
@@ -33,8 +39,8 @@ class Renderer:
         self._thread.shutdown(wait=False)
 
 
-def _render(name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
-    template = _environment().get_template(name)
+def _render(icons: str, name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
+    template = _environment(icons).get_template(name)
     if live_alone and LIVE in template.blocks:
         text = "".join(template.blocks[LIVE](template.new_context(dict(values))))
     else:
@@ -43,7 +49,15 @@ def _render(name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
 
 
 @functools.cache
-def _environment() -> "Environment":
+def _icon(icons: str, name: str) -> "Markup":
+    """A symbol beside words, which it does not replace."""
+    from markupsafe import Markup  # noqa: PLC0415 - with Jinja2
+
+    return Markup('<svg class="i" aria-hidden="true"><use href="{}#{}"/></svg>').format(icons, name)
+
+
+@functools.cache
+def _environment(icons: str) -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 0.1 s, at the first visit
 
     environment = Environment(
@@ -65,8 +79,10 @@ def _environment() -> "Environment":
         "why_failed",
         "failure_words",
         "many",
+        "rate",
     ):
         environment.filters[name] = getattr(words, name)
+    environment.globals["icon"] = functools.partial(_icon, icons)
     environment.filters["duration"] = show_duration
     environment.filters["figure"] = time_chart.shown
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too

@@ -14,6 +14,7 @@ from redrive.console.pages import (
     downloads,
     endpoints,
     event_grid,
+    finding,
     functions,
     invoking,
     kms,
@@ -52,6 +53,7 @@ class Route:
         writes: Whether it changes something: refused to who may only look.
         open: Whether anybody may see it.
         savable: Whether it is a list or a search, which can be saved as a view with what was chosen on it.
+        navigates: Whether its live part is the navigation, which needs what stands around other pages.
         special: Answers it instead, with the sessions and the visitor's address.
     """
 
@@ -61,6 +63,7 @@ class Route:
     writes: bool = False
     open: bool = False
     savable: bool = False
+    navigates: bool = False
     special: SignIn | None = None
 
 
@@ -91,6 +94,8 @@ ROUTES: Final = (
     Route("POST", "/logout", login.page, open=True, special=login.sign_out),
     _get("/place", overview.chosen),
     _get("/keys", overview.keys),
+    _get("/find", finding.page),
+    Route("GET", "/navigation", finding.rooms, navigates=True),
     _post("/clock", clock.move),
     _get("/settings", settings.page),
     _get("/settings/keys", settings.keys),
@@ -113,6 +118,7 @@ ROUTES: Final = (
     _get(f"{_DEAD}/{{queue}}/{{seq}}", letters.letter),
     _get(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.edit),
     _post(f"{_DEAD}/{{queue}}/{{seq}}/edit", letters.replace_body),
+    _list(f"{_P}/redrives", redrives.listed),
     _list(f"{_P}/queues", queues.listed),
     _get(_QUEUE, queues.one),
     _list(f"{_QUEUE}/messages", messages.listed),

@@ -14,8 +14,7 @@ _TYPES: Final = {
 }
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 _DIGEST_CHARS: Final = 12
-FILES: Final = ("console.css", "console.js", "theme.js", "icon.svg")
-VENDORED: Final = ("vendor/htmx-4.0.1.min.js", "vendor/hx-ptag-4.0.1.min.js")
+FILES: Final = ("console.css", "console.js", "theme.js", "icon.svg", "icon-attention.svg", "icons.svg")
 
 
 class StaticFiles:
@@ -24,7 +23,7 @@ class StaticFiles:
     def __init__(self) -> None:
         """Read them."""
         root = resources.files("redrive.console") / "static"
-        self._bytes = {name: (root / name).read_bytes() for name in (*FILES, *VENDORED)}
+        self._bytes = {name: (root / name).read_bytes() for name in FILES}
         self._digests: Mapping[str, str] = {
             name: hashlib.sha256(content).hexdigest()[:_DIGEST_CHARS] for name, content in self._bytes.items()
         }

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Final, NamedTuple
 
+from redrive.console.words import clock_time
+
 WIDTH: Final = 600
 HEIGHT: Final = 160
+HAIRS_MAX: Final = 200
+NOTHING: Final = "\N{EN DASH}"  # where nothing was measured
 _LABELS: Final = 5  # along the axis of time
 _STEPS: Final = (1, 2, 3, 5, 10)
 
@@ -42,6 +46,10 @@ class TimeChart:
         threshold_y: Its place from the top.
         rows: Each moment (ms) with the values of all lines, None where one has none; latest first.
         summary: The chart in a sentence.
+        ticks: Lines across at round values, each with its place from the top (percent) and its label.
+        times: The time of day of each period, for the cross-hair; at most `HAIRS_MAX` periods.
+        series: Of each line its value in each of those periods, as text.
+        latest: Of each line its last value, as text.
     """
 
     width: int
@@ -54,6 +62,10 @@ class TimeChart:
     threshold_y: float
     rows: Sequence[tuple[int, Sequence[float | None]]]
     summary: str
+    ticks: Sequence[tuple[float, str]] = ()
+    times: Sequence[str] = ()
+    series: Sequence[Sequence[str]] = ()
+    latest: Sequence[str] = ()
 
 
 def time_chart(
@@ -62,6 +74,7 @@ def time_chart(
     until: int,
     period_ms: int,
     threshold: float | None = None,
+    unit: str = "",
 ) -> TimeChart:
     """The chart of series by their labels.
 
@@ -71,6 +84,7 @@ def time_chart(
         until: The right edge (ms).
         period_ms: Between two values that follow each other; where they are further apart the line has a gap.
         threshold: A value to be marked.
+        unit: After each value: `/s`.
     """
     values = [value for points in series.values() for _, value in points]
     marked = [] if threshold is None else [threshold]
@@ -97,7 +111,30 @@ def time_chart(
         0.0 if threshold is None else _y(threshold, top, height),
         _rows(series),
         _summary(series, threshold),
+        _ticks(top, bottom, unit),
+        *_hairs(series, since, until, period_ms, unit),
+        [f"{shown(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
     )
+
+
+def _ticks(top: float, bottom: float, unit: str) -> list[tuple[float, str]]:
+    """The lines across: at the upper edge, in the middle, and at the lower edge; and at 0 where that is between."""
+    values = dict.fromkeys([top, (top + bottom) / 2, bottom, *([0.0] if bottom < 0 < top else [])])
+    return [(round((top - value) / (top - bottom) * 100, 1), f"{shown(value)}{unit}") for value in values]
+
+
+def _hairs(
+    series: Mapping[str, Sequence[Point]], since: int, until: int, period_ms: int, unit: str
+) -> tuple[list[str], list[list[str]]]:
+    """The times and values that a cross-hair reads; of too many periods none."""
+    moments = range(since, until, max(1, period_ms))
+    if not 1 < len(moments) <= HAIRS_MAX:
+        return [], []
+    known = [dict(points) for points in series.values()]
+    texts = [
+        [f"{shown(points[at])}{unit}" if at in points else NOTHING for at in moments] for points in known
+    ]
+    return [f"{clock_time(at)[:5]}Z" for at in moments], texts
 
 
 def with_zeros(points: Sequence[Point], since: int, until: int, period_ms: int) -> list[Point]:

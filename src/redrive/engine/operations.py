@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from redrive.engine.configuration.dead_letter_sources import PLACES_MAX
+from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, Origin
 from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
@@ -34,6 +34,7 @@ __all__ = [
     "EndpointCondition",
     "LeasedTasks",
     "Operations",
+    "Origin",
     "RedrivePlan",
     "RedriveWish",
     "TracedDelivery",
@@ -56,6 +57,7 @@ class Operations:
         aside_of: The queue for what is set aside (`ChosenMoves.aside_of`).
         dead_letter_queues: Of an account's region (`DeadLetters.queues`).
         dead_letter_queues_of: Of several accounts and regions at once (`DeadLetters.queues_of`).
+        dead_letter_targets: The names of those of an account's region, without a count (`DeadLetters.targets`).
         places: The accounts and regions that have queues or topics (`DeadLetters.places`).
         dead_letters: What is in one of them (`DeadLetters.letters`).
         look: A page of one, either way, or of one cause (`DeadLetters.look`).
@@ -112,6 +114,7 @@ class Operations:
         self.dead_letter_queues = dead_letters.queues
         self.dead_letter_queues_of = dead_letters.queues_of
         self.places = dead_letters.places
+        self.dead_letter_targets = dead_letters.targets
         self.dead_letters = dead_letters.letters
         self.look = dead_letters.look
         self.letters_of = dead_letters.of

@@ -36,7 +36,7 @@ TERMS: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("status:5xx", "what the endpoint answered"),
     "attempts": ("attempts:>3", "the number of attempts or receives"),
     "size": ("size:>64k", "the bytes of the body"),
-    "since": ("since:2h", "sent since a time (05:00), a date (2026-11-22), or so long ago"),
+    "since": ("since:2h", "sent since so long ago, a date, or a time of day (UTC)"),
     "until": ("until:05:30", "sent before"),
     "id": ("id:6f1c2a9e", "any id of the message; its first eight characters are enough"),
     "group": ("group:customer-7", "the message group of a FIFO queue"),

@@ -16,6 +16,7 @@ T = TypeVar("T", str, int, bool)
 
 _ROW: Final = "row"
 _PORT_MAX: Final = 65_535
+_ENVIRONMENT_CHARS_MAX: Final = 20
 _WORKERS_MAX: Final = 64  # each has five connections to the database
 _PRICE: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _TOKEN: Final = re.compile(r"[!-~]{16,256}")  # shorter ones can be guessed
@@ -71,6 +72,11 @@ def _switch(help_text: str) -> bool:
 def _check_port(port: int) -> None:
     if not 0 <= port <= _PORT_MAX:
         raise SettingsInvalid(f"port {port} is not a port")
+
+
+def _check_environment(name: str) -> None:
+    if len(name) > _ENVIRONMENT_CHARS_MAX or not name.isprintable():
+        raise SettingsInvalid(f"environment is a name of at most {_ENVIRONMENT_CHARS_MAX} characters")
 
 
 def _check_workers(workers: int) -> None:
@@ -268,6 +274,11 @@ class Settings:
     )
     console_bodies: str = _setting(
         "shown", "shown, or hidden: the console shows no message's body", choices=("shown", "hidden")
+    )
+    environment: str = _setting(
+        "",
+        "a name that the console shows on every page, as production; up to 20 characters",
+        check=_check_environment,
     )
     log_level: str = _setting(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")

@@ -14,7 +14,7 @@ from redrive.engine.ports import Cause, CauseCount, LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
-from redrive.model.search import Predicate, SearchInvalidError
+from redrive.model.search import TERMS, Predicate, SearchInvalidError
 from redrive.model.topic import Subscription
 
 CAUSES_MAX: Final = 50
@@ -71,6 +71,7 @@ async def workbench(visit: Visit) -> Page:
         "cause_id": "" if chosen is None else cause_id(chosen.cause),
         "sources": [source_text(source) for source in await operations.sources(queue)],
         "task": next((task for task in tasks if task.state.active), None),
+        "oldest": min((letter.delivery.sent_at for letter in letters[: len(ends)]), default=0),
         "last_task": tasks[0] if tasks and tasks[0].started_at > visit.now - 24 * 3_600_000 else None,
         "letters": [_row(visit, letter) for letter in letters[len(ends) :]],
         **look.values,
@@ -211,6 +212,7 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
         else visit.here,
         "q": text,
         "refused": refused,
+        "terms": TERMS,
         "more": bool(more),
         "newest": newest,
         "looked": looked,
@@ -251,7 +253,7 @@ def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
         "seq": delivery.seq,
         "sent_at": delivery.sent_at,
         "attempts": letter.attempts,
-        "failure": delivery.failure or "-",
+        "failure": delivery.failure,
         "body": visit.body_of(delivery),
         "in_flight": delivery.token is not None and delivery.available_at > visit.now,
         "link": visit.link(

@@ -98,7 +98,7 @@ async def search(visit: Visit) -> Page | Redirect:
     return (
         Redirect(visit.link("messages", asked[:100]))
         if asked
-        else Page("find.html", {"life": visit.link("messages")})
+        else Page("trace_start.html", {"life": visit.link("messages")})
     )
 
 

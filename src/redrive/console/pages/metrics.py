@@ -11,7 +11,7 @@ from redrive.console.time_chart import Point, time_chart, with_zeros
 from redrive.console.visit import Page, Visit
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, SeriesQuery, Statistics
 
-DRAWN_MAX: Final = 12
+DRAWN_MAX: Final = 8
 LINKED_MAX: Final = 100
 _SERIES_MAX: Final = 1000  # that are looked through
 _HOUR_MS: Final = 60 * MINUTE_MS

@@ -1,16 +1,20 @@
 """Overview: is anything wrong, and where to look."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from redrive.access.keys import is_account
+from redrive.console import navigation
 from redrive.console.arrivals import REMEMBERED_MS, last_arrival
+from redrive.console.commands import aws_command
 from redrive.console.hour import last_hour
 from redrive.console.navigation import read_place
 from redrive.console.needs import error_series, needs
 from redrive.console.nodes import Node
-from redrive.console.rates import MINUTES, rate_series, rates
+from redrive.console.rates import rate_series, rates, traffic_chart
 from redrive.console.unattended import long_waiting, receive_series
 from redrive.console.undelivered import COUNTED_MAX
 from redrive.console.visit import Page, Redirect, Unusable, Visit
@@ -18,6 +22,7 @@ from redrive.console.words import place_text
 from redrive.engine.operations import PLACES_MAX
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
+from redrive.telemetry.levels import Level
 
 
 async def page(visit: Visit) -> Page:
@@ -35,7 +40,11 @@ async def page(visit: Visit) -> Page:
         "needs": asked.needs,
         **({} if asked.needs else await _last_dead_letter(visit, shown, node["node"])),
         "rates": rates(hour, shown, visit.now),
-        "minutes": MINUTES,
+        "chart": traffic_chart(hour, shown, visit.now) if shown else None,
+        "waiting": _waiting(levels, shown, {each.queue.name for each in dead}),
+        "dead": sum(each.letters for each in dead),
+        "places_shown": len(shown),
+        "start": _start(visit),
         **node,
         "links": [_links(visit, place) for place in shown],
         "of": visit.asked("of"),
@@ -131,9 +140,37 @@ def _within(seconds: float) -> str:
     return "more than 10 s" if seconds == inf else f"{seconds * 1000:g} ms or less"
 
 
+def _waiting(
+    levels: Sequence[Level], places: Collection[ResourceName], dead: Collection[ResourceName]
+) -> dict[str, Any]:
+    """The number of messages that wait, dead letters aside, and the queue of the oldest, at the last look."""
+    here = [
+        level
+        for level in levels
+        if level.name._replace(name="") in places and level.name not in dead and level.counts.available
+    ]
+    return {
+        "number": sum(level.counts.available for level in here),
+        "oldest": max(here, key=lambda level: level.age_seconds).name.name if here else "",
+    }
+
+
+def _start(visit: Visit) -> dict[str, str]:
+    """The commands by which somebody begins, whole for this server."""
+    place = navigation.default_place(visit)
+    at_home = replace(visit, args={"account": place.account, "region": place.region})
+    url = f"{visit.host}/{place.account}/orders"
+    send = ("sqs", "send-message", "--queue-url", url, "--message-body", '{"order": 1}')
+    return {
+        "create": aws_command(at_home, "sqs", "create-queue", "--queue-name", "orders"),
+        "send": aws_command(at_home, *send),
+    }
+
+
 def _links(visit: Visit, place: ResourceName) -> dict[str, str]:
     return {
         "name": place_text(place),
+        "alone": f"{visit.base}/?{navigation.at_query(place)}",
         "queues": visit.link_in(place, "queues"),
         "dead": visit.link_in(place, "dead-letters"),
         "event_grid": "" if is_account(place.account) else visit.link_in(place, "event-grid"),

@@ -3,16 +3,25 @@
 from typing import Any, Final
 
 from redrive.console.commands import redrive_command
-from redrive.console.pages.dead_letters import origin_text, read_cause
+from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_cause
+from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
-from redrive.engine.operations import BATCH_MAX, RedrivePlan, RedriveWish
-from redrive.engine.ports import Cause
+from redrive.console.words import moment
+from redrive.engine.operations import BATCH_MAX, Origin, RedrivePlan, RedriveWish
+from redrive.engine.ports import Cause, LookRequest
+from redrive.engine.tasks.redrive import TASK
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError
 from redrive.model.task import MoveChoice, MoveTask, TaskState
+from redrive.model.topic import Subscription
 
+CAUSES_SHOWN: Final = 20
+DEAD_AGAIN_MAX: Final = 100
+LISTED_MAX: Final = 1_000  # tasks looked through
+ROWS_SHOWN: Final = 100
+SUGGESTED_MAX: Final = 50  # names of queues
 START_DELAY_MS: Final = 5000
 RATE_MAX: Final = 500
 _GREW_PERMILLE: Final = 10
@@ -36,28 +45,37 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         found = RedrivePlan(len(ids), 0, 0)
     else:
         found = await operations.plan_redrive(queue, choice)
-    number, last, without_origin = found.number, found.last_seq, found.without_origin
-    sources = await operations.sources(queue)
+    number = found.number
     origin = None if choice is None or not choice.failure else await operations.origin(choice.origin)
-    tasks = await operations.redrive_tasks(queue.name)
+    running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
+    receivers = await _receivers(visit, queue, origin)
+    checks = await checks_of(
+        visit,
+        queue,
+        found,
+        receivers,
+        running[0] if running else None,
+        origin_known=origin is None or origin != (None, None),
+    )
     values = {
         "queue": queue,
         "what": what,
         "ids": ids,
         "number": number,
-        "last_seq": last,
+        "last_seq": found.last_seq,
+        "moves": await _moves(visit, queue) if what == "all" and choice is None else [],
+        "stays": 0,
+        "checks": checks,
+        "verdict": verdict_of(checks),
+        "steady_takes": number * 1000 // 50,
+        "queues": await _queue_names(visit),
         "cause": visit.asked("cause"),
         "failure": "" if choice is None else choice.failure,
         "q": visit.asked("q").strip() if what != "picked" else "",
         "until": visit.asked("until"),
-        "asked_at": choice.asked_at if choice else 0,
+        "asked_at_ms": choice.asked_at if choice else 0,
         "looked_at": found.looked_at,
         "origin": "where each came from" if origin is None else origin_text(*origin),
-        "without_origin": without_origin,
-        "origin_stands": origin is None or origin != (None, None),
-        "fifo": queue.ordered,
-        "sources": len(sources),
-        "running": next((task for task in tasks if task.state.active), None),
         "told": told,
         "pace": visit.asked("pace", "careful"),
         "rate": visit.asked("rate", "50"),
@@ -66,6 +84,30 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "command": _command(visit, queue, what, ids),
     }
     return Page("plan.html", values, status)
+
+
+async def _receivers(visit: Visit, queue: Queue, origin: Origin | None) -> list[Subscription]:
+    """The subscriptions that messages of the chosen cause, or of all, go back to."""
+    if origin is not None:
+        return [] if origin.subscription is None else [origin.subscription]
+    sources = await visit.engine.operations.sources(queue)
+    return [source for source in sources if isinstance(source, Subscription)]
+
+
+async def _moves(visit: Visit, queue: Queue) -> list[tuple[str, int, str]]:
+    """The causes of what moves, with their numbers and origins, where everything does."""
+    operations = visit.engine.operations
+    counts = await operations.cause_counts(queue, CAUSES_SHOWN, COUNTED_MAX)
+    return [
+        (each.cause.failure, each.number, origin_text(*await operations.origin(each.cause.origin)))
+        for each in counts
+    ]
+
+
+async def _queue_names(visit: Visit) -> list[str]:
+    """Names to suggest as a destination."""
+    found = await visit.engine.resources.queues.find(visit.place, "", SUGGESTED_MAX)
+    return [queue.name.name for queue in found]
 
 
 async def start(visit: Visit) -> Page | Redirect:
@@ -104,6 +146,27 @@ async def start(visit: Visit) -> Page | Redirect:
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), did=did)
 
 
+async def listed(visit: Visit) -> Page:
+    """The redrives of an account and region, those under way first and then the latest: the last ten of each queue."""
+    place = visit.place
+    found = await visit.engine.resources.documents.find(
+        TASK, f"{place.account}/{place.region}/", limit=LISTED_MAX
+    )
+    found.sort(key=lambda task: (not task.state.active, -task.started_at))
+    rows = [
+        {
+            "task": task,
+            "choice": "All" if task.choice is None else task.choice.text,
+            "link": visit.link("dead-letters", task.source.name, "tasks", task.id),
+            "left": max(0, task.to_move - task.moved),
+        }
+        for task in found[:ROWS_SHOWN]
+    ]
+    return Page(
+        "redrives.html", {"rows": rows}, live_seconds=2 if any(task.state.active for task in found) else 10
+    )
+
+
 async def task(visit: Visit) -> Page:
     """A task: how far it is, how the messages fare that it moved, and what can be done about it."""
     queue = await visit.queue()
@@ -119,9 +182,30 @@ async def task(visit: Visit) -> Page:
         "seconds_left": round(left / rate * 1000) if rate and not found.careful else 0,
         "starts_in": max(0, found.starts_at - visit.now),
         "active": found.state.active,
+        "after": await _afterwards(visit, queue, found),
+        "summary": _summary(found, left),
         "back": visit.link("dead-letters", queue.name.name),
     }
     return Page("task.html", values, live_seconds=1 if found.state.active else 0)
+
+
+async def _afterwards(visit: Visit, queue: Queue, found: MoveTask) -> dict[str, Any]:
+    """The dead letters that came after a task began, those it sent back among them; counted up to a hundred."""
+    request = LookRequest(queue.id, DEAD_AGAIN_MAX, found.last_seq)
+    letters = await visit.engine.operations.peek_page(request)
+    link = visit.link("dead-letters", queue.name.name)
+    return {"dead_again": len(letters), "at_most": DEAD_AGAIN_MAX, "link": link}
+
+
+def _summary(found: MoveTask, left: int) -> str:
+    """The result of a task in a sentence, to be pasted where people talk of it."""
+    choice = "all dead letters" if found.choice is None else found.choice.text
+    who = f" by {found.by}" if found.by else ""
+    why = f" It stopped by itself: {found.stopped_why}." if found.stopped_why else ""
+    return (
+        f"Redrive of {found.source.name} ({choice}), started {moment(found.started_at)[:19]}Z{who}: {found.state},"
+        f" {found.moved:,} of {found.to_move:,} moved, {left:,} stayed.{why}"
+    )
 
 
 async def change(visit: Visit) -> Redirect:

@@ -1,265 +1,381 @@
-// The console's own script: the clock that asks again, the theme, and the keyboard. Everything works without it.
+// The console's whole script. Every page works without it; with it, pages keep themselves up to date and answer to the keyboard.
 "use strict";
-
+const root = document.documentElement, shell = document.body.dataset;
+const $ = (css, of = document) => of.querySelector(css), $$ = (css, of = document) => [...of.querySelectorAll(css)];
 const kept = {
-  get(name) { try { return localStorage.getItem(name); } catch { return null; } },
-  set(name, value) { try { localStorage.setItem(name, value); } catch { /* private windows keep nothing */ } },
+  get(name) { try { return localStorage.getItem(`redrive-${name}`); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem(`redrive-${name}`, value); } catch { /* a private window keeps nothing */ } },
 };
-const live = document.getElementById("live");
-const trouble = document.getElementById("trouble");
+const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
-// ---- times: pages name moments, so that one that has not changed is not sent again; they are told here, by the server's clock
-
-const shell = document.body.dataset;
+// ---- time: pages name moments, so that one that has not changed is not sent again; words are made here, by the server's clock
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
-const UNITS = [["d", DAY], ["h", HOUR], ["min", MINUTE], ["s", SECOND]];
-let serverSaid = Number(shell.now), saidAt = performance.now();
-
-function serverNow() { return serverSaid + (shell.clock === "system" ? performance.now() - saidAt : 0); }
+let serverAt = Number(shell.now), heardAt = performance.now();
+const serverNow = () => serverAt + (shell.clock === "system" ? performance.now() - heardAt : 0);
+const zone = kept.get("zone") === "local" ? undefined : "UTC";
 
 function span(ms) {
   const parts = [];
-  for (const [unit, length] of UNITS) {
+  for (const [unit, length] of [["d", DAY], ["h", HOUR], ["min", MINUTE], ["s", SECOND]]) {
     if (ms >= length) parts.push(`${Math.floor(ms / length)} ${unit}`);
     ms %= length;
   }
   return parts.slice(0, 2).join(" ");
 }
 
+function written(at) {
+  if (zone) return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")}Z`;
+  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
 function ago(at, now) {
   const away = Math.abs(now - at);
-  if (away >= DAY) return new Date(at).toISOString().slice(0, 16).replace("T", " ") + "Z";
+  if (away >= DAY) return written(at);
   if (away < SECOND) return "now";
   const words = span(away >= 10 * MINUTE ? away - away % MINUTE : away);
   return at <= now ? `${words} ago` : `in ${words}`;
 }
 
 function tellTimes() {
-  const now = serverNow(), asked = new Date(serverSaid).toISOString();
+  const now = serverNow(), asked = new Date(serverAt).toISOString(), clock = new Date(now).toISOString();
   const tell = (css, text) => {
-    for (const each of document.querySelectorAll(css)) {
-      const told = text(each);
-      if (each.textContent !== told) each.textContent = told;
+    for (const each of $$(css)) {
+      const words = text(each);
+      if (each.textContent !== words) each.textContent = words;
     }
   };
   tell("time[data-ago]", (each) => ago(Date.parse(each.dateTime), now));
+  tell("time[data-left]", (each) => span(Math.max(0, Date.parse(each.dateTime) - now)) || "0 s");
   tell("time[data-as-of]", () => `${asked.slice(11, 19)}Z`);
-  tell("[data-clock-time]", () => `${asked.slice(0, 19).replace("T", " ")}Z`);
+  tell("[data-clock-time]", () => `${clock.slice(0, 19).replace("T", " ")}Z`);
 }
 
 function heardTime(value) {
   if (!value) return;
-  serverSaid = Number(value);
-  saidAt = performance.now();
+  serverAt = Number(value);
+  heardAt = performance.now();
 }
-
 tellTimes();
-setInterval(() => { if (!paused && !document.hidden) tellTimes(); }, 10 * SECOND);
+setInterval(() => { if (!paused && !document.hidden) tellTimes(); }, SECOND);
 
-// ---- asking again: only while somebody looks, nothing is edited, and the last answer came
+// ---- live parts: each asks again with the tag of what it shows, while somebody looks; 304 changes nothing
+let paused = kept.get("paused") === "yes", failures = 0;
+const tags = new Map(), due = new Map();
+const isBusy = (part) => part.contains(document.activeElement) && document.activeElement.matches("input:not([type=checkbox], [type=radio]), select, textarea");
 
-let paused = kept.get("redrive-paused") === "yes";
-let failures = 0;
-let nextAt = 0;
-
-function seconds() { return Number(live?.dataset.every || 0); }
-
-function isEditing() {
-  const focused = document.activeElement;
-  return Boolean(focused && focused.closest("#live") && focused.matches("input, select, textarea"));
+async function asked(url, tag) {
+  const headers = { "X-Redrive-Part": "live" };
+  if (tag) headers["If-None-Match"] = tag;
+  const answer = await fetch(url, { headers, cache: "no-store" });
+  if (answer.redirected && answer.url.includes("/login")) throw Object.assign(Error(), { signedOut: true });
+  if (answer.status !== 304 && answer.status >= 400) throw Error(`The server answered ${answer.status}.`);
+  failures = 0;
+  trouble("");
+  heardTime(answer.headers.get("X-Redrive-Now"));
+  return answer;
 }
 
-function tick(now) {
-  if (!seconds() || document.hidden || now < nextAt || isEditing()) return;
-  nextAt = now + 1000 * (failures ? Math.min(30, 2 ** failures) : seconds());
-  if (paused) askForNewer().catch(() => failed(""));
-  else live.dispatchEvent(new CustomEvent("tick"));
+async function refresh(part) {
+  const url = part.dataset.fragment, answer = await asked(url, tags.get(part));
+  if (answer.status === 304) { if (!paused) tellTimes(); return; }
+  if (part.dataset.fragment !== url || (paused && part.id === "live")) return;
+  tags.set(part, answer.headers.get("ETag"));
+  const text = await answer.text(), into = answer.headers.get("X-Redrive-Into");
+  if (into) $(into)?.replaceWith(...parsed(text).body.childNodes);
+  else morph(part, parsed(text).body);
+  follow(); attention(); tellTimes(); markRefused();
+}
+
+// Morphing keeps what people hold: focus, ticks, open folds, scrolling. Children with an id are matched by it, others by place.
+function morph(old, fresh) {
+  const byId = new Map($$(":scope > [id]", old).map((each) => [each.id, each]));
+  let at = old.firstChild;
+  for (const next of [...fresh.childNodes]) {
+    const same = next.id ? byId.get(next.id) : at && !at.id && at.nodeName === next.nodeName ? at : null;
+    if (!same) { old.insertBefore(next, at); continue; }
+    if (same !== at) old.insertBefore(same, at); else at = at.nextSibling;
+    if (same.nodeType !== 1) { if (same.data !== next.data) same.data = next.data; continue; }
+    if (same.isEqualNode(next)) continue;
+    const own = (name) => name === "open" || name === "aria-selected" || name === "class" && same.classList.contains("cursor");
+    for (const { name } of [...same.attributes]) if (!next.hasAttribute(name) && !own(name)) same.removeAttribute(name);
+    for (const { name, value } of next.attributes) if (same.getAttribute(name) !== value && !own(name)) same.setAttribute(name, value);
+    if (!same.matches("input, textarea, select")) morph(same, next);
+  }
+  while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+}
+
+function trouble(text, signedOut) {
+  const line = $("#trouble");
+  if (!line) return;
+  line.hidden = !text;
+  line.textContent = text;
+  if (signedOut) line.append(" ", Object.assign(document.createElement("a"), { href: "", textContent: "Sign in again" }));
+}
+
+function failed(error) {
+  failures += 1;
+  if (error.signedOut) return trouble("You are signed out.", true);
+  trouble(`${error.message && !(error instanceof TypeError) ? error.message : "No answer."} Trying again; the page shows what it last had.`);
 }
 
 // ---- paused, a list stays as it is, and says how many are newer
-
-const newer = document.getElementById("newer");
-let newerTag = "none";
-
-function rowNames(root) {
-  return [...root.querySelectorAll("[data-row]")].map((each) => each.id || each.querySelector("a")?.getAttribute("href"));
-}
+const live = $("#live"), newer = $("#newer");
+let newerTag = "";
+const rowNames = (of) => $$("[data-row]", of).map((each) => each.id || $("a", each)?.getAttribute("href"));
 
 async function askForNewer() {
-  const answer = await fetch(live.getAttribute("hx-get"), { headers: { "HX-Request-Type": "partial", "HX-PTag": newerTag } });
-  answered({ detail: { ctx: { response: answer } } });
+  const answer = await asked(live.dataset.fragment, newerTag);
   if (answer.status !== 200 || !paused) return;
-  newerTag = answer.headers.get("HX-PTag");
-  const known = new Set(rowNames(live));
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const said = Number(page.querySelector("[data-newer]")?.dataset.newer || 0);
-  const number = said || rowNames(page).filter((name) => !known.has(name)).length;
+  newerTag = answer.headers.get("ETag");
+  const page = parsed(await answer.text()), known = new Set(rowNames(live));
+  const number = Number($("[data-newer]", page)?.dataset.newer || 0) || rowNames(page).filter((name) => !known.has(name)).length;
   newer.hidden = !number;
   newer.firstElementChild.textContent = `${number} newer: show ${number === 1 ? "it" : "them"}`;
 }
 
-function showNewer() {
+newer?.firstElementChild.addEventListener("click", async () => {
   newer.hidden = true;
-  newerTag = "none";
-  live.dispatchEvent(new CustomEvent("tick"));
-}
-newer?.firstElementChild.addEventListener("click", showNewer);
-
-if (seconds()) {
-  nextAt = Date.now() + 1000 * seconds();
-  setInterval(() => tick(Date.now()), 250);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) { nextAt = 0; tick(Date.now()); } });
-}
-
-function answered(event) {
-  const response = event.detail?.ctx?.response;
-  if (response === undefined) return;
-  if (response.status >= 400) return failed(`The server answered ${response.status}.`);
-  failures = 0;
-  trouble.hidden = true;
-  heardTime(response.headers.get("X-Redrive-Now"));
-  if (!paused) tellTimes();
-}
-
-function failed(why) {
-  failures += 1;
-  trouble.textContent = `${why || "No answer."} Trying again; the page shows what it last had.`;
-  trouble.hidden = false;
-}
-
-document.addEventListener("htmx:after:request", answered);
-document.addEventListener("htmx:after:swap", tellTimes);
-document.addEventListener("htmx:error", () => failed(""));
-
-const liveSwitch = document.getElementById("live-switch");
-function showLive() {
-  if (!liveSwitch) return;
-  liveSwitch.hidden = false;
-  liveSwitch.setAttribute("aria-pressed", String(!paused));
-  liveSwitch.textContent = paused ? "Paused" : `Live ${seconds()} s`;
-}
-function switchLive() {
-  paused = !paused;
-  kept.set("redrive-paused", paused ? "yes" : "no");
-  nextAt = 0;
-  if (newer) newer.hidden = true;
-  newerTag = "none";
-  showLive();
-}
-liveSwitch?.addEventListener("click", switchLive);
-showLive();
-
-// ---- on a narrow screen the navigation is a strip, of which the room that one is in is to be seen
-
-document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
-// ---- theme
-
-const themeSwitch = document.getElementById("theme-switch");
-function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-function switchTheme() {
-  const theme = isDark() ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  kept.set("redrive-theme", theme);
-}
-if (themeSwitch) {
-  themeSwitch.hidden = false;
-  themeSwitch.addEventListener("click", switchTheme);
-}
-
-// ---- copying what is used elsewhere; where a browser has no clipboard for us (plain HTTP), the text is selected
-
-async function copy(button) {
-  const source = document.getElementById(button.dataset.copies);
-  let told = "Copied";
-  try { await navigator.clipboard.writeText(source.textContent); }
-  catch { getSelection().selectAllChildren(source); told = "Selected"; }
-  button.textContent = told;
-}
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-copies]");
-  if (button) copy(button);
+  newerTag = "";
+  paused = false;
+  await refresh(live).catch(failed);
+  paused = true;
 });
 
-// ---- picks
+function tick(now) {
+  if (document.hidden || $("dialog[open]")) return;
+  for (const part of $$("[data-every]")) {
+    if (now < (due.get(part) ?? 0) || isBusy(part)) continue;
+    const first = !due.has(part);
+    due.set(part, now + 1000 * (failures ? Math.min(30, 2 ** failures) : Number(part.dataset.every)));
+    if (first) continue;
+    if (!paused) refresh(part).catch(failed);
+    else if (part === live && newer) askForNewer().catch(failed);
+  }
+}
+setInterval(() => tick(Date.now()), 250);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  for (const part of due.keys()) due.set(part, 0);
+  tick(Date.now());
+});
 
-// A selection takes the primary action over, for its button and for the key that presses it alike.
-const picked = document.getElementById("picked");
-const primary = document.querySelector("[data-redrive]");
-const untouched = { text: primary?.textContent, disabled: primary?.disabled };
-function countPicks() {
-  if (!picked) return;
-  const number = document.querySelectorAll('input[name="id"]:checked').length;
-  picked.textContent = number ? `${number} selected` : picked.parentElement.dataset.none;
-  for (const each of document.querySelectorAll("[data-needs-pick]")) each.disabled = !number;
+const liveSwitch = $("#live-switch");
+function showLive() {
+  if (!liveSwitch) return;
+  liveSwitch.setAttribute("aria-pressed", String(!paused));
+  liveSwitch.lastElementChild.textContent = paused ? "Paused" : "Live";
+}
+showLive();
+
+// ---- the tab tells when something needs attention
+const icon = $("link[rel=icon]"), plainTitle = document.title;
+function attention() {
+  const number = Number($("[data-attention]")?.dataset.attention || 0);
+  if (icon && icon.dataset.attention) icon.href = number ? icon.dataset.attention : icon.dataset.rest;
+  document.title = number ? `(${number}) ${plainTitle}` : plainTitle;
+}
+attention();
+
+// ---- what buttons of the shell do
+const act = {
+  live() { paused = !paused; kept.set("paused", paused ? "yes" : "no"); due.forEach((_, part) => due.set(part, 0)); if (newer) newer.hidden = true; newerTag = ""; showLive(); },
+  theme() {
+    const chosen = root.dataset.theme, dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    kept.set("theme", root.dataset.theme);
+  },
+  menu() { $(".side").classList.toggle("open"); },
+  help() { $("#shortcuts")?.showModal(); },
+  palette() { openPalette(""); },
+  link() { copy(location.href); },
+  none() { pick(0, Infinity, false); },
+  keys() { kept.set("keys", kept.get("keys") === "off" ? "on" : "off"); showKeys(); },
+  zone() { kept.set("zone", zone ? "local" : "utc"); location.reload(); },
+};
+function showKeys() { for (const each of $$("[data-act=keys]")) { each.setAttribute("aria-pressed", String(kept.get("keys") !== "off")); each.textContent = kept.get("keys") === "off" ? "Shortcuts are off" : "Shortcuts are on"; } }
+showKeys();
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act], [data-copy], [data-copies]");
+  if (button?.dataset.act) act[button.dataset.act]?.();
+  else if (button) copy(button.dataset.copies ? document.getElementById(button.dataset.copies).textContent : button.dataset.copy, button);
+  for (const menu of $$("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  if (event.target.matches("dialog")) event.target.close();
+});
+
+function say(text) {
+  const toast = Object.assign(document.createElement("div"), { className: "toast", textContent: text });
+  $("#toasts")?.append(toast);
+  setTimeout(() => toast.remove(), 2500);
+}
+
+// Where a browser has no clipboard for us (plain HTTP), the text is copied by way of a field.
+async function copy(text, button) {
+  try { await navigator.clipboard.writeText(text); } catch {
+    const field = Object.assign(document.createElement("textarea"), { value: text });
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+  if (button?.dataset.copies) button.textContent = "Copied"; else say("Copied.");
+}
+
+// ---- the palette: names and ids from the server as one types, pages and actions of this page
+const palette = $("#palette");
+let turn = 0;
+function openPalette(text) {
+  if (!palette || palette.open) return;
+  palette.showModal();
+  const field = $("input", palette);
+  field.value = text;
+  field.focus();
+  fillPalette(text);
+}
+const options = () => $$("li[role=option]:not([hidden])", palette);
+function choose(rows, at) {
+  rows.forEach((each, index) => each.setAttribute("aria-selected", String(index === at)));
+  rows[at]?.scrollIntoView({ block: "nearest" });
+  $("input", palette).setAttribute("aria-activedescendant", rows[at]?.id || "");
+}
+async function fillPalette(text) {
+  const own = ++turn, words = text.toLowerCase().trim().split(/\s+/);
+  await new Promise((done) => setTimeout(done, 80));
+  if (own !== turn) return;
+  if (text.trim()) {
+    const answer = await fetch(`${palette.dataset.from}${palette.dataset.from.includes("?") ? "&" : "?"}q=${encodeURIComponent(text)}`).catch(() => null);
+    if (own !== turn || !answer?.ok) return;
+    $("#found").replaceChildren(...$$(".results li", parsed(await answer.text())));
+    for (const each of $$("#found li")) { each.setAttribute("role", "option"); $("a", each).tabIndex = -1; }
+  } else $("#found").replaceChildren();
+  for (const each of $$("#pages li", palette)) each.hidden = !words.every((word) => each.textContent.toLowerCase().includes(word));
+  $$("[role=option]", palette).forEach((each, index) => { each.id = `option-${index}`; });
+  choose(options(), 0);
+}
+palette?.addEventListener("input", (event) => fillPalette(event.target.value));
+palette?.addEventListener("keydown", (event) => {
+  const rows = options(), at = rows.findIndex((each) => each.getAttribute("aria-selected") === "true");
+  if (event.key === "ArrowDown") choose(rows, Math.min(at + 1, rows.length - 1));
+  else if (event.key === "ArrowUp") choose(rows, Math.max(at - 1, 0));
+  else if (event.key === "Enter" && rows[at]) { const link = $("a", rows[at]); if (event.ctrlKey || event.metaKey) open(link.href); else link.click(); }
+  else return;
+  event.preventDefault();
+});
+for (const name of ["click", "input"]) $(".find input")?.addEventListener(name, (event) => { const text = event.target.value; event.target.value = ""; openPalette(text); });
+
+// ---- rows: j k Enter x X a Esc; a selection takes the primary action over, for its button and for its key alike
+const rows = () => $$("[data-row]").filter((each) => each.offsetParent !== null);
+let cursor = null, anchor = -1;
+function moveTo(step) {
+  const all = rows();
+  if (!all.length) return;
+  const at = all.indexOf(document.activeElement?.closest("[data-row]") || cursor);
+  const row = all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + step))];
+  cursor?.classList.remove("cursor");
+  cursor = row;
+  row.classList.add("cursor");
+  ($("input[type=checkbox]", row) || $("a, button", row))?.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+}
+const bar = $(".actions"), primary = $("[data-redrive]");
+const untouched = { text: primary?.firstElementChild.textContent, disabled: primary?.disabled };
+function follow() {
+  const boxes = $$("input[name=id]"), number = boxes.filter((each) => each.checked).length;
+  for (const each of boxes) each.closest("[data-row]")?.setAttribute("aria-selected", String(each.checked));
+  const all = $("#pick-all");
+  if (all) { all.checked = boxes.length > 0 && number === boxes.length; all.indeterminate = number > 0 && !all.checked; }
+  if (!bar || !$("#picked")) return;
+  $("#picked").textContent = number ? `${number} selected` : bar.dataset.none;
+  for (const each of $$("[data-needs-pick]", bar)) each.disabled = !number;
+  for (const each of $$("[data-act=none]", bar)) each.hidden = !number;
   if (!primary) return;
   primary.value = number ? "picked" : "all";
   primary.disabled = number ? false : untouched.disabled;
-  primary.textContent = number ? `Redrive ${number} ${number === 1 ? "message" : "messages"}…` : untouched.text;
+  primary.firstElementChild.textContent = number ? `Redrive ${number} ${number === 1 ? "message" : "messages"}…` : untouched.text;
 }
-document.addEventListener("change", countPicks);
-countPicks();
+function pick(from, to, value) {
+  rows().slice(Math.min(from, to), Math.max(from, to) + 1).forEach((each) => { const box = $("input[name=id]", each); if (box) box.checked = value ?? !box.checked; });
+  follow();
+}
+document.addEventListener("change", (event) => {
+  if (event.target.id === "pick-all") for (const each of $$("input[name=id]")) each.checked = event.target.checked;
+  if (event.target.matches("#pick-all, [name=id]")) follow();
+  if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
+});
+follow();
 
-// ---- the lab: another plan has other numbers, and a refusal belongs to a field
-
-const lab = document.getElementById("lab");
+// ---- forms that a live part answers while one types: 150 ms after the last key
 function markRefused() {
-  const refused = document.getElementById("refused")?.dataset.field;
-  for (const field of lab.elements) {
+  const refused = $("#refused")?.dataset.field;
+  for (const field of $("form[data-live]")?.elements ?? []) {
     if (field.name && (field.name === refused || !field.validity.valid)) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
   }
 }
-if (lab) document.addEventListener("htmx:after:swap", markRefused);
-// A number beyond its bounds is marked as it is typed; the server, asked after a pause in typing, says why.
-lab?.addEventListener("input", ({ target }) => { if (!target.validity.valid) target.setAttribute("aria-invalid", "true"); });
-
-document.getElementById("plan")?.addEventListener("change", (event) => event.target.form.requestSubmit());
-
-// ---- a search goes on by itself, slice by slice, until a page is found or somebody stops it
-
-const search = document.getElementById("search");
-const FOUND_MAX = 50;
-let searching = Boolean(search?.dataset.next);
-
-async function slice(url) {
-  const answer = await fetch(url, { headers: { "HX-Request-Type": "partial" } });
-  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
-  return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("slice");
+for (const form of $$("form[data-live]")) {
+  let soon = 0;
+  form.addEventListener("input", ({ target }) => {
+    if (!target.validity.valid) target.setAttribute("aria-invalid", "true");
+    clearTimeout(soon);
+    soon = setTimeout(() => {
+      const url = `${form.getAttribute("action") || location.pathname}?${new URLSearchParams(new FormData(form))}`;
+      live.dataset.fragment = url;
+      history.replaceState(null, "", url);
+      refresh(live).catch(failed);
+    }, 150);
+  });
 }
 
+// ---- a search goes on by itself, slice by slice, until a page is found or somebody stops it
+const search = $("#search"), FOUND_MAX = 50;
+let searching = Boolean(search?.dataset.next);
 async function searchOn() {
-  const bar = search.querySelector("progress");
-  const rows = document.getElementById("letters");
+  const progress = $("progress", search), letters = $("#letters");
   let next = search.dataset.next, looked = Number(search.dataset.looked), found = Number(search.dataset.found);
-  bar.parentElement.hidden = false;
+  progress.parentElement.hidden = false;
   while (searching && next && found < FOUND_MAX) {
-    const part = await slice(next);
-    if (found === 0 && Number(part.dataset.found)) rows.replaceChildren();
-    rows.append(...part.querySelectorAll("[data-row]"));
+    const part = $("#slice", parsed(await (await asked(next)).text()));
+    if (found === 0 && Number(part.dataset.found)) letters.replaceChildren();
+    letters.append(...$$("tr[data-row]", part));
     found += Number(part.dataset.found);
     looked = Number(part.dataset.looked);
     next = part.dataset.next;
-    bar.max = Math.max(bar.max, looked);
-    bar.value = looked;
+    progress.max = Math.max(progress.max, looked);
+    progress.value = looked;
     const more = next ? (searching ? "; looking on" : "; stopped") : "";
-    search.querySelector("[role=status]").textContent = `${found} found among ${looked.toLocaleString("en")} messages looked at${more}.`;
+    $("[role=status]", search).textContent = `${found} found among ${looked.toLocaleString("en")} messages looked at${more}.`;
   }
-  bar.parentElement.hidden = true;
-  const onward = document.getElementById("next");
+  progress.parentElement.hidden = true;
+  const onward = $("#next");
   if (onward && next) onward.href = next.replace("/search?", "?");
   else onward?.remove();
+  if (!primary) return;
+  untouched.disabled = !found;
+  untouched.text = next ? "Redrive all that it finds…" : `Redrive the ${found} found…`;
+  bar.dataset.none = `${next ? "At least " : ""}${found} found`;
+  follow();
+}
+$("#search-stop")?.addEventListener("click", () => { searching = false; });
+if (searching) searchOn().catch(failed);
+const terms = $("#terms"), query = $("#q");
+if (terms && query) {
+  const last = () => query.value.split(/\s+/).pop();
+  const suggest = () => {
+    for (const each of $$("li", terms)) each.hidden = !last() ? false : !each.dataset.term.startsWith(last()) || each.dataset.term === last();
+    terms.hidden = document.activeElement !== query || !$("li:not([hidden])", terms);
+  };
+  for (const name of ["input", "focus"]) query.addEventListener(name, suggest);
+  query.addEventListener("blur", () => setTimeout(suggest, 150));
+  terms.addEventListener("mousedown", (event) => {
+    const row = event.target.closest("li");
+    if (!row) return;
+    event.preventDefault();
+    query.value = query.value.slice(0, query.value.length - last().length) + row.dataset.term;
+    suggest();
+  });
 }
 
-document.getElementById("search-stop")?.addEventListener("click", () => { searching = false; });
-if (searching) searchOn().catch((error) => failed(error.message));
-
 // ---- signing in by a link: its token is behind the #, which no log has
-
-const login = document.getElementById("login");
+const login = $("#login");
 if (login && location.hash.length > 1) {
   login.elements.token.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);
@@ -267,58 +383,66 @@ if (login && location.hash.length > 1) {
   login.submit();
 }
 
-// ---- keyboard
-
-let keysOn = kept.get("redrive-keys") !== "off";
-let going = 0;
-const keysSwitch = document.getElementById("keys-switch");
-function showKeys() {
-  if (!keysSwitch) return;
-  keysSwitch.hidden = false;
-  keysSwitch.setAttribute("aria-pressed", String(keysOn));
-  keysSwitch.textContent = keysOn ? "Shortcuts are on" : "Shortcuts are off";
-}
-keysSwitch?.addEventListener("click", () => { keysOn = !keysOn; kept.set("redrive-keys", keysOn ? "on" : "off"); showKeys(); });
-showKeys();
-
-function row(step) {
-  const rows = [...document.querySelectorAll("[data-row]")];
-  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
-  const target = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))];
-  (target?.querySelector('input[type="checkbox"]') || target?.querySelector("a"))?.focus();
-}
-function press(key) {
-  const target = document.querySelector(`[data-key="${key}"]`);
-  if (target) target.click();
-}
+// ---- keys: letters only, off while one types, all of them listed under "?"; whatever a key does is a link or a button too
+let leader = 0;
+const press = (key) => $(`[data-key="${CSS.escape(key)}"]:not(:disabled)`)?.click();
 const does = {
-  "/": () => document.getElementById("q")?.focus(),
-  "?": () => { location.href = document.querySelector("header a[data-help]").href; },
-  j: () => row(1),
-  k: () => row(-1),
-  x: () => document.activeElement?.closest("tr")?.querySelector('input[type="checkbox"]')?.click(),
-  r: () => press("r"),
-  e: () => press("e"),
-  u: () => press("u"),
-  p: () => (document.querySelector('[data-key="p"]') ? press("p") : switchLive()),
-  t: switchTheme,
-  g: () => { going = Date.now(); },
+  g() { leader = Date.now(); },
+  "/"() { if ($("#q")) $("#q").focus(); else openPalette(""); },
+  "?": act.help, t: act.theme, y: act.link,
+  p() { if ($('[data-key="p"]')) press("p"); else act.live(); },
+  j: () => moveTo(1), k: () => moveTo(-1),
+  x() { anchor = rows().indexOf(cursor); $("input[type=checkbox]", document.activeElement?.closest("[data-row]") || cursor || root)?.click(); },
+  X() { pick(Math.max(0, anchor), rows().indexOf(cursor), true); },
+  a() { pick(0, Infinity, true); },
+  u() { if ($('[data-key="u"]')) press("u"); else $$(".crumbs a").pop()?.click(); },
 };
 document.addEventListener("keydown", (event) => {
-  if (!keysOn || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") return document.activeElement?.blur();
-  const inField = event.target.matches('input:not([type="checkbox"]):not([type="radio"]), select, textarea');
-  if (inField) return;
-  if (event.key === "Enter" && event.target.matches('input[type="checkbox"]')) {
-    const link = event.target.closest("[data-row]")?.querySelector("a");
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); return openPalette(""); }
+  if (event.ctrlKey || event.metaKey || event.altKey || kept.get("keys") === "off" || $("dialog[open]")) return;
+  const { target, key } = event;
+  if (key === "Escape") { target.blur?.(); act.none(); return; }
+  if (target.matches("input:not([type=checkbox], [type=radio]), select, textarea")) return;
+  if (key === "Enter") {
+    const link = target.matches("input[type=checkbox]") && $("a", target.closest("[data-row]") || root);
     if (link) { event.preventDefault(); link.click(); }
     return;
   }
-  if (going && Date.now() - going < 1500) {
-    going = 0;
-    const link = document.querySelector(`nav a[data-go="${CSS.escape(event.key)}"]`);
+  if (Date.now() - leader < 1500) {
+    leader = 0;
+    const link = $(`nav a[data-go="${CSS.escape(key)}"]`);
     if (link) { event.preventDefault(); link.click(); return; }
   }
-  const act = does[event.key];
-  if (act) { event.preventDefault(); act(); }
+  if (does[key]) { event.preventDefault(); does[key](); } else if (key.length === 1) press(key);
 });
+$("[data-first]")?.focus({ preventScroll: true }); // a plan's primary button: Enter starts it
+
+// ---- charts: a cross-hair reads the values that the table below the chart has
+for (const chart of $$("svg.chart[data-series]")) {
+  const series = chart.dataset.series.split("|").map((each) => each.split(" ")), times = chart.dataset.times.split(" "), figure = chart.closest("figure");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "line"), words = $$(".legend b", figure), before = words.map((each) => each.textContent);
+  const at = $(".at", figure), said = at.textContent;
+  for (const [name, value] of [["class", "cross"], ["y1", 0], ["y2", chart.height.baseVal.value - 18], ["visibility", "hidden"]]) line.setAttribute(name, value);
+  chart.append(line);
+  let index = times.length - 1;
+  const show = () => {
+    const x = `${100 * index / Math.max(1, times.length - 1)}%`;
+    for (const [name, value] of [["x1", x], ["x2", x], ["visibility", "visible"]]) line.setAttribute(name, value);
+    words.forEach((each, which) => { each.textContent = series[which][index]; });
+    at.textContent = times[index];
+  };
+  const leave = () => { line.setAttribute("visibility", "hidden"); words.forEach((each, which) => { each.textContent = before[which]; }); at.textContent = said; };
+  chart.addEventListener("pointermove", (event) => {
+    const box = chart.getBoundingClientRect();
+    index = Math.max(0, Math.min(times.length - 1, Math.round((event.clientX - box.left) / box.width * (times.length - 1))));
+    show();
+  });
+  chart.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    index = Math.max(0, Math.min(times.length - 1, index + step));
+    show();
+  });
+  for (const name of ["pointerleave", "blur"]) chart.addEventListener(name, leave);
+}

@@ -1,6 +1,6 @@
 """Dead letters seen from their side: which queues hold them, where each came from, and what it went through."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin, Sources
@@ -139,6 +139,10 @@ class DeadLetters:
             return {queue.id: (await self._store.count(queue.id, now)).available for queue in queues}
         counts = await self._store.count_each([queue.id for queue in queues], now, at_most) if queues else {}
         return {queue_id: each.available for queue_id, each in counts.items()}
+
+    async def targets(self, account: str, region: str) -> Collection[ResourceName]:
+        """The queues of an account's region that others send their dead letters to, whether they stand or not."""
+        return (await self._sources.by_target(account, region)).keys()
 
     async def sources(self, queue: Queue) -> list[Queue | Subscription]:
         """The queues and subscriptions that send their dead letters to this one."""

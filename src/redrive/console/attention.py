@@ -1,0 +1,104 @@
+"""Attention: the counts beside the rooms of the navigation, from memory but for one read of what was lost."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from redrive.aws.cloudwatch.alarms.records import ALARM
+from redrive.console.undelivered import LOSSES_MAX, is_in
+from redrive.console.visit import Visit
+from redrive.model.metric import SeriesQuery
+from redrive.model.names import ResourceName
+from redrive.model.queue import DAY_MS
+from redrive.telemetry.losses import NAMESPACE as LOST
+from redrive.telemetry.losses import Loss
+
+FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
+_KEPT_MS: Final = 5_000
+_PLACES_MAX: Final = 1_000
+
+
+class Count(NamedTuple):
+    """A number beside a room.
+
+    Attributes:
+        number: Of what the words say.
+        colour: `bad`, `warn` or `info` where somebody should look; empty: a total.
+        words: After the number, for who does not see the colour.
+    """
+
+    number: int
+    colour: str
+    words: str
+
+
+class RememberedCounts:
+    """The counts of each account and region, counted anew after five seconds: fifty tabs cost as one."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        """Begin with none, by this clock (ms)."""
+        self._now = now
+        self._known: dict[ResourceName | None, tuple[int, Mapping[str, Count]]] = {}
+
+    async def of(self, visit: Visit, place: ResourceName | None) -> Mapping[str, Count]:
+        """The counts of a place (`counts`)."""
+        until, known = self._known.get(place, (0, {}))
+        if self._now() < until:
+            return known
+        if len(self._known) >= _PLACES_MAX:
+            self._known.clear()
+        found = await counts(visit, place)
+        self._known[place] = (self._now() + _KEPT_MS, found)
+        return found
+
+    def forget(self) -> None:
+        """Count anew: somebody changed something."""
+        self._known.clear()
+
+
+async def counts(visit: Visit, place: ResourceName | None) -> Mapping[str, Count]:
+    """The counts of an account and region by the path of their room; rooms that nothing is known of have none."""
+    if place is None:
+        return {}
+    places = [place]
+    dead = await _dead_letters(visit, place)
+    troubled = await troubled_subscriptions(visit, places)
+    alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, places)]
+    ringing = sum(each.state.value == ALARM for each in alarms)
+    stacks = sum(is_in(each.name, places) for each in await visit.installation.stacks.all())
+    running = sum(is_in(each.source, places) for each in await visit.installation.redrives.all())
+    lost = len(await _losing(visit, places))
+    found = {
+        "/": Count(bool(dead) + len(troubled) + ringing + stacks + running + lost, "warn", "need attention"),
+        "dead-letters": Count(dead, "bad", "waiting"),
+        "redrives": Count(running, "info", "under way"),
+        "endpoints": Count(len(troubled), "bad", "failing or on hold"),
+        "alarms": Count(ringing, "bad", "in alarm"),
+        "stacks": Count(stacks, "bad", "failed or rolled back"),
+    }
+    return {path: count for path, count in found.items() if count.number}
+
+
+async def troubled_subscriptions(visit: Visit, places: Collection[ResourceName]) -> list[str]:
+    """The keys of the subscriptions whose endpoints fail, as far as this node has seen, or are on hold."""
+    operations = visit.engine.operations
+    failing = (key for key, each in operations.failing.items() if each.failures >= FAILED_IN_A_ROW)
+    keys = dict.fromkeys([*failing, *await operations.open_circuits()])
+    return [key for key in keys if _place_of(key) in places]
+
+
+def _place_of(key: str) -> ResourceName:
+    account, region, *_ = [*key.split("/", 2), "", ""]
+    return ResourceName(account, region, "")
+
+
+async def _dead_letters(visit: Visit, place: ResourceName) -> int:
+    """The dead letters of a place, as full as its queues were at the last look, a minute ago at most."""
+    targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
+    return sum(level.counts.available for level in visit.installation.queue_levels() if level.name in targets)
+
+
+async def _losing(visit: Visit, places: Sequence[ResourceName]) -> set[tuple[ResourceName, str]]:
+    """The queues and subscriptions that lost messages in the last day."""
+    query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=visit.now - DAY_MS)
+    found = [Loss.of_series(each) for each in await visit.installation.telemetry.find_series(query)]
+    return {(loss.of, loss.subscription) for loss in found if is_in(loss.of, places)}

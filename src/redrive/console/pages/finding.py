@@ -1,0 +1,107 @@
+"""The palette: names and message ids found as somebody types, as a list for the script and as a page without it."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from redrive.console import navigation
+from redrive.console.visit import Page, Visit
+from redrive.console.words import place_text
+from redrive.model.names import ResourceName
+
+FOUND_MAX: Final = 12
+_OF_A_KIND: Final = 5
+_ID: Final = re.compile(r"[0-9a-fA-F-]{8,64}")
+
+
+class Found(NamedTuple):
+    """Something that a text names.
+
+    Attributes:
+        icon: Its symbol.
+        name: Its name.
+        kind: After the name, in words.
+        link: Its page.
+    """
+
+    icon: str
+    name: str
+    kind: str
+    link: str
+
+
+async def page(visit: Visit) -> Page:
+    """Everything that the text names in the account and region that the visitor came from."""
+    text = visit.asked("q").strip()[:200]
+    place = await navigation.place_of(visit) or navigation.default_place(visit)
+    found = await _found(visit, place, text) if text else []
+    return Page("find.html", {"q": text, "found": found[:FOUND_MAX]}, instead_of="")
+
+
+async def _found(visit: Visit, place: ResourceName, text: str) -> list[Found]:
+    """A message id first, then a place, then names by their beginnings, of each kind a few."""
+    found = []
+    if _ID.fullmatch(text):
+        found.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(place, "messages", text)))
+    found += await _places(visit, text)
+    found += await _queues_and_topics(visit, place, text)
+    found += await _remembered(visit, place, text)
+    return found
+
+
+async def _places(visit: Visit, text: str) -> list[Found]:
+    places = await visit.engine.operations.places(visit.session.account or "")
+    seen = [each for each in places if visit.session.sees(each.account) and not each.private]
+    return [
+        Found("user", place_text(each), "account and region", f"{visit.base}/?{navigation.at_query(each)}")
+        for each in seen
+        if text in f"{each.account}/{each.region}"
+    ][:3]
+
+
+async def _queues_and_topics(visit: Visit, place: ResourceName, text: str) -> list[Found]:
+    resources, wanted = visit.engine.resources, place._replace(name=text)
+    targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
+    queues = await resources.queues.find(wanted, "", _OF_A_KIND)
+    topics = await resources.topics.find(wanted, "", _OF_A_KIND)
+    letters = [
+        Found("dead", each.name.name, "dead letters", visit.link_in(place, "dead-letters", each.name.name))
+        for each in queues
+        if each.name in targets
+    ]
+    return [
+        *letters,
+        *(
+            Found("queue", each.name.name, "queue", visit.link_in(place, "queues", each.name.name))
+            for each in queues
+        ),
+        *(
+            Found("topic", each.name.name, "topic", visit.link_in(place, "topics", each.name.name))
+            for each in topics
+        ),
+    ]
+
+
+async def _remembered(visit: Visit, place: ResourceName, text: str) -> list[Found]:
+    """Functions and alarms whose names contain the text."""
+    installation = visit.installation
+    functions = _named([each.name for each in await installation.functions.all()], place, text)
+    alarms = _named([each.name for each in await installation.alarms.all()], place, text)
+    return [
+        *(Found("function", name, "function", visit.link_in(place, "functions", name)) for name in functions),
+        *(
+            Found("alarm", name, "alarm", visit.link_in(place, "alarms", "alarm", name=name))
+            for name in alarms
+        ),
+    ]
+
+
+def _named(names: Sequence[ResourceName], place: ResourceName, text: str) -> list[str]:
+    wanted = text.lower()
+    here = [name.name for name in names if name._replace(name="") == place and wanted in name.name.lower()]
+    return here[:_OF_A_KIND]
+
+
+async def rooms(visit: Visit) -> Page:
+    """The navigation alone, which asks for itself again."""
+    return Page("rooms.html", {"room": visit.asked("room")})

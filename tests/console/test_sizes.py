@@ -1,0 +1,28 @@
+"""Sizes: script and style stay small enough to be read, and pages to be sent."""
+
+from importlib import resources
+from typing import Final
+
+from redrive.console.static import FILES
+from tests.console.world import make_world, pages_of, visiting
+
+KIB: Final = 1024
+MOST: Final = {"js": 25 * KIB, "css": 30 * KIB, "icons.svg": 8 * KIB}
+PAGE_MOST: Final = 60 * KIB
+
+
+def test_script_style_and_symbols_stay_within_their_bounds() -> None:
+    root = resources.files("redrive.console") / "static"
+    lengths = {name: len((root / name).read_bytes()) for name in FILES}
+    assert sum(length for name, length in lengths.items() if name.endswith(".js")) <= MOST["js"]
+    assert lengths["console.css"] <= MOST["css"]
+    assert lengths["icons.svg"] <= MOST["icons.svg"]
+
+
+async def test_pages_stay_within_their_bound_with_fifty_rows() -> None:
+    async with visiting() as visitor:
+        world = await make_world(visitor)
+        for first in range(0, 60, 10):
+            seqs = await world.die(*(f'{{"order": {first + each}}}' for each in range(10)))
+        for path in pages_of(world, seqs[0]):
+            assert len((await visitor.get(path)).body) <= PAGE_MOST, path
