@@ -18,7 +18,7 @@ from redrive.console.session import Sessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
-from redrive.engine.tasks.redrive import TASK
+from redrive.engine.operations import TASK
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts

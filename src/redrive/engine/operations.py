@@ -12,7 +12,7 @@ from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
 from redrive.engine.tasks.dead_letters import CauseDetails, DeadLetter, DeadLetterQueue, DeadLetters
 from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
-from redrive.engine.tasks.redrive import Redriver
+from redrive.engine.tasks.redrive import TASK, Redriver
 from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish
 from redrive.engine.tasks.replay import Replayer
 from redrive.engine.tracing import TracedDelivery, Tracer
@@ -27,6 +27,7 @@ __all__ = [
     "METRIC_NAMES",
     "PLACES_MAX",
     "SET_ASIDE",
+    "TASK",
     "CauseDetails",
     "Condition",
     "DeadLetter",

@@ -7,9 +7,8 @@ from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_ca
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
 from redrive.console.words import moment
-from redrive.engine.operations import BATCH_MAX, Origin, RedrivePlan, RedriveWish
+from redrive.engine.operations import BATCH_MAX, TASK, Origin, RedrivePlan, RedriveWish
 from redrive.engine.ports import Cause, LookRequest
-from redrive.engine.tasks.redrive import TASK
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
 from redrive.model.queue import Queue
