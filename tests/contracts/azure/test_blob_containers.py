@@ -1,12 +1,14 @@
 """The server's own storage accounts: keys by the resource manager, containers and blobs by azure-storage-blob."""
 
 import functools
+import os
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import orjson
 import pytest
 import requests
@@ -53,6 +55,7 @@ class Owner:
             authority=server.url,
             disable_instance_discovery=True,
         )
+        self._key = key_id, secret
         self._credential = credential
         self._token = credential.get_token(f"{server.url}/.default").token
 
@@ -65,6 +68,41 @@ class Owner:
             method, f"{self._server.url}{path}", data=b"{}", headers=authorization, timeout=30
         )
         return answer.status_code, orjson.loads(answer.content or b"null")
+
+    def send_dead_letters(self) -> tuple[int, Any]:
+        """Make an event subscription whose dead letters go to `letters`, said to be one's own; status and JSON."""
+        group = f"/subscriptions/{self._subscription}/resourceGroups/rg/providers"
+        topic = f"{group}/Microsoft.EventGrid/topics/topic"
+        account, (key_id, secret) = self._subscription.rpartition("-")[2], self._key
+        place = {
+            "endpoint_url": self._server.url,
+            "region_name": "us-east-1",
+            "verify": os.environ["SSL_CERT_FILE"],
+        }
+        sqs = boto3.client("sqs", aws_access_key_id=key_id, aws_secret_access_key=secret, **place)
+        sqs.create_queue(QueueName="q")
+        queue = {"endpointUrl": f"arn:aws:sqs:us-east-1:{account}:q"}
+        store = {
+            "resourceId": f"{group}/Microsoft.Storage/storageAccounts/letters",
+            "blobContainerName": "dead",
+        }
+        properties = {
+            "destination": {"endpointType": "WebHook", "properties": queue},
+            "deadLetterDestination": {"endpointType": "StorageBlob", "properties": store},
+        }
+        made = {"location": "local"}, {"properties": properties}
+        answers = [
+            requests.put(
+                f"{self._server.url}{path}?api-version=2022-06-15",
+                json=document,
+                headers={"Authorization": f"Bearer {self._token}"},
+                timeout=30,
+            )
+            for path, document in zip(
+                (topic, f"{topic}/providers/Microsoft.EventGrid/eventSubscriptions/sub"), made, strict=True
+            )
+        ]
+        return answers[-1].status_code, answers[-1].json()
 
     def accounts(self) -> list[dict[str, Any]]:
         """The storage accounts of the subscription."""
@@ -137,6 +175,14 @@ def test_both_keys_open_an_account_and_no_other_does(owners: list[Owner]) -> Non
     wrong = owners[0].blobs(b64encode(b"x" * 64).decode())
     with pytest.raises(ClientAuthenticationError):
         wrong.create_container("others")
+
+
+def test_dead_letters_go_to_the_accounts_of_who_sends_them_there(owners: list[Owner]) -> None:
+    owners[0].ask("PUT", "")
+    first = owners[0].send_dead_letters()
+    assert first[0] == 201, first
+    status, refusal = owners[1].send_dead_letters()
+    assert (status, refusal["error"]["code"]) == (409, "StorageAccountAlreadyTaken")
 
 
 def test_a_token_opens_the_accounts_of_its_key_and_no_others(owners: list[Owner]) -> None:

@@ -15,10 +15,11 @@ from redrive.azure.arm import paging, schema
 from redrive.azure.arm import subscription_documents as documents
 from redrive.azure.arm.call import ArmCall, Verb, begun, check_theirs
 from redrive.azure.arm.delivery_attributes import MAPPINGS
-from redrive.azure.arm.destinations import Destination, EndpointResolver, queue_at
+from redrive.azure.arm.destinations import STORAGE_ACCOUNT, Destination, EndpointResolver, queue_at
 from redrive.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
 from redrive.azure.arm.resource import IN_GROUP, PROVIDER, no_such
 from redrive.azure.arm.schema import Document
+from redrive.azure.arm.storage_accounts import StorageAccounts
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.subscription_forms import EXTENSION, NamespaceForm, SubscriptionForm
 from redrive.azure.eventgrid import names, settings
@@ -73,6 +74,7 @@ class EventSubscriptionOperations:
             resolve: What stands behind the resource ids of destinations.
         """
         self._engine = engine
+        self._accounts = StorageAccounts(engine)
         self._subscribers = subscribers
         self._sources = sources
         self._handshakes = handshakes
@@ -120,6 +122,23 @@ class EventSubscriptionOperations:
             with contextlib.suppress(_ChangedMeanwhile):
                 return await self._write(call, scope, topic, existing, given, is_change=True)
 
+    async def _check_theirs(self, call: ArmCall, resources: Sequence[ArmId]) -> None:
+        """Check that the caller may have the server write to the resources that a document names.
+
+        Raises:
+            AzureError: One is somebody else's. The name of a storage account of the server's own is the account's alone,
+                whatever Azure subscription stands before it.
+        """
+        check_theirs(call, *resources)
+        caller = call.caller.account
+        for resource in resources:
+            if (
+                resource.type == STORAGE_ACCOUNT
+                and caller is not None
+                and self._resolve(resource.text) is None
+            ):
+                await self._accounts.check_owner(resource.name, caller)
+
     async def _write(
         self,
         call: ArmCall,
@@ -133,7 +152,7 @@ class EventSubscriptionOperations:
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
         accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
-        check_theirs(call, *documents.named(accepted.properties))
+        await self._check_theirs(call, documents.named(accepted.properties))
         await self._check_local(call, accepted.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
         question = await self._question(call, topic, existing, accepted, resource_id)
