@@ -13,7 +13,7 @@ from redrive.aws.apigateway.control.records import API_PLACE, DEPLOYMENT, REST_A
 from redrive.aws.wire.errors import AwsError
 from redrive.http import Request
 from tests.attack.test_service_roles import GOOD, QUEUE_URI, SERVICES, UNTRUSTING, in_form
-from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, on_stage, policy
+from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, on_stage, policy, signed
 from tests.aws.iam.test_closed_by_default import required
 
 
@@ -50,12 +50,12 @@ def test_a_service_acts_as_a_role_of_the_own_account_that_trusts_it_or_as_nobody
 
 
 async def integrated(
-    stage: Stage, key: Key, uri: str, asks: Mapping[str, str], role: str
+    stage: Stage, key: Key, uri: str, asks: Mapping[str, str], role: str, authorization: str = "NONE"
 ) -> tuple[str, Request]:
     """The id of a new API whose root calls a service as a role, and a request to it."""
     api = await stage.call(key, "apigateway", "CreateRestApi", name="a")
     at = {"restApiId": api["id"], "resourceId": api["rootResourceId"], "httpMethod": "GET"}
-    await stage.call(key, "apigateway", "PutMethod", **at, authorizationType="NONE")
+    await stage.call(key, "apigateway", "PutMethod", **at, authorizationType=authorization)
     sends = {f"integration.request.querystring.{name}": f"'{value}'" for name, value in asks.items()}
     integration = {"type": "AWS", "integrationHttpMethod": "POST", "uri": uri, "requestParameters": sends}
     await stage.call(key, "apigateway", "PutIntegration", **at, **integration, credentials=role)
@@ -75,6 +75,26 @@ def test_a_role_of_a_service_gets_no_credentials_of_its_account() -> None:
         _, request = await integrated(stage, ann, uri, {}, role)
         answer = json.loads((await stage.send(request)).body)
         assert answer["Error"]["Message"] == "Cannot call GetSessionToken with session credentials"
+
+    on_stage(play)
+
+
+def test_an_api_does_not_act_as_callers_of_other_accounts() -> None:
+    """Whoever signs a request to an API of another account lends it nothing; to one of its own account, what it may."""
+
+    async def play(stage: Stage) -> None:
+        uri = f"arn:aws:apigateway:{REGION}:sqs:action/CreateQueue"
+        own = "arn:aws:iam::*:user/*"
+        lets_in = {"Effect": "Allow", "Principal": "*", "Action": "execute-api:Invoke", "Resource": "*"}
+        for owner, status, queues in ((stage.stranger, 500, 0), (stage.root, 200, 1)):
+            api, request = await integrated(stage, owner, uri, {"QueueName": "q"}, own, "AWS_IAM")
+            patches = [{"op": "replace", "path": "/policy", "value": policy(lets_in)}]
+            await stage.call(owner, "apigateway", "UpdateRestApi", restApiId=api, patchOperations=patches)
+            await stage.call(owner, "apigateway", "CreateDeployment", restApiId=api, stageName="s")
+            answer = await stage.send(signed(request, "execute-api", stage.root))
+            assert answer.status == status
+            listed = await stage.call(stage.root, "sqs", "ListQueues")
+            assert len(listed.get("QueueUrls") or ()) == queues
 
     on_stage(play)
 

@@ -37,10 +37,10 @@ class Callers:
             arn = place.arn(method, path)
             return acting_for(SERVICE, place.region, arn, place.account, for_owner=self._open_functions)
         if credentials == CALLERS_OWN:
-            if exchange.caller is None:
+            if exchange.caller is None or exchange.caller.account != place.account:
                 raise Refusal(
                     "API_CONFIGURATION_ERROR",
-                    reason="The method has no caller whose credentials it could use",
+                    reason="The method has no caller of its own account whose credentials it could use",
                 )
             return exchange.caller
         if not await self._roles.may_act(place.account, credentials, place.region):
