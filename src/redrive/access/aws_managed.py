@@ -19,6 +19,7 @@ _PASS: Final = ("iam:GetRole", "iam:ListRoles", "iam:PassRole")
 
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "/AdministratorAccess": ("*",),
+    "/AmazonKinesisFirehoseFullAccess": ("firehose:*",),
     "/AmazonS3FullAccess": ("s3:*",),
     "/AmazonS3ReadOnlyAccess": ("s3:Get*", "s3:List*", "s3:Describe*"),
     "/AmazonSNSFullAccess": ("sns:*",),

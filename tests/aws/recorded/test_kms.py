@@ -1,6 +1,9 @@
 """KMS's recorded answers."""
 
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from tests.aws.iam.stage import Stage, on_stage
 from tests.aws.wire.clients import moment
@@ -21,3 +24,76 @@ def test_dates_are_those_of_the_clock() -> None:
         assert deletion["DeletionDate"] == now + timedelta(days=7)
 
     on_stage(play)
+
+
+async def key_of(stage: Stage, **params: Any) -> dict[str, Any]:
+    """A new key, as it is described."""
+    made: dict[str, Any] = (await stage.call(stage.root, "kms", "CreateKey", **params))["KeyMetadata"]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("spec", "algorithm", "most"),
+    [
+        ("RSA_2048", "RSAES_OAEP_SHA_256", 190),
+        ("RSA_2048", "RSAES_OAEP_SHA_1", 214),
+        ("RSA_3072", "RSAES_OAEP_SHA_1", 342),
+    ],
+)
+def test_a_plaintext_that_is_too_long_is_told_the_limit(spec: str, algorithm: str, most: int) -> None:
+    async def play(stage: Stage) -> None:
+        key = {"KeyId": (await key_of(stage, KeySpec=spec, KeyUsage="ENCRYPT_DECRYPT"))["KeyId"]}
+        params = {**key, "EncryptionAlgorithm": algorithm}
+        await stage.call(stage.root, "kms", "Encrypt", **params, Plaintext=b"x" * most)
+        refusal = await stage.refusal(stage.root, "kms", "Encrypt", **params, Plaintext=b"x" * (most + 1))
+        text = f"Algorithm {algorithm} and key spec {spec} cannot encrypt data larger than {most} bytes."
+        assert refusal == f"ValidationException: {text}"
+
+    on_stage(play, auth="off")
+
+
+def test_bytes_that_break_a_constraint_are_not_printed() -> None:
+    async def play(stage: Stage) -> None:
+        refusal = await stage.refusal(stage.root, "kms", "Encrypt", KeyId="k", Plaintext=b"x" * 4097)
+        assert refusal == (
+            "ValidationException: 1 validation error detected: Value at 'plaintext' failed to satisfy constraint: Member"
+            " must have length less than or equal to 4096"
+        )
+
+    on_stage(play, auth="off")
+
+
+def test_codes_of_another_algorithm_are_refused() -> None:
+    async def play(stage: Stage) -> None:
+        key = {"KeyId": (await key_of(stage, KeySpec="HMAC_224", KeyUsage="GENERATE_VERIFY_MAC"))["KeyId"]}
+        for operation, more in (("GenerateMac", {}), ("VerifyMac", {"Mac": b"x"})):
+            params = {**key, "Message": b"m", **more}
+            refusal = await stage.refusal(stage.root, "kms", operation, **params, MacAlgorithm="HMAC_SHA_256")
+            text = "Algorithm HMAC_SHA_256 is incompatible with key spec HMAC_224."
+            assert refusal == f"InvalidKeyUsageException: {text}"
+            refusal = await stage.refusal(stage.root, "kms", operation, **params, MacAlgorithm="SHA")
+            assert refusal.endswith("[HMAC_SHA_384, HMAC_SHA_256, HMAC_SHA_224, HMAC_SHA_512]")
+
+    on_stage(play, auth="off")
+
+
+def test_a_key_that_cannot_rotate_on_demand_is_refused_without_a_word() -> None:
+    async def play(stage: Stage) -> None:
+        key = await key_of(stage, KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")
+        refusal = await stage.refusal(stage.root, "kms", "RotateKeyOnDemand", KeyId=key["KeyId"])
+        assert refusal == "UnsupportedOperationException: "
+
+    on_stage(play, auth="off")
+
+
+def test_a_replica_is_described_as_being_made() -> None:
+    async def play(stage: Stage) -> None:
+        key = await key_of(stage, MultiRegion=True)
+        params = {"KeyId": key["Arn"], "ReplicaRegion": "eu-west-1"}
+        answer = await stage.call(stage.root, "kms", "ReplicateKey", **params)
+        replica = answer["ReplicaKeyMetadata"]
+        assert (replica["KeyState"], replica["Enabled"], replica["Description"]) == ("Creating", False, "")
+        assert "CurrentKeyMaterialId" not in replica
+        assert "ReplicaTags" not in answer
+
+    on_stage(play, auth="off")

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import orjson
 import pytest
 
 from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
@@ -90,3 +91,47 @@ def test_a_subscription_that_nobody_can_serve_is_told_at_once(
     played(play)
     (line,) = [record.getMessage() for record in caplog.records if "not_set_up" in record.getMessage()]
     assert f"this server is not set up for {protocol}; set {setting}" in line
+
+
+def test_the_arn_of_an_application_is_looked_at_before_its_attributes() -> None:
+    async def play(stage: Stage, _: str) -> None:
+        refusal = await stage.refusal(
+            stage.root,
+            "sns",
+            "SetPlatformApplicationAttributes",
+            PlatformApplicationArn="orders",
+            Attributes={},
+        )
+        text = "PlatformApplicationArn Reason: An ARN must have at least 6 elements, not 1"
+        assert refusal == f"InvalidParameter: Invalid parameter: {text}"
+
+    played(play)
+
+
+def test_identifiers_of_data_may_have_a_region() -> None:
+    async def play(stage: Stage, topic: str) -> None:
+        operation = {"Audit": {"SampleRate": "99", "FindingsDestination": {}}}
+        statement = {
+            "Sid": "audit",
+            "DataDirection": "Inbound",
+            "Principal": ["*"],
+            "DataIdentifier": ["arn:aws:dataprotection:us-east-1::data-identifier/EmailAddress"],
+            "Operation": operation,
+        }
+        document = {"Name": "p", "Description": "d", "Version": "2021-06-01", "Statement": [statement]}
+        text = orjson.dumps(document).decode()
+        await stage.call(
+            stage.root, "sns", "PutDataProtectionPolicy", ResourceArn=topic, DataProtectionPolicy=text
+        )
+        shown = await stage.call(stage.root, "sns", "GetDataProtectionPolicy", ResourceArn=topic)
+        assert shown["DataProtectionPolicy"] == text
+
+    played(play)
+
+
+def test_the_managed_policy_of_delivery_streams_is_there() -> None:
+    async def play(stage: Stage, _: str) -> None:
+        arn = "arn:aws:iam::aws:policy/AmazonKinesisFirehoseFullAccess"
+        assert (await stage.call(stage.root, "iam", "GetPolicy", PolicyArn=arn))["Policy"]["Arn"] == arn
+
+    played(play)

@@ -123,10 +123,7 @@ def violations(params: dict, kinds: frozenset[Kind] = frozenset(Kind)) -> list[V
         ({"Ratio": 1.5}, "Value '1.5' at 'ratio' … Member must have value less than or equal to 1"),
         (
             {"Blob": b"abc"},
-            (
-                "Value 'java.nio.HeapByteBuffer[pos=0 lim=3 cap=3]' at 'blob' … "
-                "Member must have length less than or equal to 2"
-            ),
+            ("Value at 'blob' … Member must have length less than or equal to 2"),
         ),
         ({"Colours": []}, "Value '[]' at 'colours' … Member must have length greater than or equal to 1"),
         (

@@ -6,6 +6,7 @@ unfolded and parsed for known callers alone.
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 
 from redrive.access.principals import ANONYMOUS
@@ -74,6 +75,8 @@ class Gateway:
         except AwsError as error:
             if request.record is not None:
                 request.record.error = error.code
+            if service.profile.bad_requests_alone and not _speaks_query(request) and not error.namespace:
+                error.status = HTTPStatus.BAD_REQUEST if error.sender else error.status
             return recognised.codec.render_error(service, error, request_id)
         except Exception:  # a fault of ours: clients repeat what they can read
             logger.exception(
@@ -104,6 +107,12 @@ class Gateway:
 def _follows_link(request: Request) -> bool:
     """True for a request that follows a link out of a message: no credential, and a form at most."""
     return credential_scope(request) is None and len(request.body) <= _UNSIGNED_BODY_BYTES_MAX
+
+
+def _speaks_query(request: Request) -> bool:
+    """True for a request of the Query protocol, and for one that asks for its statuses."""
+    own = "x-amz-target" in request.headers or "smithy-protocol" in request.headers
+    return not own or request.headers.get("x-amzn-query-mode", "").lower() == "true"
 
 
 def _identify(record: RequestRecord, recognised: Recognised | None, request_id: str) -> None:

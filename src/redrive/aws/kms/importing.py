@@ -164,6 +164,8 @@ def _expires_at(call: Call, params: Structure) -> int | None:
         if valid_to is not None:
             raise not_valid("ValidTo goes with ExpirationModel KEY_MATERIAL_EXPIRES alone.")
         return None
-    if valid_to is None or valid_to <= call.now:
+    if valid_to is None:
+        raise not_valid("A validTo date must be set if the ExpirationModel is KEY_MATERIAL_EXPIRES")
+    if valid_to <= call.now:
         raise not_valid("ValidTo must be a moment to come, or ExpirationModel KEY_MATERIAL_DOES_NOT_EXPIRE.")
     return int(valid_to)

@@ -44,6 +44,10 @@ def is_consistent(private: rsa.RSAPrivateKey, bits: int) -> bool:
     )
 
 
+#: Of the digest of each; the padding takes twice as much, and two bytes (RFC 8017, 7.1.1).
+_OAEP_DIGEST_BYTES: Final = {"RSAES_OAEP_SHA_1": 20, "RSAES_OAEP_SHA_256": 32}
+
+
 def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
     """Encrypt with the public half of a private RSA key.
 
@@ -53,7 +57,11 @@ def encrypt(content: bytes, algorithm: str, plaintext: bytes) -> bytes:
     try:
         return _rsa(content).public_key().encrypt(plaintext, _oaep(algorithm))
     except ValueError:
-        raise not_valid(f"Plaintext is too long for the key and {algorithm}.") from None
+        size = _rsa(content).key_size // 8
+        most = size - 2 * _OAEP_DIGEST_BYTES[algorithm] - 2
+        raise not_valid(
+            f"Algorithm {algorithm} and key spec RSA_{size * 8} cannot encrypt data larger than {most} bytes."
+        ) from None
 
 
 def decrypt(content: bytes, algorithm: str, blob: bytes) -> bytes:

@@ -24,8 +24,8 @@ def metadata(key: KmsKey, now: int) -> Structure:
         "MultiRegion": bool(key.primary_region),
         "Origin": key.origin,
     }
-    if key.symmetric and key.materials:
-        shown["CurrentKeyMaterialId"] = key.current.id
+    if key.symmetric and (key.materials or key.imported_id):
+        shown["CurrentKeyMaterialId"] = key.current.id if key.materials else key.imported_id
     if key.deletion_at is not None:
         shown["DeletionDate"] = key.deletion_at
         shown["PendingDeletionWindowInDays"] = key.deletion_days

@@ -28,7 +28,7 @@ class Replicating:
         key = await self._access.managed(call, params["KeyId"], "ReplicateKey")
         check_enabled(key, call.now)
         if key.primary_region != key.name.region:
-            raise unsupported(f"{key.arn} is not a multi-Region primary key.")
+            raise unsupported(f"{key.arn} is not a multi-region primary key.")
         if key.origin != "AWS_KMS":
             raise unsupported("Redrive replicates keys with material of its own alone.")
         region: str = params["ReplicaRegion"]
@@ -59,11 +59,10 @@ class Replicating:
             await self._set_regions(draft, current, current.primary_region, regions, skip=region)
 
         await self._documents.transact(decide)
-        return {
-            "ReplicaKeyMetadata": metadata(replica, call.now),
-            "ReplicaPolicy": policy,
-            "ReplicaTags": params.get("Tags") or [],
-        }
+        shown = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
+        shown.pop("CurrentKeyMaterialId", None)  # the answer describes the replica as it is made
+        tags = {"ReplicaTags": params["Tags"]} if params.get("Tags") else {}
+        return {"ReplicaKeyMetadata": shown, "ReplicaPolicy": policy, **tags}
 
     async def update_primary_region(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdatePrimaryRegion.html."""

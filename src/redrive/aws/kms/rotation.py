@@ -72,7 +72,7 @@ class Rotation:
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_RotateKeyOnDemand.html."""
-        key = await self._rotatable(call, params, "RotateKeyOnDemand")
+        key = await self._rotatable(call, params, "RotateKeyOnDemand", unfit="")
         if key.origin == "EXTERNAL":
             raise unsupported(
                 f"{key.arn} has imported key material: Redrive offers no rotation to further material of that kind."
@@ -102,10 +102,12 @@ class Rotation:
         answer["Rotations"] = [_shown(key, material) for _, material in shown]
         return answer
 
-    async def _rotatable(self, call: Call, params: Structure, operation: str) -> KmsKey:
+    async def _rotatable(
+        self, call: Call, params: Structure, operation: str, unfit: str | None = None
+    ) -> KmsKey:
         key = await self._access.managed(call, params["KeyId"], operation)
         check_enabled(key, call.now)
-        _check_symmetric(key)
+        _check_symmetric(key, unfit)
         if key.primary_region not in ("", key.name.region):
             raise unsupported(f"{key.arn} is a replica: its primary in {key.primary_region} is rotated.")
         if key.replica_regions:
@@ -115,9 +117,11 @@ class Rotation:
         return key
 
 
-def _check_symmetric(key: KmsKey) -> None:
+def _check_symmetric(key: KmsKey, unfit: str | None = None) -> None:
+    """Refuse a key that is never rotated, in these words or the usual ones; on demand KMS says nothing (recorded)."""
     if not key.symmetric:
-        raise unsupported(f"{key.arn} is not a symmetric encryption key: only those are rotated.")
+        usual = f"{key.arn} is not a symmetric encryption key: only those are rotated."
+        raise unsupported(usual if unfit is None else unfit)
 
 
 def _shown(key: KmsKey, material: Material) -> Structure:

@@ -91,7 +91,9 @@ class Signing:
         if key.usage != MACS:
             raise wrong_usage(key, operation)
         algorithm: str = params["MacAlgorithm"]
-        _check_algorithm(key, algorithm)
+        if algorithm not in algorithms_of(key.spec, key.usage):
+            text = f"Algorithm {algorithm} is incompatible with key spec {key.spec}."
+            raise error("InvalidKeyUsageException", text)
         content = self._materials.opened(key, key.current)
         return key, hmac.digest(content, params["Message"], _DIGESTS[algorithm])
 

@@ -161,16 +161,32 @@ def _unassumable(_: str) -> AwsError:
     return invalid(_UNTESTED)
 
 
-def destination_of(text: str, account: str, region: str) -> str:
+_CROSS_ACCOUNT: Final = (
+    "Cross-account lambda invocation passing is not allowed. You must use DestinationPolicies to create cross account"
+    " lambda triggers."
+)
+
+
+def destination_of(text: str, account: str, region: str, role: str) -> str:
     """The service of a destination that an account may name there.
 
+    Args:
+        text: Its ARN.
+        account: The log group's.
+        region: The log group's.
+        role: The ARN of the role that it is to be filled as; empty for none.
+
     Raises:
-        AwsError: `InvalidParameterException`.
+        AwsError: `InvalidParameterException`, or `AccessDeniedException` for another account's function.
     """
     try:
         parsed = parse_arn(text)
     except ValueError:
         raise invalid(f"Invalid ARN: {text}") from None
+    if parsed.service == "lambda" and parsed.account != account:
+        raise AwsError("AccessDeniedException", _CROSS_ACCOUNT)
+    if parsed.service == "kinesis" and not role:
+        raise invalid("destinationArn for vendor kinesis cannot be used without roleArn")
     if not _is_destination(parsed):
         raise invalid(
             f"Destinations of {parsed.service} are not available: functions and Firehose delivery streams are."

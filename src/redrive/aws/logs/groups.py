@@ -75,6 +75,10 @@ class Groups:
         answer["logGroups"] = [
             _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in shown
         ]
+        if pattern:  # then the answer leaves out what is counted (recorded)
+            for described in answer["logGroups"]:
+                described.pop("storedBytes", None)
+                described.pop("deletionProtectionEnabled", None)
         return answer
 
     async def put_retention_policy(self, call: Call, params: Structure) -> Structure:

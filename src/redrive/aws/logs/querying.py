@@ -13,13 +13,14 @@ from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid
 from redrive.aws.logs.insights import Query, Rows, read_query
 from redrive.aws.logs.insights_values import STEPS_MAX, Fields, Value
-from redrive.aws.logs.places import Places, Settle
+from redrive.aws.logs.places import GROUP, Places, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal, Runtime, TelemetryStore, Unremembered
 from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
 from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
+from redrive.model.names import ResourceName
 
 EVENTS_MAX: Final = 50_000  # that one query looks at: about a second of processor time
 SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -81,7 +82,7 @@ class Querying:
         if params["startTime"] > params["endTime"]:
             raise invalid("End time should not be before the start time.")
         query = read_query(params["queryString"])
-        groups = [await self._places.group(name) for name in _groups(call, params)]
+        groups = [await self._group(call, name) for name in _groups(call, params)]
         await self._settle()
         rows, statistics = await self._rows(call, query, groups, params)
         try:
@@ -93,7 +94,7 @@ class Querying:
             raise error("LimitExceededException", text) from None
         made = StoredQuery(
             id_text(self._runtime.message_id()),
-            params["queryString"],
+            _rewritten(params, groups),
             [group.name.name for group in groups],
             call.now,
             results,
@@ -101,6 +102,17 @@ class Querying:
         )
         await self._keep(call, made)
         return {"queryId": made.id}
+
+    async def _group(self, call: Call, name: ResourceName) -> LogGroup:
+        """A group that a query names; one that is not there is told in words of its own (recorded)."""
+        group = await self._places.documents.get(GROUP, name.key)
+        if group is None:
+            raise error(
+                "ResourceNotFoundException",
+                f"Log group '{name.name}' does not exist for account ID '{name.account}' (Service: AWSLogs; Status Code:"
+                f" 400; Error Code: ResourceNotFoundException; Request ID: {call.id}; Proxy: null)",
+            )
+        return group
 
     async def get_query_results(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetQueryResults.html."""
@@ -274,6 +286,13 @@ def _bounded(results: Iterable[Any]) -> list[Any]:
             break
         kept.append(row)
     return kept
+
+
+def _rewritten(params: Structure, groups: Sequence[LogGroup]) -> str:
+    """A query as lists show it: with the groups and the span that it looks at (recorded of one group)."""
+    sources = ", ".join(f'"{group.name.name}"' for group in groups)
+    span = f"START={params['startTime']}000 END={params['endTime']}999"
+    return f"SOURCE {sources} {span} | {params['queryString']}"
 
 
 def _described(query: StoredQuery) -> Structure:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import orjson
+
 from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
@@ -34,6 +36,7 @@ class ResourcePolicy(Document):
     updated_at: int
 
 
+_OLD_VERSION: Final = "2008-10-17"
 RESOURCE_POLICY: Final[DocumentKind[ResourcePolicy]] = DocumentKind(
     "log_resource_policy", ResourcePolicy.to_document, ResourcePolicy.from_document
 )
@@ -67,13 +70,13 @@ class ResourcePolicies:
             draft.put(RESOURCE_POLICY, _key(call, name), made)
 
         await self._documents.transact(decide)
-        return {"resourcePolicy": _shown(made)}
+        return {"resourcePolicy": _shown(made, made.text)}
 
     async def describe_resource_policies(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeResourcePolicies.html."""
         found = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
         shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda policy: (0, policy.name))
-        return answer | {"resourcePolicies": [_shown(policy) for policy in shown]}
+        return answer | {"resourcePolicies": [_shown(policy, _normalised(policy.text)) for policy in shown]}
 
     async def delete_resource_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteResourcePolicy.html."""
@@ -87,5 +90,25 @@ def _key(call: Call, name: str) -> str:
     return f"{call.account}/{call.region}/{name}"
 
 
-def _shown(policy: ResourcePolicy) -> Structure:
-    return {"policyName": policy.name, "policyDocument": policy.text, "lastUpdatedTime": policy.updated_at}
+def _shown(policy: ResourcePolicy, text: str) -> Structure:
+    return {
+        "policyName": policy.name,
+        "policyDocument": text,
+        "lastUpdatedTime": policy.updated_at,
+        "policyScope": "ACCOUNT",
+    }
+
+
+def _normalised(text: str) -> str:
+    """A policy as lists show it: with a version, and lists of one principal as that alone (recorded)."""
+    document = orjson.loads(text)
+    document = document if "Version" in document else {"Version": _OLD_VERSION, **document}
+    statements = document["Statement"]
+    for statement in [statements] if isinstance(statements, dict) else statements:
+        principal = statement.get("Principal")
+        if isinstance(principal, dict):
+            statement["Principal"] = {
+                kind: named[0] if isinstance(named, list) and len(named) == 1 else named
+                for kind, named in principal.items()
+            }
+    return orjson.dumps(document).decode()

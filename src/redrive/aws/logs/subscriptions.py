@@ -86,7 +86,7 @@ class SubscriptionFilters:
                 raise invalid(f"{parameter} is not available.")
         read_pattern(params["filterPattern"])
         destination, role = params["destinationArn"], params.get("roleArn") or ""
-        service = destination_of(destination, call.account, call.region)
+        service = destination_of(destination, call.account, call.region, role)
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         await self._destinations[service].check(call, group.name, destination, role)
         made = SubscriptionFilter(

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sqs.errors import error
+from redrive.aws.sqs.errors import error, no_such_queue
 from redrive.model.names import ResourceName
 
 URL_CHARS_MAX: Final = 1024
@@ -13,6 +13,7 @@ URL_CHARS_MAX: Final = 1024
 _REGION: Final = "[a-z]{2}(?:-[a-z]+)+-[0-9]"
 _HOST_WITH_REGION: Final = re.compile(rf"(?:.*://)?(?:[^/]*\.)?sqs\.({_REGION})\.[^/]+/.*")
 _PATH_WITH_REGION: Final = re.compile(rf".*/queue/({_REGION})/[0-9]+/[^/]+/?")
+_WITHOUT_PATH: Final = re.compile("[a-z]+://[^/]*/?")
 _OWN_PREFIX: Final = re.compile(rf"sqs\.{_REGION}\.")
 _ADDRESS: Final = re.compile(r"[0-9.]+(?::[0-9]+)?|\[.*")  # nothing can stand before it as before a name
 
@@ -63,6 +64,8 @@ def _by_name(name: str, account: str, region: str) -> ResourceName:
 def _plain(url: str, region: str) -> ResourceName:
     if len(url) > URL_CHARS_MAX:
         raise _invalid(url)
+    if _WITHOUT_PATH.fullmatch(url):
+        raise no_such_queue()
     account, _, name = url.rstrip("/").rpartition("/")
     account = account.rpartition("/")[2]
     if not name or not account.isdigit():

@@ -7,6 +7,7 @@ from typing import Final
 from redrive.aws.wire.errors import AwsError, ErrorKind
 from redrive.aws.wire.query import sqs_names as sqs_query
 from redrive.aws.wire.shapes import Raw
+from redrive.aws.wire.timestamps import FRACTIONAL_SECONDS
 from redrive.aws.wire.validation import CoralSpelling, FlattenedSpelling, Spelling
 from redrive.aws.wire.violations import Kind, Violation, coral_error, logs_error, s3_error, sqs_error
 
@@ -22,13 +23,48 @@ def _with_unsubscribe_links(shapes: Raw) -> Raw:
     """
     published = shapes["UnsubscribeInput"]
     members = {**published["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}
-    return {**shapes, "UnsubscribeInput": {**published, "required": [], "members": members}}
+    changed = shapes[
+        "SetPlatformApplicationAttributesInput"
+    ]  # the ARN is looked at before the attributes (recorded)
+    return {
+        **shapes,
+        "UnsubscribeInput": {**published, "required": [], "members": members},
+        "SetPlatformApplicationAttributesInput": {**changed, "required": ["PlatformApplicationArn"]},
+    }
+
+
+def _with_colons(shapes: Raw) -> Raw:
+    """Logs takes colons in the namespaces of metrics, which the model refuses (recorded)."""
+    return {**shapes, "MetricNamespace": {**shapes["MetricNamespace"], "pattern": "[^*$]*"}}
 
 
 def _with_any_runtime(shapes: Raw) -> Raw:
     """Lambda words a runtime that it does not know by itself, and new ones come between two models."""
     runtime = {name: value for name, value in shapes["Runtime"].items() if name != "enum"}
-    return {**shapes, "Runtime": runtime}
+    return _in_order(RecursiveLoop=("Terminate", "Allow"))({**shapes, "Runtime": runtime})
+
+
+def _in_order(**orders: tuple[str, ...]) -> Callable[[Raw], Raw]:
+    """The models' enumerations in the order in which refusals print them, a hash table's (recorded)."""
+
+    def amended(shapes: Raw) -> Raw:
+        ordered = {
+            name: {**shapes[name], "enum": sorted(shapes[name]["enum"], key=order.index)}
+            for name, order in orders.items()
+        }
+        return {**shapes, **ordered}
+
+    return amended
+
+
+def _with_fractions(shapes: Raw) -> Raw:
+    """CloudWatch prints moments in JSON as numbers with a fraction, also where that is nothing (recorded)."""
+    moments = {
+        name: {**shape, "timestampFormat": FRACTIONAL_SECONDS}
+        for name, shape in shapes.items()
+        if shape["type"] == "timestamp"
+    }
+    return _in_order(StateValue=("INSUFFICIENT_DATA", "ALARM", "OK"))({**shapes, **moments})
 
 
 _MIB: Final = 1024 * 1024
@@ -53,6 +89,8 @@ class Profile:
         spelling: How it spells the path to a value.
         violated: Makes its error of what was violated, of which there is at least one.
         errors: Errors its model does not list, or lists without their codes.
+        bad_requests_alone: Whether JSON and CBOR answer every fault of the caller by 400, unless it asks for the statuses
+            of Query (`x-amzn-query-mode: true`).
         amended: Returns the model's shapes with what was taken out of them put back, or left to the facade.
         answer_names: Members the JSON form of a query answer calls otherwise.
         path_member: The parameter a query request may leave to its URL.
@@ -83,6 +121,7 @@ class Profile:
     answer_names: Mapping[str, str] = field(default_factory=dict)
     path_member: str = ""
     unknown_action: str = "Could not find operation {action} for version {version}"
+    bad_requests_alone: bool = False
     unsigned: frozenset[str] = frozenset()
     body_bytes_max: int = _MIB
     values_max: int = 4096
@@ -139,6 +178,8 @@ PROFILES: Final[Mapping[str, Profile]] = {
             protocols=_JSON | _QUERY | {"smithy-rpc-v2-cbor"},
             target_prefix="GraniteServiceVersion20100801",
             json_namespace="com.amazonaws.cloudwatch.v2010_08_01",
+            amended=_with_fractions,
+            bad_requests_alone=True,
             body_bytes_max=_MIB + _MIB // 16,  # PutMetricData takes 1 MB, of it 1,000 metrics of 300 numbers
             values_max=400_000,
             fields_max=32_768,  # a megabyte of PutMetricData's shortest
@@ -152,11 +193,21 @@ PROFILES: Final[Mapping[str, Profile]] = {
             protocols=_JSON,
             target_prefix="Logs_20140328",
             violated=logs_error,
+            amended=_with_colons,
             # PutLogEvents takes 10,000 events of a mebibyte, escaped, with names around them.
             body_bytes_max=4 * _MIB,
             values_max=50_000,
         ),
-        Profile("kms", "kms", "2014-11-01", _JSON, "TrentService"),
+        Profile(
+            "kms",
+            "kms",
+            "2014-11-01",
+            _JSON,
+            "TrentService",
+            amended=_in_order(
+                MacAlgorithmSpec=("HMAC_SHA_384", "HMAC_SHA_256", "HMAC_SHA_224", "HMAC_SHA_512")
+            ),
+        ),
         Profile(
             name="firehose",
             endpoint_prefix="firehose",

@@ -4,6 +4,9 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Final
 
+#: The format of a model whose moments are numbers that always have a fraction; no published model says so.
+FRACTIONAL_SECONDS: Final = "fractionalSeconds"
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS: Final = -62_135_596_800_000  # the year 1 begins: what is read must be printable, by a datetime
 _LAST_MS: Final = 253_402_300_799_999  # the year 9999 ends
@@ -32,6 +35,11 @@ def from_text(text: str) -> int:
         except ValueError:
             continue
     raise ValueError(f"{text!r} is no time")
+
+
+def to_fractional_seconds(timestamp_ms: int) -> float:
+    """Return seconds since the epoch, `1765977780.0` where they are whole."""
+    return timestamp_ms / 1000
 
 
 def to_seconds(timestamp_ms: int) -> float:

@@ -5,8 +5,9 @@ Whether and how a service speaks of a constraint differs: most answer with one t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from redrive.aws.wire.errors import AwsError, ErrorKind, common
 from redrive.aws.wire.shapes import Value
@@ -57,7 +58,7 @@ def coral_text(violations: Sequence[Violation]) -> str:
     """
     count = len(violations)
     details = "; ".join(
-        f"Value {_shown(violation.value)} at '{violation.path}' failed to satisfy constraint: "
+        f"Value{_shown(violation.value)} at '{violation.path}' failed to satisfy constraint: "
         f"{phrase(violation.kind, violation.bound)}"
         for violation in violations
     )
@@ -69,9 +70,25 @@ def coral_error(violations: Sequence[Violation]) -> AwsError:
     return common("ValidationException", coral_text(violations))
 
 
+_LOG_NAMES: Final = frozenset({"logGroupName", "logStreamName"})
+_LOG_NAME_CHARS_MAX: Final = 512
+
+
 def logs_error(violations: Sequence[Violation]) -> AwsError:
-    """Return CloudWatch Logs' `InvalidParameterException` with `coral_text`."""
-    return AwsError("InvalidParameterException", coral_text(violations))
+    """Return CloudWatch Logs' `InvalidParameterException` with `coral_text`.
+
+    A name that is too long has words of its own, and of an identifier that does not fit nothing is printed (recorded).
+    """
+    if any(each.path in _LOG_NAMES and each.kind is Kind.LENGTH_MAX for each in violations):
+        return AwsError(
+            "InvalidParameterException",
+            f"Invalid LogGroup or LogStream, both must have length less than or equal to {_LOG_NAME_CHARS_MAX}.",
+        )
+    hidden = [
+        replace(each, value=b"") if each.path == "logGroupIdentifier" and each.kind is Kind.PATTERN else each
+        for each in violations
+    ]
+    return AwsError("InvalidParameterException", coral_text(hidden))
 
 
 _MISSING_PARAMETER = ErrorKind("MissingRequiredParameterException", "MissingParameter")
@@ -97,7 +114,10 @@ def s3_error(violations: Sequence[Violation]) -> AwsError:
 
 
 def _shown(value: Value) -> str:
-    return "null" if value is None else f"'{_java(value)}'"
+    """The value as the text has it; of bytes nothing is printed."""
+    if isinstance(value, bytes):
+        return ""
+    return " null" if value is None else f" '{_java(value)}'"
 
 
 def _java(value: Value) -> str:
@@ -105,8 +125,6 @@ def _java(value: Value) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case bytes():
-            return f"java.nio.HeapByteBuffer[pos=0 lim={len(value)} cap={len(value)}]"
         case list():
             return f"[{', '.join(map(_java, value))}]"
         case dict():

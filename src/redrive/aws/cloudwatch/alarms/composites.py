@@ -123,7 +123,7 @@ class Composites:
         value = ALARM if holds(rule, states) else OK
         latest = max(children, key=_transitioned_at, default=None)
         if alarm.state.reason == INITIAL:
-            return value, _defined(alarm, "created", value), _data(_asked(rule, children))
+            return value, _defined(alarm, "created", value), _data(children)
         if latest is None or _transitioned_at(latest) < alarm.defined_at:
             return value, _defined(alarm, "updated", value), _data(_asked(rule, children))
         return value, _transitioned(latest), _data([latest])

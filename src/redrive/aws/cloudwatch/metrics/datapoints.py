@@ -47,9 +47,10 @@ def _span(params: Structure) -> Span:
     if not is_period(period_seconds):
         raise invalid("The parameter Period must be 1, 5, 10, 20, 30, or a multiple of 60.")
     span = Span.of(params["StartTime"], params["EndTime"], period_seconds)
-    if span.periods > DATAPOINTS_MAX:
+    number = (params["EndTime"] - params["StartTime"]) // (period_seconds * 1000)
+    if number > DATAPOINTS_MAX:
         raise combination(
-            f"You have requested up to {span.periods} datapoints, which exceeds the limit of {DATAPOINTS_MAX}."
+            f"You have requested up to {number} datapoints, which exceeds the limit of {DATAPOINTS_MAX}."
             " You may reduce the datapoints requested by increasing Period, or decreasing the time range."
         )
     return span

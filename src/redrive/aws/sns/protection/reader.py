@@ -35,7 +35,7 @@ MASKS: Final = frozenset("*" + ascii_letters + digits + r" !$%&()+,-./\:;<=>@[]^
 _GROUP_BEGINNING: Final = "/aws/vendedlogs/"
 _GROUP: Final = re.compile(r"[.\-_/#A-Za-z0-9]{1,512}")
 _SAMPLE_RATE: Final = re.compile("[0-9]{1,2}")
-_IDENTIFIER: Final = re.compile("arn:aws[a-z-]*:dataprotection:[a-z0-9-]*:aws:data-identifier/(.+)")
+_IDENTIFIER: Final = re.compile("arn:aws[a-z-]*:dataprotection:[a-z0-9-]*:(?:aws)?:data-identifier/(.+)")
 _ACCOUNT: Final = re.compile("[0-9]{12}")
 _ROOT: Final = re.compile("arn:aws[a-z-]*:iam::([0-9]{12}):root")
 _PRINCIPAL: Final = re.compile("arn:aws[a-z-]*:(?:iam|sts)::[0-9]{12}:.+")

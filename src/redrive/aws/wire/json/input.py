@@ -128,7 +128,7 @@ def _blob(_: Shape) -> Reader:
 
 
 def _timestamp(shape: Shape) -> Reader:
-    in_seconds = shape.timestamp_format in {None, "unixTimestamp"}
+    in_seconds = shape.timestamp_format in {None, "unixTimestamp", timestamps.FRACTIONAL_SECONDS}
     expected: type = float if in_seconds else str
     parse: Callable[[Value], int] = timestamps.from_seconds if in_seconds else timestamps.from_text
 

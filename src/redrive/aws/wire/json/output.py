@@ -13,6 +13,7 @@ Writer: TypeAlias = Callable[[Value], Value]
 _TIMESTAMPS: Final[dict[str | None, Writer]] = {
     None: timestamps.to_seconds,
     "unixTimestamp": timestamps.to_seconds,
+    timestamps.FRACTIONAL_SECONDS: timestamps.to_fractional_seconds,
     "iso8601": timestamps.to_iso8601,
     "rfc822": timestamps.to_rfc822,
 }
@@ -41,6 +42,8 @@ def writer(shape: Shape) -> Writer | None:
             return _map(shape)
         case "timestamp":
             return _TIMESTAMPS[shape.timestamp_format]
+        case "float" | "double":
+            return float
         case _:
             return None
 

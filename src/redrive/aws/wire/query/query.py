@@ -60,11 +60,16 @@ class QueryCodec:
         body = (
             f'{service.profile.xml_declaration}<ErrorResponse xmlns="{service.xml_namespace}"><Error>'
             f"<Type>{error.fault}</Type><Code>{escaped(error.query_code)}</Code>"
-            f"<Message>{escaped(error.query_message)}</Message>"
+            f"{_message(error.query_message)}"
             f"{'<Detail/>' if service.profile.error_detail else ''}</Error>"
             f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
         )
         return Response(error.status, body.encode(), _XML, answer_headers(request_id))
+
+
+def _message(text: str) -> str:
+    """The element of an error's text; an error without a text has none."""
+    return f"<Message>{escaped(text)}</Message>" if text else ""
 
 
 class _Frame(NamedTuple):

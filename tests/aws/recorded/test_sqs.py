@@ -1,0 +1,27 @@
+"""SQS's recorded answers."""
+
+import pytest
+
+from redrive.http import Request
+from tests.aws.iam.stage import ACCOUNT, HOST, Stage, on_stage, signed
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_queues_url_without_an_action_is_unknown(is_signed: bool) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "sqs", "CreateQueue", QueueName="orders")
+        headers = {"host": HOST, "accept": "application/json"}
+        request = Request("GET", f"/{ACCOUNT}/orders", "", headers, b"")
+        answer = await stage.send(signed(request, "sqs", stage.root) if is_signed else request)
+        assert (answer.status, answer.body) == (404, b"<UnknownOperationException/>\n")
+
+    on_stage(play, auth="off")
+
+
+def test_a_url_without_a_path_names_no_queue() -> None:
+    async def play(stage: Stage) -> None:
+        url = "http://whatever-incorrect-queue-address"
+        refusal = await stage.refusal(stage.root, "sqs", "GetQueueAttributes", QueueUrl=url)
+        assert refusal == "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist."
+
+    on_stage(play, auth="off")
