@@ -12,6 +12,7 @@ from redrive.aws.cloudformation.records import STACK
 from redrive.aws.cloudformation.sources import object_text
 from redrive.aws.cloudformation.stacks.finding import standing_stack
 from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
@@ -25,13 +26,32 @@ def read_policy(text: str) -> list[Mapping[str, Any]]:
         AwsError: The text is no policy.
     """
     try:
-        found = json.loads(text)["Statement"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise invalid("Error validating stack policy: Malformed JSON") from None
-    statements = found if isinstance(found, list) else [found]
-    if len(text.encode()) > POLICY_BYTES_MAX or not all(isinstance(each, Mapping) for each in statements):
-        raise invalid("Error validating stack policy: Invalid stack policy")
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _invalid() from None
+    if document == {}:  # no policy, which allows all (recorded)
+        return []
+    found = document.get("Statement") if isinstance(document, dict) else None
+    statements: list[Any] = found if isinstance(found, list) else [found]
+    if len(text.encode()) > POLICY_BYTES_MAX or not all(map(_is_statement, statements)):
+        raise _invalid()
     return statements
+
+
+_ACTIONS: Final = frozenset({"Update:*", "Update:Modify", "Update:Replace", "Update:Delete"})
+
+
+def _invalid() -> AwsError:
+    return invalid("Error validating stack policy: Invalid stack policy")
+
+
+def _is_statement(statement: Any) -> bool:
+    """True if a stack policy may say it: about everybody, and about updates."""
+    if not isinstance(statement, Mapping) or statement.get("Principal", "*") != "*":
+        return False
+    given = [statement[name] for name in ("Action", "NotAction") if name in statement]
+    actions = [each for action in given for each in (action if isinstance(action, list) else [action])]
+    return all(action == "*" or action in _ACTIONS for action in actions)
 
 
 def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
@@ -43,10 +63,11 @@ def allows(policy: str, action: str, logical_id: str, kind: str) -> bool:
         logical_id: The resource's.
         kind: The resource's type.
     """
-    if not policy:
+    statements = read_policy(policy) if policy else []
+    if not statements:
         return True
     allowed = False
-    for statement in read_policy(policy):
+    for statement in statements:
         if not _speaks_of(statement, action, logical_id, kind):
             continue
         if statement.get("Effect") == "Deny":
@@ -98,6 +119,8 @@ class StackPolicyOperations:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SetStackPolicy.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         text = params.get("StackPolicyBody") or ""
+        if text and params.get("StackPolicyURL"):
+            raise invalid("You cannot specify both StackPolicyURL and StackPolicyBody")
         if not text and params.get("StackPolicyURL"):
             text = await object_text(self._services, call, params["StackPolicyURL"])
         read_policy(text)

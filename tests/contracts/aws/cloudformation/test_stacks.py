@@ -37,8 +37,8 @@ def test_a_stack_is_made_shown_and_deleted(stacks: Stacks) -> None:
     assert outputs["Url"]["OutputValue"].endswith(f"/{ACCOUNT}/{name}")
     assert (outputs["Url"]["ExportName"], outputs["Url"]["Description"]) == ("shop/url", "where to send")
     assert stack["Parameters"] == [
-        {"ParameterKey": "Seconds", "ParameterValue": "30"},
         {"ParameterKey": "Secret", "ParameterValue": "****"},
+        {"ParameterKey": "Seconds", "ParameterValue": "30"},
     ]
     url = outputs["Url"]["OutputValue"]
     attributes = stacks.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]

@@ -18,6 +18,7 @@ from redrive.aws.cloudformation.records import (
     template_key,
 )
 from redrive.aws.cloudformation.stacks import paging
+from redrive.aws.cloudformation.stacks.describing import hash_order
 from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
 from redrive.aws.cloudformation.stacks.preview import preview
@@ -134,14 +135,16 @@ class ChangeSetOperations:
         if not params.get("IncludePropertyValues"):
             page = [without_values(change) for change in page]
         values = [
-            {"ParameterKey": name, "ParameterValue": text} for name, text in settings.parameters.items()
+            {"ParameterKey": name, "ParameterValue": settings.parameters[name]}
+            for name in hash_order(settings.parameters)
         ]
+        tags = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
         shown: dict[str, Any] = _summary(stack, change_set) | {
-            "Parameters": values,
+            **({"Parameters": values} if values else {}),
+            **({"Tags": tags} if tags else {}),
             "NotificationARNs": list(settings.topics),
             "RollbackConfiguration": dict(settings.rollback),
             "Capabilities": list(settings.capabilities),
-            "Tags": [{"Key": key, "Value": value} for key, value in settings.tags.items()],
             "Changes": list(page),
             **token,
         }

@@ -1,6 +1,6 @@
 """Operations that show stacks, their resources and their events."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -19,6 +19,9 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
 T = TypeVar("T")
+DELETED: Final = "DELETE_COMPLETE"
+#: Of a stack that is gone, or whose creation failed, no change set is told (recorded).
+_WITHOUT_CHANGE_SET: Final = frozenset({DELETED, "ROLLBACK_COMPLETE", "ROLLBACK_FAILED"})
 _DESCRIBED_MAX: Final = 100  # resources in one answer of DescribeStackResources
 
 
@@ -59,15 +62,15 @@ class StackViews:
     async def _described(self, stack: Stack) -> Structure:
         shown = _basics(stack) | {
             "StackStatusReason": stack.reason or None,
-            "Parameters": await self._parameters(stack),
+            "Parameters": await self._parameters(stack) or None,
             "DisableRollback": stack.on_failure == "DO_NOTHING",
             "NotificationARNs": list(stack.settings.topics),
-            "Capabilities": list(stack.settings.capabilities),
+            "Capabilities": list(stack.settings.capabilities) or None,
             "Tags": [{"Key": key, "Value": value} for key, value in stack.settings.tags.items()],
-            "EnableTerminationProtection": stack.protected,
+            "EnableTerminationProtection": None if stack.status == DELETED else stack.protected,
             "RollbackConfiguration": dict(stack.settings.rollback),
-            "Outputs": [_output(output) for output in stack.outputs],
-            "ChangeSetId": stack.change_set or None,
+            "Outputs": [_output(output) for output in stack.outputs] or None,
+            "ChangeSetId": None if stack.status in _WITHOUT_CHANGE_SET else stack.change_set or None,
             "RoleARN": stack.settings.role or None,
         }
         return _without_none(shown)
@@ -81,7 +84,8 @@ class StackViews:
         except TemplateInvalid:
             return []
         shown = []
-        for name, text in settings.parameters.items():
+        for name in hash_order(settings.parameters):
+            text = settings.parameters[name]
             hidden = name in declared and declared[name].hidden
             parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
             if name in settings.resolved:
@@ -106,12 +110,14 @@ class StackViews:
 
     async def describe_stack_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResource.html."""
-        stack = await standing_stack(self._engine, call, params["StackName"])
+        stack = await find_stack(self._engine, call, params["StackName"])
+        if stack is None:
+            raise invalid(f"Stack '{params['StackName']}' does not exist")
         logical_id = params["LogicalResourceId"]
         found = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
         if found is None:
-            raise _no_resource(logical_id, stack)
-        metadata = {} if found.metadata is None else {"Metadata": orjson.dumps(found.metadata).decode()}
+            raise invalid(f"Resource {logical_id} does not exist for stack {stack.arn}")
+        metadata = {"Metadata": orjson.dumps(found.metadata or {}).decode()}
         shown = _of_stack(stack) | _resource(found, "LastUpdatedTimestamp") | metadata
         return {"StackResourceDetail": shown}
 
@@ -176,6 +182,22 @@ def _output(output: Any) -> Structure:
         "ExportName": output.export or None,
     }
     return _without_none(shown)
+
+
+def hash_order(names: Iterable[str]) -> list[str]:
+    """Names in the order in which a hash table of Java's has them: so CloudFormation lists parameters (recorded)."""
+    known = list(names)
+    size = 16
+    while len(known) > size * 3 // 4:
+        size *= 2
+
+    def place(name: str) -> int:
+        code = 0
+        for character in name:
+            code = (31 * code + ord(character)) & 0xFFFFFFFF
+        return (code ^ (code >> 16)) & (size - 1)
+
+    return sorted(known, key=place)
 
 
 def _of_stack(stack: Stack) -> Structure:

@@ -5,12 +5,13 @@ from typing import Any
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.errors import invalid, no_described_stack
 from redrive.aws.cloudformation.records import TEMPLATE, template_key
 from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
 from redrive.aws.cloudformation.sources import template_body
 from redrive.aws.cloudformation.stacks.change_sets import find_change_set
-from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.cloudformation.stacks.describing import hash_order
+from redrive.aws.cloudformation.stacks.finding import find_stack, standing_stack
 from redrive.aws.cloudformation.states import REVIEW
 from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
@@ -67,12 +68,12 @@ class TemplateOperations:
         template = await self._checked(call, body)
         types = list(dict.fromkeys(resource.type for resource in template.resources.values()))
         summary = {
-            "Parameters": [_summed_up(parameter) for parameter in template.parameters.values()],
+            "Parameters": [_summed_up(template.parameters[name]) for name in hash_order(template.parameters)],
             "ResourceTypes": types,
             "Version": "2010-09-09",
             "ResourceIdentifierSummaries": [],
             **_capabilities(template),
-            "DeclaredTransforms": list(template.transforms),
+            **({"DeclaredTransforms": list(template.transforms)} if template.transforms else {}),
         }
         if template.description:
             summary["Description"] = template.description
@@ -87,10 +88,12 @@ class TemplateOperations:
             found = await find_change_set(self._engine, call, change_set, name)
             key = f"{found.stack}/{found.settings.template}"
         elif name:
-            stack = await standing_stack(self._engine, call, name)
+            stack = await find_stack(self._engine, call, name)
+            if stack is None:
+                raise no_described_stack(name)
             key = template_key(stack, stack.settings.template)
         else:
-            raise invalid("StackName is a required parameter.")
+            raise invalid("StackName is required if ChangeSetName is not specified.")
         text = await self._engine.resources.documents.get(TEMPLATE, key)
         if text is None:
             return {"TemplateBody": "", "StagesAvailable": []}

@@ -181,7 +181,7 @@ def _given_values(given: Given, previous: Mapping[str, str]) -> Iterator[tuple[s
         name = item["ParameterKey"]
         if item.get("UsePreviousValue"):
             fault = f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true"
-            if item.get("ParameterValue") is not None:
+            if item.get("ParameterValue"):
                 raise TemplateInvalid(f"{fault} and non empty value for a parameter")
             if name not in previous:
                 raise TemplateInvalid(f"{fault} for a parameter key not in the previous template")
