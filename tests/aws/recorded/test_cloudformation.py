@@ -36,7 +36,7 @@ async def described(stage: Stage, name: str = "rental") -> dict[str, Any]:
     return result
 
 
-def test_what_a_stack_has_none_of_is_absent() -> None:
+def test_empty_members_of_a_stack_are_absent() -> None:
     async def play(stage: Stage) -> None:
         shown = await stack(stage)
         assert not {"Parameters", "Outputs", "Capabilities"} & shown.keys()
@@ -49,7 +49,7 @@ def test_what_a_stack_has_none_of_is_absent() -> None:
     on_stage(play, auth="off")
 
 
-def test_what_a_change_set_has_none_of_is_absent() -> None:
+def test_empty_members_of_a_change_set_are_absent() -> None:
     async def play(stage: Stage) -> None:
         params = {
             "StackName": "rental",
@@ -92,7 +92,7 @@ def test_parameters_are_in_the_order_of_a_hash_table() -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_told_in_words_of_each_operation(
+def test_each_operation_refuses_an_absent_stack_in_its_own_words(
     operation: str, params: dict[str, str], text: str
 ) -> None:
     async def play(stage: Stage) -> None:
