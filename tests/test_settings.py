@@ -278,3 +278,20 @@ def test_malformed_servers_are_refused_without_showing_secrets(pairs: str, compl
     with pytest.raises(SettingsInvalid, match=re.escape(complaint)) as refused:
         Settings(aws_endpoints=pairs)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "runs"),
+    [
+        ({}, True),
+        ({"host": "127.0.0.1", "functions": "off"}, False),
+        ({"public_url": "https://queues.example"}, False),
+        ({"auth": "required"}, False),
+        ({"auth": "required", "functions": "on"}, True),
+        ({"auth": "required", "functions_isolation": "bubblewrap"}, True),
+        ({"auth": "required", "functions_isolation": "user", "host": "0.0.0.0"}, True),
+        ({"auth": "required", "host": "0.0.0.0"}, False),
+    ],
+)
+def test_functions_run_by_themselves_where_that_is_safe(given: dict[str, Any], *, runs: bool) -> None:
+    assert Settings(store="sqlite://:memory:", **given).runs_functions is runs

@@ -17,7 +17,11 @@ def losses(server: Server, topic: Topic) -> list[str]:
     """The warnings of what was not delivered of a topic."""
     name = topic.arn.rpartition(":")[2]
     lines = server.log.read_text().splitlines()
-    return [line for line in lines if f"/{name}" in line and re.search(r"delivery\.|subscription\.", line)]
+    return [
+        line
+        for line in lines
+        if f"/{name}" in line and re.search(r"delivery\.|subscription\.unconfirmed", line)
+    ]
 
 
 Path = Callable[[Sns, Server, Topic, Webhook], None]
@@ -58,7 +62,7 @@ def by_a_text_message(sns: Sns, server: Server, topic: Topic, webhook: Webhook) 
         ),
         (by_a_missing_queue, "reason=missing status=400 attempts=1", r"failing \(missing 400\)"),
         (by_missing_dead_letters, "queue_reason=missing", r"failing \(missing 400\)"),
-        (by_a_function, "this server is not set up", "not set up: this server has nothing to push lambda to"),
+        (by_a_function, "reason=missing status=404", r"failing \(missing 404, 1 failure in a row\)"),
         (
             by_a_text_message,
             "this server is not set up",

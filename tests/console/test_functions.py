@@ -75,7 +75,7 @@ async def test_a_function_is_invoked_and_its_answer_and_figures_are_shown() -> N
 
 
 async def test_a_server_without_functions_says_how_to_get_them() -> None:
-    async with visiting() as visitor:
+    async with visiting(functions="off") as visitor:
         assert "--functions on" in (await visitor.get(f"{ROOM}/functions")).body.decode()
         assert (await visitor.get(f"{ROOM}/functions/bill")).status == 404
         assert (await visitor.post(f"{ROOM}/functions/bill/invoke", {"payload": "{}"})).status == 400

@@ -80,5 +80,5 @@ def _aws(core: Core) -> dict[str, Endpoint]:
 
     now, named = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
     client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
-    function = "lambda" if core.settings.functions == "off" else ELSEWHERE
+    function = ELSEWHERE if core.settings.runs_functions else "lambda"
     return {function: FunctionEndpoint(now, client), STREAMS_ELSEWHERE: StreamEndpoint(now, client)}

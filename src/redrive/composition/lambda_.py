@@ -69,7 +69,7 @@ def extension(
         presenters: By envelope, for messages of queues that other services sent.
         encryption: Knows the keys of queues.
     """
-    if core.settings.functions == "off":
+    if not core.settings.runs_functions:
         return Extension()
     setting = _setting(core)
     leftovers.remove(setting.tools)

@@ -114,7 +114,7 @@ def _control(
 
 def _runs_functions(core: Core) -> bool:
     """True if callers run programs here who may not see the names of other accounts."""
-    return core.settings.functions != "off" and core.settings.auth == "required"
+    return core.settings.runs_functions and core.settings.auth == "required"
 
 
 def _own_paths(core: Core) -> Mapping[str, Answer]:

@@ -232,7 +232,10 @@ class RequestReader:
                 bound = min(bound, self._body_bound(self._request(b"")))
             self._body_bytes_max = max(bound, self._body_bytes_max)
         if size > self._body_bytes_max:
-            raise RefusedRequestError(413, f"The body is larger than {self._body_bytes_max} bytes")
+            # Only services that take archives of code, or objects, have the whole bound.
+            whole = self._body_bytes_max >= self._limits.body_bytes_max
+            advice = "; put a larger archive of code into a bucket, in parts" if whole else ""
+            raise RefusedRequestError(413, f"The body is larger than {self._body_bytes_max} bytes{advice}")
 
     def _joined(self) -> dict[str, str]:
         """The headers by name. Done at once, this takes half of what it took in six calls of the parser.

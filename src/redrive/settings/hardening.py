@@ -107,7 +107,7 @@ def _lent(settings: Settings) -> str:
 
 
 def _functions(settings: Settings) -> str:
-    if settings.functions == "off" or settings.functions_isolation != "none":
+    if not settings.runs_functions or settings.functions_isolation != "none":
         return ""
     return "functions run as the server's user and read its store; functions_isolation = bubblewrap, or user"
 

@@ -42,7 +42,7 @@ def _parts(settings: Settings) -> Iterator[tuple[str, bool]]:
     yield "mail", bool(settings.smtp_host)
     yield "text_messages", bool(settings.sms_gateway)
     yield "push_gateways", bool(settings.push_endpoints)
-    yield "functions", settings.functions == "on" or "lambda" in services
+    yield "functions", settings.runs_functions or "lambda" in services
     yield "streams", "firehose" in services
     yield "azure_endpoints", bool(settings.azure_endpoints)
     yield "blob_store", bool(settings.blob_store)

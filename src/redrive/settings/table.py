@@ -240,9 +240,9 @@ class Settings:
         mask=_hide,
     )
     functions: str = _setting(
-        "off",
-        "on: run the functions that callers create, on this machine; off: refuse them",
-        choices=("off", "on"),
+        "auto",
+        "on: run the functions that callers create, on this machine; off: refuse them; auto: on where that is safe",
+        choices=("auto", "off", "on"),
     )
     functions_isolation: str = _setting(
         "none",
@@ -311,12 +311,27 @@ class Settings:
 
     @property
     def forbids_private(self) -> bool:
-        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them.
+        """True if nothing is pushed to private addresses: whoever reaches this server could subscribe them."""
+        return self.forbid_private_endpoints or self._is_reached
 
-        A server on loopback that asks for signatures or has a public URL is no developer's own: it is behind a proxy.
+    @property
+    def runs_functions(self) -> bool:
+        """True if this server runs functions.
+
+        By itself it does so on a developer's own machine, where whoever reaches it could run programs anyway, and where
+        it knows its callers and keeps what they bring from its store.
         """
-        reached = self.auth == "required" or bool(self.public_url) or not is_loopback(self.host)
-        return self.forbid_private_endpoints or reached
+        if self.functions != "auto":
+            return self.functions == "on"
+        return not self._is_reached or (self.auth == "required" and self.functions_isolation != "none")
+
+    @property
+    def _is_reached(self) -> bool:
+        """True if others than the machine's own user reach this server.
+
+        One on loopback that asks for signatures or has a public URL is no developer's own: it is behind a proxy.
+        """
+        return self.auth == "required" or bool(self.public_url) or not is_loopback(self.host)
 
 
 def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT001 - a setting's value, of any type

@@ -18,7 +18,7 @@ def played(play: Callable[[Stage, str], Awaitable[None]], **attributes: str) -> 
         made = await stage.call(stage.root, "sns", "CreateTopic", Name="orders", Attributes=attributes)
         await play(stage, made["TopicArn"])
 
-    on_stage(prepared, auth="off")
+    on_stage(prepared, auth="off", functions="off")
 
 
 async def attributes(stage: Stage, topic: str) -> Any:

@@ -1,6 +1,6 @@
 """Programs: templates that were read and checked, with the values of their parameters."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,8 +141,16 @@ def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[st
     )
     if strange:
         raise format_error(
-            f"Unrecognized resource types: [{', '.join(strange)}]. Known are: {', '.join(known)}"
+            f"Unrecognized resource types: [{', '.join(strange)}]. Known are: {', '.join(known)}{_advice(strange)}"
         )
+
+
+def _advice(strange: Iterable[str]) -> str:
+    """Advice on types that this server has only where it is told so."""
+    functions = any(kind.startswith("AWS::Lambda::") for kind in strange)
+    return (
+        ". AWS::Lambda types are known where the server is started with --functions on" if functions else ""
+    )
 
 
 def _is_known(kind: str, known: Sequence[str]) -> bool:
