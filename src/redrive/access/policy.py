@@ -149,14 +149,15 @@ def evaluate(
     return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED
 
 
-def denial(request: AccessRequest, beginning: str | None = None) -> Decision | None:
+def denial(request: AccessRequest) -> Decision | None:
     """The Deny of a caller's own policies that holds for a request; None: there is none.
 
     Args:
-        request: Who asks for what.
-        beginning: Of the ARNs of the resources that it is about, where it is about several; None: about its own alone.
+        request: Who asks for what. A resource that ends in `*` stands for whatever begins so, and `*` for whatever the
+            action's service has.
     """
     principal, action, lookup = request.principal, request.action.lower(), request.lookup
+    beginning = request.resource.removesuffix("*") or f"arn:aws:{action.partition(':')[0]}:"
     permissions = principal.permissions
     for source, statements in () if permissions is None else permissions.by_source.items():
         for statement in statements:
@@ -164,7 +165,7 @@ def denial(request: AccessRequest, beginning: str | None = None) -> Decision | N
                 break  # those that deny come first
             if (
                 statement.reaches(action, beginning, lookup)
-                if beginning is not None
+                if request.resource.endswith("*")
                 else statement.applies(principal.identities, action, request.resource, lookup)
             ):
                 return Decision(allowed=False, statement=statement, source=source)

@@ -245,6 +245,40 @@ def test_a_subscription_shows_the_user_who_made_it(auth: str) -> None:
     on_stage(play, auth=auth)
 
 
+@pytest.mark.parametrize(
+    ("against", "may_list", "may_list_others"),
+    [
+        (deny("sqs:*", on=QUEUE), False, True),
+        (deny("*", on=QUEUE), False, True),
+        (deny("*", on="arn:aws:s3:::secret/*"), True, True),
+        (deny("sqs:DeleteQueue", on=QUEUE), True, True),
+        (deny("sqs:*", on=f"arn:aws:sqs:{REGION}:{ACCOUNT}:other-*"), False, False),
+        (deny("sqs:*", on=QUEUE, Condition={"Bool": {"aws:SecureTransport": "true"}}), True, True),
+        ({"Effect": "Deny", "Action": "sqs:*", "NotResource": "*"}, True, True),
+        (
+            {"Effect": "Deny", "Action": "sqs:*", "NotResource": f"arn:aws:sqs:{REGION}:{ACCOUNT}:other*"},
+            False,
+            True,
+        ),
+    ],
+)
+def test_a_list_is_refused_by_a_deny_of_any_of_it_and_by_no_other(
+    against: dict[str, Any], may_list: bool, may_list_others: bool
+) -> None:
+    async def play(stage: Stage) -> None:
+        await queue_and_topic(stage)
+        ann = await stage.user("ann", allow("*"), against)
+        asked = {"PolicySourceArn": ANN, "ActionNames": ["sqs:ListQueues"], "ResourceArns": ["*"]}
+        answer = await stage.call(stage.root, "iam", "SimulatePrincipalPolicy", **asked)
+        (told,) = answer["EvaluationResults"]
+        assert (told["EvalDecision"] == "allowed") is may_list
+        assert told["MatchedStatements"][0]["SourcePolicyId"] == "user_ann_own"
+        assert await stage.may(ann, "sqs", "ListQueues") is may_list
+        assert await stage.may(ann, "sqs", "ListQueues", QueueNamePrefix="other") is may_list_others
+
+    on_stage(play)
+
+
 def test_policies_are_simulated_as_they_are_enforced() -> None:
     async def play(stage: Stage) -> None:
         await queue_and_topic(stage)

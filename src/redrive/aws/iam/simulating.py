@@ -6,7 +6,7 @@ from typing import Any, Final
 from redrive.access.errors import PolicyInvalid
 from redrive.access.identities import Holder
 from redrive.access.patterns import Values
-from redrive.access.policy import AccessRequest, Decision, evaluate, request_keys
+from redrive.access.policy import AccessRequest, Decision, denial, evaluate, request_keys
 from redrive.access.policy_document import Form, parse_policy
 from redrive.access.principals import (
     Permissions,
@@ -136,6 +136,8 @@ async def _simulated(
         action, resource = question
         request = AccessRequest(caller, action, resource, keys)
         decision = evaluate(of_resource, request, owner)
+        if decision.allowed and resource.endswith("*"):
+            decision = denial(request) or decision
         shown: Structure = {
             "EvalActionName": action,
             "EvalResourceName": resource,
@@ -212,8 +214,11 @@ def _matched(decision: Decision, request: AccessRequest, policies: Mapping[str, 
         {"SourcePolicyId": name, "SourcePolicyType": _TYPES[Source.IDENTITY]}
         for name, policy in policies.items()
         if any(
-            statement.allows is decision.allowed
-            and statement.applies(principal.identities, action, request.resource, request.lookup)
+            statement is decision.statement
+            or (
+                statement.allows is decision.allowed
+                and statement.applies(principal.identities, action, request.resource, request.lookup)
+            )
             for statement in policy.statements
         )
     ]

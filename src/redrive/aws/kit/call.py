@@ -139,13 +139,8 @@ class Call:
         if permissions is None:
             return None
         own = self._condition_keys(self.account, keys) if permissions.keys else request_keys()
-        any_of_service = f"arn:aws:{action.partition(':')[0]}:"
-        for arn in arns:
-            beginning = (arn[:-1] or any_of_service) if arn.endswith("*") else None
-            refusal = denial(AccessRequest(self.principal, action, arn, own), beginning)
-            if refusal is not None:
-                return refusal
-        return None
+        refusals = (denial(AccessRequest(self.principal, action, arn, own)) for arn in arns)
+        return next(filter(None, refusals), None)
 
     def _condition_keys(self, owner: str, keys: Mapping[str, Values]) -> RequestKeys:
         request = self.request
