@@ -113,7 +113,7 @@ async def test_queues_are_counted_together_as_far_as_a_page_may_take(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, dead: Queue
 ) -> None:
     monkeypatch.setattr("redrive.engine.tasks.dead_letters.COUNTED_TOGETHER_MAX", 4)
-    monkeypatch.setattr("redrive.engine.ports.looking.COUNTED_MIN", 1)
+    monkeypatch.setattr("redrive.engine.ports.inspection.COUNTED_MIN", 1)
     other = await make_queue(engine, "other")
     for target in (dead, other):
         await make_queue(engine, f"of-{target.name.name}", dead_letters=target)

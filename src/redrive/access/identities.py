@@ -199,5 +199,5 @@ def key_of(account: str, name: str) -> str:
 
 async def stored_user(store: Store, account: str, name: str) -> User | None:
     """The user of a name, for who has the store and no server."""
-    found = await store.get(USER.name, key_of(account, name))
-    return None if found is None else User.from_document(found.document)
+    resource = await store.get(USER.name, key_of(account, name))
+    return None if resource is None else User.from_document(resource.document)

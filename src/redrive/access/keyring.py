@@ -61,8 +61,8 @@ class Keyring:
         kind = USER_KIND if key.user else KIND
         stored = await self._store.get(kind, key.access_key_id)
         if stored is not None:
-            kept = AccessKey.from_document(stored.document)
-            if kept == replace(key, created_at=kept.created_at):
+            stored_key = AccessKey.from_document(stored.document)
+            if stored_key == replace(key, created_at=stored_key.created_at):
                 return
         version = 0 if stored is None else stored.version
         await self._store.write([Put(kind, key.access_key_id, key.to_document(), version)])
@@ -80,5 +80,5 @@ class Keyring:
 
     async def all(self) -> list[AccessKey]:
         """Every key, by its id: the accounts' own, and then those of users."""
-        found = [*await self._store.find(KIND, ""), *await self._store.find(USER_KIND, "")]
-        return [AccessKey.from_document(each.document) for each in found]
+        resources = [*await self._store.find(KIND, ""), *await self._store.find(USER_KIND, "")]
+        return [AccessKey.from_document(each.document) for each in resources]

@@ -88,9 +88,9 @@ class DataKey:
             ValueError: It was changed since, or put in another message's place.
         """
         sealed = a2b_base64(body[1:])
-        place = _PLACE.pack(seal.queue_id) + seal.message_id
+        associated_data = _PLACE.pack(seal.queue_id) + seal.message_id
         try:
-            content = self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], place)
+            content = self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated_data)
         except InvalidTag:
             raise ValueError("a sealed message was changed") from None
         begin = _LENGTH.size + _LENGTH.unpack_from(content)[0]

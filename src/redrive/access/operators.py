@@ -63,7 +63,7 @@ def _values(what: str, read: Callable[[str], _Value], fits: Callable[[_Value, _V
 
     def build(values: Sequence[str], _variables: bool) -> Test:  # noqa: FBT001 - a Builder's own shape
         try:
-            wanted = [read(text) for text in values]
+            operands = [read(text) for text in values]
         except ValueError:
             raise PolicyInvalid(f"{', '.join(map(repr, values))} must be {what}") from None
 
@@ -72,7 +72,7 @@ def _values(what: str, read: Callable[[str], _Value], fits: Callable[[_Value, _V
                 value = read(text)
             except ValueError:
                 return False
-            return any(fits(value, each) for each in wanted)
+            return any(fits(value, each) for each in operands)
 
         return test
 

@@ -85,10 +85,10 @@ async def installation_secret(store: Store, chance: random.Random) -> Installati
         store: Where it is kept.
         chance: Production gives a `SystemRandom`: who can guess it can guess the secret.
     """
-    while (found := await store.get(_KIND, _KEY)) is None:
-        made = {"secret": chance.randbytes(_BYTES).hex()}
+    while (resource := await store.get(_KIND, _KEY)) is None:
+        document = {"secret": chance.randbytes(_BYTES).hex()}
         try:
-            await store.write([Put(_KIND, _KEY, made)])
+            await store.write([Put(_KIND, _KEY, document)])
         except Conflict:
             continue  # another node was faster: its secret counts
-    return InstallationSecret(bytes.fromhex(found.document["secret"]))
+    return InstallationSecret(bytes.fromhex(resource.document["secret"]))

@@ -86,10 +86,10 @@ async def signing_pair(store: Store, now: int) -> SigningPair:
         store: Where it is kept.
         now: ms, for a pair that has to be made.
     """
-    while (found := await store.get(_KIND, _KEY)) is None:
-        made = await asyncio.to_thread(make_pair, now)
+    while (resource := await store.get(_KIND, _KEY)) is None:
+        pair = await asyncio.to_thread(make_pair, now)
         try:
-            await store.write([Put(_KIND, _KEY, made.to_document())])
+            await store.write([Put(_KIND, _KEY, pair.to_document())])
         except Conflict:
             continue  # another node was faster: its pair counts
-    return SigningPair.from_document(found.document)
+    return SigningPair.from_document(resource.document)

@@ -99,8 +99,8 @@ class Client:
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> Self:
         """The server that a command line means, and whose resources there."""
-        named = {"subscription": parsed.azure_subscription, "group": parsed.resource_group}
-        place = {name: value for name, value in named.items() if value}
+        scope = {"subscription": parsed.azure_subscription, "group": parsed.resource_group}
+        place = {name: value for name, value in scope.items() if value}
         return cls(parsed.url, parsed.region, place)
 
     def get(self, path: str, **parameters: Any) -> Answer:

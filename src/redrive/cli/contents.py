@@ -75,8 +75,8 @@ def _migrate(parsed: argparse.Namespace) -> int:
         raise CommandFailed("only a SQLite store can be migrated: name its file with --store sqlite:///PATH")
     if not parsed.to.startswith(("postgresql://", "postgres://")):
         raise CommandFailed("--to names a PostgreSQL database: postgresql://…")
-    told = (lambda *_: None) if parsed.json else _show_table
-    contents = asyncio.run(migrate_store(settings, parsed.to, told))
+    progress = (lambda *_: None) if parsed.json else _show_table
+    contents = asyncio.run(migrate_store(settings, parsed.to, progress))
     if parsed.json:
         print_json(contents)
         return 0

@@ -110,8 +110,8 @@ class Telling:
         """One template: API, topic, queues, function, roles, key, logs and alarms."""
         self._picture()
         services = self._story.build()
-        made = ", ".join(f"{count} of {service}" for service, count in services.items())
-        self._console.print(f"  {made}", highlight=False)
+        summary = ", ".join(f"{count} of {service}" for service, count in services.items())
+        self._console.print(f"  {summary}", highlight=False)
         self._check(f"the stack has its {sum(services.values())} resources", true=bool(services))
 
     def _all_well(self) -> None:
@@ -183,8 +183,8 @@ class Telling:
                 table.add_row(queue, order, error or letter["reason"] or "consumer gave up")
         self._console.print(table)
         for failed in self._story.failures():
-            told = json.loads(failed["providerResponse"])["ErrorCode"]
-            self._console.print(f"  delivery log: {failed['statusCode']} {told}", highlight=False)
+            error_code = json.loads(failed["providerResponse"])["ErrorCode"]
+            self._console.print(f"  delivery log: {failed['statusCode']} {error_code}", highlight=False)
         self._check("four dead letters", true=len(list(self._letters())) == 4)  # noqa: PLR2004 - orders 5 to 8
         self._check("each of the four alarms has rung", true=self._story.rung() == set(DLQS))
 

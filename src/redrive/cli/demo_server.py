@@ -86,5 +86,5 @@ class DemoServer:
             self.url + path, data=body, headers={"Authorization": credential}
         )
         with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:  # noqa: S310 - loopback
-            found: dict[str, Any] = json.load(answer)
-        return found
+            answer_document: dict[str, Any] = json.load(answer)
+        return answer_document

@@ -84,8 +84,8 @@ class Scene:
         _wait(lambda: self._dead() >= numbers.stop)
 
     def _confirmed(self) -> bool:
-        found = self._sns.list_subscriptions()["Subscriptions"]
-        return all(subscription["SubscriptionArn"].startswith("arn:") for subscription in found)
+        subscriptions = self._sns.list_subscriptions()["Subscriptions"]
+        return all(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscriptions)
 
     def _dead(self) -> int:
         return int(self._server.ask(f"/_redrive/dead-letter-causes?queue={QUEUE}")["available"])

@@ -60,8 +60,8 @@ class Story:
         waiter.wait(StackName=STACK, WaiterConfig={"Delay": 0.1, "MaxAttempts": 10 * SECONDS_MAX})
         stack = self._stacks.describe_stacks(StackName=STACK)["Stacks"][0]
         self._outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-        made = self._stacks.describe_stack_resources(StackName=STACK)["StackResources"]
-        services = [resource["ResourceType"].split("::")[1] for resource in made]
+        resources = self._stacks.describe_stack_resources(StackName=STACK)["StackResources"]
+        services = [resource["ResourceType"].split("::")[1] for resource in resources]
         return {service: services.count(service) for service in dict.fromkeys(services)}
 
     @property
@@ -105,9 +105,9 @@ class Story:
 
     def lose_fulfilment(self) -> None:
         """Somebody deletes the fulfilment queue, and not the subscription."""
-        shown = self._sqs.get_queue_attributes(QueueUrl=self._url(FULFILMENT), AttributeNames=["All"])
-        kept = ("Policy", "RedrivePolicy", "KmsMasterKeyId")
-        self._lost["queue"] = {name: shown["Attributes"][name] for name in kept}
+        attributes = self._sqs.get_queue_attributes(QueueUrl=self._url(FULFILMENT), AttributeNames=["All"])
+        restored = ("Policy", "RedrivePolicy", "KmsMasterKeyId")
+        self._lost["queue"] = {name: attributes["Attributes"][name] for name in restored}
         self._sqs.delete_queue(QueueUrl=self._url(FULFILMENT))
 
     def restore_fulfilment(self) -> None:
@@ -127,10 +127,10 @@ class Story:
 
     def _permit(self, topic: str) -> None:
         statement = self._lost["permission"]
-        named = {"FunctionName": BILLING, "StatementId": statement["Sid"]}
-        self._lambda.remove_permission(**named)
+        permission = {"FunctionName": BILLING, "StatementId": statement["Sid"]}
+        self._lambda.remove_permission(**permission)
         self._lambda.add_permission(
-            **named, Action=statement["Action"], Principal="sns.amazonaws.com", SourceArn=topic
+            **permission, Action=statement["Action"], Principal="sns.amazonaws.com", SourceArn=topic
         )
 
     def redrive(self, queue: str) -> int:
@@ -179,9 +179,9 @@ class Story:
 
     def rung(self) -> set[str]:
         """The alarms that have rung."""
-        told = self.server.client("cloudwatch").describe_alarm_history(HistoryItemType="StateUpdate")
+        history = self.server.client("cloudwatch").describe_alarm_history(HistoryItemType="StateUpdate")
         return {
-            item["AlarmName"] for item in told["AlarmHistoryItems"] if "to ALARM" in item["HistorySummary"]
+            item["AlarmName"] for item in history["AlarmHistoryItems"] if "to ALARM" in item["HistorySummary"]
         }
 
     def _receive(self, queue: str = FULFILMENT, seconds: int = 30) -> list[dict[str, Any]]:
@@ -208,8 +208,8 @@ def _template() -> str:
 
 
 def _error_in(message: Mapping[str, Any]) -> str:
-    told: str = message.get("MessageAttributes", {}).get("ErrorMessage", {}).get("StringValue", "")
-    return told
+    error_text: str = message.get("MessageAttributes", {}).get("ErrorMessage", {}).get("StringValue", "")
+    return error_text
 
 
 def _order_of(text: str) -> str:

@@ -94,9 +94,9 @@ def print_attempts(history: list[Entry]) -> None:
 def _letter(client: Client, queue: str, letter_id: int | None) -> Entry:
     """The letter of that id, or the oldest one."""
     after = 0 if letter_id is None else letter_id - 1
-    found: list[Entry] = client.get(redriving.LETTERS, queue=queue, after=after, limit=1)["dead_letters"]
-    if letter_id is None and not found:
+    letters: list[Entry] = client.get(redriving.LETTERS, queue=queue, after=after, limit=1)["dead_letters"]
+    if letter_id is None and not letters:
         raise CommandFailed(f"there is nothing in {queue}")
-    if letter_id is not None and (not found or found[0]["id"] != letter_id):
+    if letter_id is not None and (not letters or letters[0]["id"] != letter_id):
         raise CommandFailed(f"there is no dead letter {letter_id} in {queue}")
-    return found[0]
+    return letters[0]

@@ -35,21 +35,21 @@ def run(parsed: argparse.Namespace) -> int:
     """Print a line a check."""
     settings, origins = settings_of(parsed)
     file = file_of(parsed) if any(map(_is_secret_of_file, origins)) else None
-    found = [*findings(settings), *_of_machine(settings, file)]
+    all_findings = [*findings(settings), *_of_machine(settings, file)]
     examined = _examined(settings)
     if parsed.json:
         store = [
             {"check": check, "fact": fact or None, "wrong": wrong or None} for check, fact, wrong in examined
         ]
-        checks = [{"check": each.check, "open": each.open or None} for each in found]
+        checks = [{"check": each.check, "open": each.open or None} for each in all_findings]
         print_json({"checks": checks, "store": store})
     else:
-        for each in found:
+        for each in all_findings:
             print(f"{'OPEN' if each.open else 'ok':6}{each.check:18}{each.open}".rstrip())
         for check, fact, wrong in examined:
-            said = "; ".join(filter(None, (fact, wrong)))
-            print(f"{'WRONG' if wrong else 'ok':6}{check:18}{said}".rstrip())
-    return 1 if any(each.open for each in found) or any(wrong for *_, wrong in examined) else 0
+            text = "; ".join(filter(None, (fact, wrong)))
+            print(f"{'WRONG' if wrong else 'ok':6}{check:18}{text}".rstrip())
+    return 1 if any(each.open for each in all_findings) or any(wrong for *_, wrong in examined) else 0
 
 
 def _examined(settings: Settings) -> Sequence[tuple[str, str, str]]:

@@ -65,8 +65,10 @@ async def _of_user(key: AccessKey, name: str, keyring: Keyring, store: Store) ->
     user = await stored_user(store, key.account, name)
     if user is None:
         raise CommandFailed(f"account {key.account} has no user {name}; make it with iam CreateUser")
-    kept = [each for each in await keyring.all() if (each.account, each.user) == (key.account, user.name)]
-    if len(kept) >= USER_KEYS_MAX:
+    stored_keys = [
+        each for each in await keyring.all() if (each.account, each.user) == (key.account, user.name)
+    ]
+    if len(stored_keys) >= USER_KEYS_MAX:
         raise CommandFailed(f"user {user.name} has {USER_KEYS_MAX} keys already; remove one first")
     return replace(key, user=user.name)
 
@@ -98,8 +100,8 @@ def _list(parsed: argparse.Namespace) -> int:
 
 
 def _shown(key: AccessKey) -> dict[str, object]:
-    shown: dict[str, object] = {"id": key.access_key_id, "account": key.account, "active": key.active}
-    return {**shown, "user": key.user} if key.user else shown
+    document: dict[str, object] = {"id": key.access_key_id, "account": key.account, "active": key.active}
+    return {**document, "user": key.user} if key.user else document
 
 
 def _remove(parsed: argparse.Namespace) -> int:

@@ -59,9 +59,9 @@ class Listing:
         entries: list[Entry] = []
         after, more = parsed.after, True
         while more and (len(entries) < parsed.limit or not entries):
-            place = {"after": after} if after else {}
+            position = {"after": after} if after else {}
             limit = min(PAGE_MAX, parsed.limit - len(entries))
-            page = client.get(self.path, limit=limit, **place, **parameters)
+            page = client.get(self.path, limit=limit, **position, **parameters)
             entries += page[self.member]
             after = self.key(entries[-1]) if entries else after
             more = page["more"]

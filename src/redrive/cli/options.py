@@ -28,12 +28,12 @@ def add_settings(command: argparse.ArgumentParser, names: frozenset[str] | None 
         flag = "--" + field.name.replace("_", "-")
         origin = variable_of(field.name)
         if isinstance(field.default, bool):
-            shown = f"{row_of(field).help} ({origin})"
-            command.add_argument(flag, action="store_const", const=True, help=shown)
+            help_text = f"{row_of(field).help} ({origin})"
+            command.add_argument(flag, action="store_const", const=True, help=help_text)
         else:
             origin += f", default: {field.default}" if field.default else ""
-            shown = f"{row_of(field).help} ({origin})"
-            command.add_argument(flag, metavar=field.name.rpartition("_")[2].upper(), help=shown)
+            help_text = f"{row_of(field).help} ({origin})"
+            command.add_argument(flag, metavar=field.name.rpartition("_")[2].upper(), help=help_text)
 
 
 def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
@@ -48,8 +48,8 @@ def settings_of(parsed: argparse.Namespace) -> tuple[Settings, list[Origin]]:
 
 def file_of(parsed: argparse.Namespace) -> Path | None:
     """The file that settings are read from, if there is one."""
-    named = os.environ.get(_CONFIG_VARIABLE)
-    file: Path | None = parsed.config or (Path(named) if named else None)
+    path = os.environ.get(_CONFIG_VARIABLE)
+    file: Path | None = parsed.config or (Path(path) if path else None)
     return file
 
 

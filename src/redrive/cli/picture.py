@@ -163,8 +163,8 @@ class _Plot:
             )
             dot.set("fill", colour if self._is_made(column) else _PAPER)
             dot.set("stroke", colour)
-            said = f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
-            ET.SubElement(dot, "title").text = said
+            title = f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}"
+            ET.SubElement(dot, "title").text = title
 
     def _is_made(self, column: Column) -> bool:
         return self._outage is None or column.attempt <= self._outage.attempts
@@ -273,5 +273,5 @@ def _text(
     size: str | None = None,
     fill: str = _INK,
 ) -> None:
-    place = {"x": f"{at[0]:.1f}", "y": f"{at[1]:.1f}", "text-anchor": anchor, "fill": fill}
-    ET.SubElement(parent, "text", {**place, **({"font-size": size} if size else {})}).text = text
+    attributes = {"x": f"{at[0]:.1f}", "y": f"{at[1]:.1f}", "text-anchor": anchor, "fill": fill}
+    ET.SubElement(parent, "text", {**attributes, **({"font-size": size} if size else {})}).text = text

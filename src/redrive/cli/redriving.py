@@ -147,8 +147,8 @@ def _pace_wished(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
-    wanted = set(parsed.id)
-    missing, number = set(wanted), 0
+    ids = set(parsed.id)
+    missing, number = set(ids), 0
     cause = {"cause": parsed.cause} if parsed.cause else {}
     if parsed.search:
         return _count_found(client, parsed)
@@ -156,7 +156,7 @@ def _rehearse(client: Client, parsed: argparse.Namespace) -> int:
         if letter["id"] in (parsed.excepted or ()):
             continue
         number = letter["id"]
-        if not wanted or number in wanted:
+        if not ids or number in ids:
             stays = "  stays: it is in flight" if letter["in_flight"] else ""
             unknown = "" if parsed.to or letter["from"] else "  stays: its origin is unknown"
             print(f"{number:>10}  to {parsed.to or origin(letter['from'])}{stays or unknown}")

@@ -62,10 +62,10 @@ def _show(distribution: dict[str, Any]) -> None:
     workers = distribution["workers"]
     print(f"Citus {distribution['version']}: a coordinator and {workers} {many(workers, 'worker')}")
     for table in distribution["tables"]:
-        place = (
+        layout = (
             f"by {table['column']}, {table['shards']} shards" if table["column"] else "a copy on each node"
         )
         moved = table["rows_moved"]
         rows = f", {moved} {many(moved, 'row')} moved" if moved else ""
-        print(f"{table['name']:15} {place}{rows}{'' if table['changed'] else ' (as before)'}")
+        print(f"{table['name']:15} {layout}{rows}{'' if table['changed'] else ' (as before)'}")
     print(f"{distribution['role']:15} has the planner's settings on each node")

@@ -38,13 +38,13 @@ def ask(url: str, arn: str) -> Subscribed:
         CommandFailed: Not an ARN, or the server refused, or did not answer as SNS does.
     """
     try:
-        place = parse_arn(arn)
+        parsed_arn = parse_arn(arn)
         client: Any = botocore.session.get_session().create_client(
             "sns",
-            region_name=place.region,
+            region_name=parsed_arn.region,
             endpoint_url=url,
             config=Config(retries={"total_max_attempts": 1}),  # somebody sits and waits for the answer
-            aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", place.account),
+            aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", parsed_arn.account),
             aws_secret_access_key=os.environ.get("AWS_SECRET_ACCESS_KEY", "none"),
         )
         attributes = client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]

@@ -99,10 +99,10 @@ def _log_entries(client: Client, message_id: str) -> Iterator[Entry]:
     try:
         for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=_LOG_GROUPS):
             for group in page["logGroups"]:
-                found = logs.filter_log_events(
+                answer = logs.filter_log_events(
                     logGroupName=group["logGroupName"], filterPattern=f'"{message_id}"'
                 )
-                for event in found["events"]:
+                for event in answer["events"]:
                     yield {
                         "group": group["logGroupName"],
                         **{name: event[name] for name in ("timestamp", "message")},

@@ -15,16 +15,16 @@ def extension(core: Core) -> Extension:
     """Stacks of resources of all services, stacks among them, and parameters."""
     leaps = isinstance(core.runtime.clock, SimulatedClock)
     alone = leaps or core.settings.store.startswith("sqlite")
-    asked = Services(
+    services = Services(
         InnerCalls(core.services, core.runtime, core.base_url),
         core.services,
         core.base_url,
         core.sessions.identities,
     )
     operations = StackOperations(
-        core.engine, asked, core.secret.key("answers to stacks"), alone=alone, leaps=leaps
+        core.engine, services, core.secret.key("answers to stacks"), alone=alone, leaps=leaps
     )
-    facade = CloudFormation(core.engine, asked, operations)
+    facade = CloudFormation(core.engine, services, operations)
     return Extension(
         services={"cloudformation": facade, "ssm": Ssm(core.engine)},
         paths={PATH: facade.signals.answer},

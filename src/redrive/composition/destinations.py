@@ -78,7 +78,7 @@ def _aws(core: Core) -> dict[str, Endpoint]:
     from redrive.endpoints.aws.firehose import StreamEndpoint  # noqa: PLC0415 - as above
     from redrive.endpoints.aws.function import FunctionEndpoint  # noqa: PLC0415 - as above
 
-    now, named = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
-    client = AwsClient(core.web, partial(aws_endpoint_of, named), AwsCredentials(now))
+    now, by_service = SystemClock().now, read_aws_endpoints(core.settings.aws_endpoints)
+    client = AwsClient(core.web, partial(aws_endpoint_of, by_service), AwsCredentials(now))
     function = ELSEWHERE if core.settings.runs_functions else "lambda"
     return {function: FunctionEndpoint(now, client), STREAMS_ELSEWHERE: StreamEndpoint(now, client)}

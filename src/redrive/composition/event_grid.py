@@ -53,11 +53,11 @@ def extension(core: Core) -> Extension:
 
 def _url_of(core: Core, container: str) -> str:
     """The URL of a container: at the account's own Blob service, or at this server's."""
-    named = address_of(read_addresses(core.settings.azure_endpoints), container)
-    found = read_container(container)
-    if named is not None:
-        return f"{read_connection_string(named).blob_url}/{found.name}"
-    return f"{core.base_url}{BLOBS}{found.account}/{found.name}"
+    addresses = address_of(read_addresses(core.settings.azure_endpoints), container)
+    container_name = read_container(container)
+    if addresses is not None:
+        return f"{read_connection_string(addresses).blob_url}/{container_name.name}"
+    return f"{core.base_url}{BLOBS}{container_name.account}/{container_name.name}"
 
 
 def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGateway:

@@ -15,10 +15,10 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         core: What they are built on.
         elsewhere: Fills streams of other servers, where the settings name any.
     """
-    named = read_aws_endpoints(core.settings.aws_endpoints)
+    addresses = read_aws_endpoints(core.settings.aws_endpoints)
 
     def filled_elsewhere(arn: str) -> Endpoint | None:
-        return None if aws_endpoint_of(named, arn) is None else elsewhere
+        return None if aws_endpoint_of(addresses, arn) is None else elsewhere
 
     leaps = isinstance(core.runtime.clock, SimulatedClock)
     firehose = Firehose(

@@ -151,9 +151,9 @@ def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
     return show
 
 
-def _elsewhere(named: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
+def _elsewhere(addresses: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
     """The endpoint of a function that the settings put on another server."""
-    return None if aws_endpoint_of(named, arn) is None else elsewhere
+    return None if aws_endpoint_of(addresses, arn) is None else elsewhere
 
 
 def _setting(core: Core) -> Setting:

@@ -146,13 +146,13 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
         SettingsInvalid: What the setting names holds no keys.
     """
     source = settings.kms_root_key
-    given: tuple[bytes, ...] = ()
+    keys: tuple[bytes, ...] = ()
     if source:
         try:
-            given = read_keys(_content(source))
+            keys = read_keys(_content(source))
         except (OSError, ValueError) as error:
             raise SettingsInvalid(f"kms_root_key {source} cannot be used: {error}") from None
-    return Seal((*given, installation_key), runtime.chance.randbytes, "what kms_root_key names")
+    return Seal((*keys, installation_key), runtime.chance.randbytes, "what kms_root_key names")
 
 
 def sealed_by(key: bytes, runtime: Runtime) -> Seal:

@@ -43,8 +43,8 @@ class AnswerProfile:
 
 def statuses(*parts: int | range, besides: Iterable[int] = ()) -> frozenset[int]:
     """A set of status codes, written as codes and ranges of them."""
-    named = {code for part in parts for code in ([part] if isinstance(part, int) else part)}
-    return frozenset(named - set(besides))
+    codes = {code for part in parts for code in ([part] if isinstance(part, int) else part)}
+    return frozenset(codes - set(besides))
 
 
 USUAL: Final = AnswerProfile()

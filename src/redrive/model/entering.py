@@ -124,8 +124,8 @@ def as_redriven(
     delivery: Delivery, queue_id: int, seq: int, now: int, message_id: bytes, body: str | None = None
 ) -> Delivery:
     """The delivery as it enters `queue_id` by a redrive: a new message with the old content, or with another body."""
-    kept = delivery.body if body is None else body
-    return as_handed_over(delivery, queue_id, seq, now, message_id=message_id, origin=None, body=kept)
+    text = delivery.body if body is None else body
+    return as_handed_over(delivery, queue_id, seq, now, message_id=message_id, origin=None, body=text)
 
 
 def as_set_aside(delivery: Delivery, queue_id: int, seq: int, now: int) -> Delivery:

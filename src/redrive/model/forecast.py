@@ -17,11 +17,11 @@ def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterat
     """
     published = outage(schedule, attempt_ms, outage_ms)
     yield f"Down for {show_duration(outage_ms)}: {_sentence(published, schedule)}"
-    told = {(published.end, published.attempts)}
+    fates = {(published.end, published.attempts)}
     for jitter, adjective in ((Jitter.SHORTEST, "short"), (Jitter.LONGEST, "long")):
         answer = outage(schedule, attempt_ms, outage_ms, jitter)
-        if (answer.end, answer.attempts) not in told:
-            told.add((answer.end, answer.attempts))
+        if (answer.end, answer.attempts) not in fates:
+            fates.add((answer.end, answer.attempts))
             yield f"  with every wait as {adjective} as jitter makes it: {_sentence(answer, schedule)}"
 
 

@@ -95,8 +95,8 @@ def _read_term(term: str, now: int) -> Predicate:
 def _unknown(name: str, value: str) -> str:
     """The refusal of a term that there is not, with the nearest that there is."""
     near = difflib.get_close_matches(name, [term for term in TERMS if "." not in term], 1, 0.7)
-    meant = f"{near[0]}:{value}" if near else f"body.{name}:{value}"
-    return f"There is no term “{name}”. Did you mean {meant[:80]}? Quotes search for the text itself."
+    suggestion = f"{near[0]}:{value}" if near else f"body.{name}:{value}"
+    return f"There is no term “{name}”. Did you mean {suggestion[:80]}? Quotes search for the text itself."
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ def _any_of(value: str) -> Callable[[str], bool]:
     if value.startswith('"'):
         exact = value.strip('"')
         return lambda text: text == exact
-    wanted = value.split(",")
-    exact_values = {each for each in wanted if not each.endswith("*")}
-    prefixes = tuple(each[:-1] for each in wanted if each.endswith("*"))
+    alternatives = value.split(",")
+    exact_values = {each for each in alternatives if not each.endswith("*")}
+    prefixes = tuple(each[:-1] for each in alternatives if each.endswith("*"))
     return lambda text: text in exact_values or (bool(prefixes) and text.startswith(prefixes))
 
 
@@ -146,13 +146,13 @@ def _text(value: object) -> str | None:
 
 def _amount(of: Callable[[Delivery], int]) -> Callable[[str], Predicate]:
     def read(text: str) -> Predicate:
-        found = _AMOUNT.fullmatch(text)
-        if found is None:
+        match = _AMOUNT.fullmatch(text)
+        if match is None:
             raise SearchInvalidError(f"“{text[:40]}” is not an amount like 3, >3 or <64k.")
-        number = float(found[2]) * _FACTORS[(found[3] or "").lower()]
-        if found[1] == ">":
+        number = float(match[2]) * _FACTORS[(match[3] or "").lower()]
+        if match[1] == ">":
             return lambda delivery: of(delivery) > number
-        if found[1] == "<":
+        if match[1] == "<":
             return lambda delivery: of(delivery) < number
         return lambda delivery: of(delivery) == number
 
@@ -188,12 +188,12 @@ def _in_body(path: str, value: str) -> Predicate:
         if last not in delivery.body:  # ten times as fast as to read it
             return False
         try:
-            found: Any = json.loads(delivery.body)
+            document: Any = json.loads(delivery.body)
         except (ValueError, RecursionError):
             return False
         for member in members:
-            found = found.get(member) if isinstance(found, dict) else None
-        return fits(found)
+            document = document.get(member) if isinstance(document, dict) else None
+        return fits(document)
 
     return holds
 
@@ -202,8 +202,8 @@ def _in_attributes(name: str, value: str) -> Predicate:
     fits = _value_test(value)
 
     def holds(delivery: Delivery) -> bool:
-        found = _headers(delivery).get("attributes")
-        attribute = found.get(name) if isinstance(found, dict) else None
+        attributes = _headers(delivery).get("attributes")
+        attribute = attributes.get(name) if isinstance(attributes, dict) else None
         return any(fits(each) for each in _scalars(attribute))
 
     return holds
@@ -218,10 +218,10 @@ def _scalars(attribute: object) -> list[object]:
 
 def _headers(delivery: Delivery) -> Mapping[str, Any]:
     try:
-        found = json.loads(delivery.headers or b"{}")
+        document = json.loads(delivery.headers or b"{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _reason(value: str) -> Predicate:
@@ -230,18 +230,20 @@ def _reason(value: str) -> Predicate:
 
 
 def _status(value: str) -> Predicate:
-    wanted = [re.compile(re.escape(each).replace("x", r"\d")) for each in value.lower().split(",")]
-    return lambda delivery: any(each.fullmatch((delivery.failure or "").partition(" ")[2]) for each in wanted)
+    patterns = [re.compile(re.escape(each).replace("x", r"\d")) for each in value.lower().split(",")]
+    return lambda delivery: any(
+        each.fullmatch((delivery.failure or "").partition(" ")[2]) for each in patterns
+    )
 
 
 def _id(value: str) -> Predicate:
-    wanted = value.strip('"').lower()
+    sought = value.strip('"').lower()
 
     def holds(delivery: Delivery) -> bool:
         ids = (id_text(delivery.message_id), published_id(delivery).lower())
-        if len(wanted) >= ID_CHARS_MIN and any(each.startswith(wanted) for each in ids):
+        if len(sought) >= ID_CHARS_MIN and any(each.startswith(sought) for each in ids):
             return True
-        return wanted in ids or wanted == str(delivery.seq)
+        return sought in ids or sought == str(delivery.seq)
 
     return holds
 

@@ -79,12 +79,14 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
     row = Row(1, None, 0, 0, 0)
     runs = [Run((row,), row)]
     for step, retries in schedule.alike():
-        made = _made(schedule, row, attempt_ms + step.earliest_ms, retries)
-        if made:
-            head = [row.after(step, number, attempt_ms) for number in range(1, made + 1)[:RUN_SHOWN_WHOLE]]
-            row = row.after(step, made, attempt_ms)
+        attempts = _made(schedule, row, attempt_ms + step.earliest_ms, retries)
+        if attempts:
+            head = [
+                row.after(step, number, attempt_ms) for number in range(1, attempts + 1)[:RUN_SHOWN_WHOLE]
+            ]
+            row = row.after(step, attempts, attempt_ms)
             runs.append(Run(tuple(head), row))
-        if made < retries:
+        if attempts < retries:
             break
     return runs
 
@@ -126,10 +128,10 @@ def _columns(run: Run, longest: int) -> Iterator[Column]:
     phase, attempt = run.last.phase, run.head[0].attempt
     if phase is None:
         return
-    shown = min(run.length, longest)
-    for place in range(shown - 1):
+    length = min(run.length, longest)
+    for place in range(length - 1):
         yield Column(attempt + place, phase, run.last.wait_ms)
-    yield Column(run.last.attempt, phase, run.last.wait_ms, cut=shown < run.length)
+    yield Column(run.last.attempt, phase, run.last.wait_ms, cut=length < run.length)
 
 
 def phase_starts(columns: Sequence[Column]) -> list[int]:

@@ -139,5 +139,5 @@ class Subscription(Document):
     @property
     def endpoint_place(self) -> str:
         """The endpoint as screens and logs may show it: `https://user:****@host/path?…`, whatever the query says."""
-        place = without_secrets(self.endpoint)
-        return f"{place}?…" if "?" in self.endpoint else place
+        location = without_secrets(self.endpoint)
+        return f"{location}?…" if "?" in self.endpoint else location

@@ -42,9 +42,9 @@ async def watch_loop(late: Callable[[float], None], every_seconds: float = 1.0) 
     While the loop is busy with one thing, everything else waits: callers, time-outs, the connections of endpoints.
     """
     while True:
-        wanted = monotonic() + every_seconds
+        due_at = monotonic() + every_seconds
         await asyncio.sleep(every_seconds)
-        late(max(0.0, monotonic() - wanted))
+        late(max(0.0, monotonic() - due_at))
 
 
 # The shortest visibility timeouts are some seconds; adjustments by NTP are slewed, and stay far below.

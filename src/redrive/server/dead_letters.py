@@ -37,44 +37,46 @@ class DeadLetterRoutes:
         self.answer = OwnedRoutes(authentication, routes).answer
 
     async def _queues(self, _: Request, where: ResourceName) -> Response:
-        found = await self._engine.operations.dead_letter_queues(where.account, where.region)
-        return json_answer(200, {"queues": [_shown_queue(queue) for queue in found]})
+        queues = await self._engine.operations.dead_letter_queues(where.account, where.region)
+        return json_answer(200, {"queues": [_shown_queue(queue) for queue in queues]})
 
     async def _letters(self, request: Request, where: ResourceName) -> Response:
-        asked = parameters(request)
-        queue = await existing(self._engine, where, asked.get("queue"))
-        after, limit = page_of(asked, "0")
-        page = LookRequest(queue.id, limit + 1, number(after, 0), cause=cause_of(asked.get("cause")))
+        arguments = parameters(request)
+        queue = await existing(self._engine, where, arguments.get("queue"))
+        after, limit = page_of(arguments, "0")
+        page = LookRequest(queue.id, limit + 1, number(after, 0), cause=cause_of(arguments.get("cause")))
         letters = await self._engine.operations.look(page)
         now = self._engine.clock.now()
-        shown = [shown_letter(letter, now) for letter in letters[:limit]]
-        return json_answer(200, {"dead_letters": shown, "letters": shown, "more": len(letters) > limit})
+        documents = [shown_letter(letter, now) for letter in letters[:limit]]
+        return json_answer(
+            200, {"dead_letters": documents, "letters": documents, "more": len(letters) > limit}
+        )
 
     async def _causes(self, request: Request, where: ResourceName) -> Response:
         """The causes of a queue's dead letters, the most frequent first."""
-        asked = parameters(request)
-        queue = await existing(self._engine, where, asked.get("queue"))
+        arguments = parameters(request)
+        queue = await existing(self._engine, where, arguments.get("queue"))
         operations = self._engine.operations
         causes = await operations.causes(queue, CAUSES_MAX, COUNTED_MAX)
         counts = await self._engine.messages.count(queue, COUNTED_MAX)
-        shown = [_shown_cause(cause) for cause in causes]
+        documents = [_shown_cause(cause) for cause in causes]
         now = self._engine.clock.now()
-        return json_answer(200, {"causes": shown, "available": counts.available, "now": now})
+        return json_answer(200, {"causes": documents, "available": counts.available, "now": now})
 
 
-def _shown_queue(found: DeadLetterQueue) -> dict[str, Any]:
+def _shown_queue(entry: DeadLetterQueue) -> dict[str, Any]:
     return {
-        "queue": found.queue.name.name,
-        "dead_letters": found.letters,
-        "letters": found.letters,
-        "from_queues": [name.name for name in found.from_queues],
+        "queue": entry.queue.name.name,
+        "dead_letters": entry.letters,
+        "letters": entry.letters,
+        "from_queues": [name.name for name in entry.from_queues],
         "from_subscriptions": [
             {"topic": sub.topic.name, "id": sub.id, "endpoint": sub.endpoint_place}
-            for sub in found.from_subscriptions
+            for sub in entry.from_subscriptions
         ],
         "from_services": [
             {"service": sub.topic.region.partition(":")[2], "name": sub.topic.name}
-            for sub in found.from_carriers
+            for sub in entry.from_carriers
         ],
     }
 

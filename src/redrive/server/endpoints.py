@@ -39,26 +39,26 @@ class EndpointRoutes:
 
     async def _list(self, request: Request, where: ResourceName) -> Response:
         """Those that are not simply served; with `all=true` the others too."""
-        asked = parameters(request)
-        after, limit = page_of(asked)
-        everybody = asked.get("all") == "true"
-        found = await self._engine.resources.subscriptions.of_account(
+        arguments = parameters(request)
+        after, limit = page_of(arguments)
+        everybody = arguments.get("all") == "true"
+        subscriptions = await self._engine.resources.subscriptions.of_account(
             where.account,
             where.region,
             where._replace(name=after).key if after else "",
             limit + 1 if everybody else None,
         )
         listed: list[tuple[Subscription, EndpointCondition]] = []
-        for begin in range(0, len(found), AT_ONCE):
-            at_once = found[begin : begin + AT_ONCE]
+        for begin in range(0, len(subscriptions), AT_ONCE):
+            at_once = subscriptions[begin : begin + AT_ONCE]
             conditions = await self._engine.operations.conditions(at_once)
             pairs = zip(at_once, conditions, strict=True)
             listed += [pair for pair in pairs if everybody or pair[1].troubled]
             if len(listed) > limit:
                 break
         now = self._engine.clock.now()
-        shown = [_shown(subscription, condition, now) for subscription, condition in listed[:limit]]
-        return json_answer(200, {"endpoints": shown, "more": len(listed) > limit, "now": now})
+        documents = [_shown(subscription, condition, now) for subscription, condition in listed[:limit]]
+        return json_answer(200, {"endpoints": documents, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
         """`{"topic", "id", "close"?: true, "circuit_breaker"?: bool, "client_errors_delivered"?: bool}`."""
@@ -79,17 +79,17 @@ class EndpointRoutes:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
         closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.condition(subscription)
-        shown = _shown(subscription, condition, self._engine.clock.now())
-        return json_answer(200, {"endpoint": shown, "closed": closed, "lifted": closed})
+        document = _shown(subscription, condition, self._engine.clock.now())
+        return json_answer(200, {"endpoint": document, "closed": closed, "lifted": closed})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
         topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
-        found = await self._engine.resources.subscriptions.get(topic, name)
-        if found is None:
+        subscription = await self._engine.resources.subscriptions.get(topic, name)
+        if subscription is None:
             raise Unusable(
                 f"there is no subscription {name} of {topic.name} in {topic.account} {topic.region}"
             )
-        return found
+        return subscription
 
 
 def _options(wish: Mapping[str, Any]) -> dict[str, bool]:

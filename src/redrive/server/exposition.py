@@ -104,7 +104,7 @@ class Exposition:
             yield family(f"redrive_queue_{metric}_total", "counter", _help_of(metric, "queue"), samples)
 
     async def _topic_counters(self) -> Iterator[list[str]]:
-        found: dict[str, list[Sample]] = {metric: [] for metric in TOPIC_COUNTERS}
+        by_metric: dict[str, list[Sample]] = {metric: [] for metric in TOPIC_COUNTERS}
         for number, (topic, counters) in enumerate(islice(self._telemetry.metrics.totals, SHOWN_MAX), 1):
             if number % _TOPICS_A_TURN == 0:
                 await _turn()
@@ -112,10 +112,10 @@ class Exposition:
                 continue
             for series, value in counters.items():
                 others = [pair for pair in series.dimensions if pair[0] != "topic"]
-                found[series.name].append((_labels_of("topic", topic, *others), value))
+                by_metric[series.name].append((_labels_of("topic", topic, *others), value))
         return (
             family(f"redrive_topic_{metric}_total", "counter", _help_of(metric, "topic"), samples)
-            for metric, samples in found.items()
+            for metric, samples in by_metric.items()
         )
 
     async def _is_there(self, topic: ResourceName) -> bool:

@@ -54,8 +54,8 @@ class BrowserGuard:
 
     def _refuse(self, request: Request, reason: str, identity: str, text: str) -> Response:
         self._refusals.add(reason, address=request.client_host, identity=identity)
-        shown = "".join(char for char in identity[:_SHOWN_CHARS_MAX] if char.isprintable())
-        return _refused(request, text.format(shown))
+        excerpt = "".join(char for char in identity[:_SHOWN_CHARS_MAX] if char.isprintable())
+        return _refused(request, text.format(excerpt))
 
 
 _UNKNOWN_HOST: Final = (

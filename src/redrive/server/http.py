@@ -32,13 +32,15 @@ async def bound(host: str, port: int) -> list[socket.socket]:
         OSError: An address cannot be had.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        for family, kind, protocol, _, address in dict.fromkeys(addresses):
             bound_to = port or (sockets[0].getsockname()[1] if sockets else 0)
-            if (made := _bound(family, kind, protocol, (address[0], bound_to, *address[2:]))) is not None:
-                sockets.append(made)
+            if (
+                bound_socket := _bound(family, kind, protocol, (address[0], bound_to, *address[2:]))
+            ) is not None:
+                sockets.append(bound_socket)
     except OSError:
         for each in sockets:
             each.close()
@@ -50,26 +52,26 @@ def url_of(host: str, sockets: Sequence[socket.socket], *, encrypted: bool) -> s
     """The URL of what these sockets accept; `host` as it was asked for."""
     if host in ("", "0.0.0.0", "::"):  # noqa: S104 - every address: name one that can be asked for
         host = "localhost"
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if encrypted else 'http'}://{shown}:{sockets[0].getsockname()[1]}"
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{'https' if encrypted else 'http'}://{bracketed}:{sockets[0].getsockname()[1]}"
 
 
 def _bound(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket | None:
     """A bound socket; None for an address family that this machine does not have."""
     try:
-        made = socket.socket(family, kind, protocol)
+        new_socket = socket.socket(family, kind, protocol)
     except OSError:
         return None
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.setblocking(False)  # noqa: FBT003 - the method's only argument
-        made.bind(address)
+            new_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        new_socket.setblocking(False)  # noqa: FBT003 - the method's only argument
+        new_socket.bind(address)
     except OSError:
-        made.close()
+        new_socket.close()
         raise
-    return made
+    return new_socket
 
 
 class HttpFront:

@@ -46,10 +46,10 @@ def subscription_named(where: ResourceName, topic: object, name: object) -> tupl
     """
     whole = name if isinstance(name, str) and name.startswith("arn:") else topic
     if isinstance(whole, str) and whole.startswith("arn:"):
-        found = _by_arn(where, whole, "sns")
-        topic_name, _, subscription_id = found.name.partition(":")
+        topic_and_id = _by_arn(where, whole, "sns")
+        topic_name, _, subscription_id = topic_and_id.name.partition(":")
         if subscription_id:
-            return found._replace(name=topic_name), subscription_id
+            return topic_and_id._replace(name=topic_name), subscription_id
     return topic_named(where, topic), _text("subscription", name)
 
 
@@ -76,7 +76,9 @@ def _by_url(where: ResourceName, text: str) -> ResourceName:
     return _own(where, ResourceName(parts[0], where.region, parts[1]), text)
 
 
-def _own(where: ResourceName, named: ResourceName, text: str) -> ResourceName:
-    if named.account != where.account:
-        raise Unusable(f"{text} is of account {named.account}, and the request of account {where.account}")
-    return named
+def _own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
+    if queue_name.account != where.account:
+        raise Unusable(
+            f"{text} is of account {queue_name.account}, and the request of account {where.account}"
+        )
+    return queue_name

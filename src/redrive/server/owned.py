@@ -56,14 +56,14 @@ class OwnedRoutes:
         account = caller.principal.account
         if request.record is not None:
             request.record.account = account
-        asked = parameters(request)
-        subscription = asked.get("subscription", "").lower()
+        arguments = parameters(request)
+        subscription = arguments.get("subscription", "").lower()
         if not subscription:
             return ResourceName(account, caller.region, "")
         trusts_all = isinstance(self._authentication, TrustAll)
         if not trusts_all and not subscription.endswith(f"-{account}"):
             raise Unusable(f"the subscription {subscription} is not one of account {account}")
-        return ResourceName(subscription, asked.get("group", "").lower(), "")
+        return ResourceName(subscription, arguments.get("group", "").lower(), "")
 
 
 def method_of(request: Request) -> str:
@@ -103,9 +103,9 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     return int(text)
 
 
-def page_of(asked: Mapping[str, str], least_after: str = "") -> tuple[str, int]:
+def page_of(arguments: Mapping[str, str], least_after: str = "") -> tuple[str, int]:
     """After which a page of a listing begins, and how many it has."""
-    return asked.get("after", least_after), number(asked.get("limit", "100"), 1, PAGE_MAX)
+    return arguments.get("after", least_after), number(arguments.get("limit", "100"), 1, PAGE_MAX)
 
 
 def json_answer(status: int, document: Mapping[str, Any]) -> Response:

@@ -67,9 +67,11 @@ class RedriveRoutes:
 
     async def _plan(self, request: Request, where: ResourceName) -> Response:
         """The numbers that a redrive would move, and that stay because they are in flight or have no known origin."""
-        asked = parameters(request)
-        source = await existing(self._engine, where, asked.get("queue"))
-        plan = await self._engine.operations.plan_redrive(source, choice_of(asked, self._engine.clock.now()))
+        arguments = parameters(request)
+        source = await existing(self._engine, where, arguments.get("queue"))
+        plan = await self._engine.operations.plan_redrive(
+            source, choice_of(arguments, self._engine.clock.now())
+        )
         answer = {
             "to_move": plan.number,
             "in_flight": plan.in_flight,

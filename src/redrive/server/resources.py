@@ -34,13 +34,13 @@ class ResourceRoutes:
 
     async def _queues(self, request: Request, where: ResourceName) -> Response:
         """Queues by name, each with its counts."""
-        asked = parameters(request)
-        after, limit = page_of(asked)
-        beginning = where._replace(name=asked.get("prefix", ""))
+        arguments = parameters(request)
+        after, limit = page_of(arguments)
+        beginning = where._replace(name=arguments.get("prefix", ""))
         after_key = where._replace(name=after).key if after else ""
         queues = await self._engine.resources.queues.find(beginning, after_key, limit + 1)
-        shown = [await self._shown_queue(queue) for queue in queues[:limit]]
-        return json_answer(200, {"queues": shown, "more": len(queues) > limit})
+        documents = [await self._shown_queue(queue) for queue in queues[:limit]]
+        return json_answer(200, {"queues": documents, "more": len(queues) > limit})
 
     async def _shown_queue(self, queue: Queue) -> dict[str, Any]:
         counts = await self._engine.messages.count(queue)
@@ -56,22 +56,24 @@ class ResourceRoutes:
 
     async def _topics(self, request: Request, where: ResourceName) -> Response:
         """Topics by name, each with its subscriptions and what they are owed."""
-        asked = parameters(request)
-        after, limit = page_of(asked)
-        beginning = where._replace(name=asked.get("prefix", ""))
+        arguments = parameters(request)
+        after, limit = page_of(arguments)
+        beginning = where._replace(name=arguments.get("prefix", ""))
         after_key = where._replace(name=after).key if after else ""
         topics = await self._engine.resources.topics.find(beginning, after_key, limit + 1)
-        shown = [await self._shown_topic(topic) for topic in topics[:limit]]
-        return json_answer(200, {"topics": shown, "more": len(topics) > limit})
+        documents = [await self._shown_topic(topic) for topic in topics[:limit]]
+        return json_answer(200, {"topics": documents, "more": len(topics) > limit})
 
     async def _shown_topic(self, topic: Topic) -> dict[str, Any]:
-        found = await self._engine.resources.subscriptions.of(topic.name, limit=SUBSCRIPTIONS_SHOWN_MAX + 1)
-        shown = found[:SUBSCRIPTIONS_SHOWN_MAX]
+        subscriptions = await self._engine.resources.subscriptions.of(
+            topic.name, limit=SUBSCRIPTIONS_SHOWN_MAX + 1
+        )
+        first_page = subscriptions[:SUBSCRIPTIONS_SHOWN_MAX]
         return {
             "topic": topic.name.name,
             "fifo": topic.ordered,
-            "subscriptions": [await self._shown_subscription(each) for each in shown],
-            "more_subscriptions": len(found) > SUBSCRIPTIONS_SHOWN_MAX,
+            "subscriptions": [await self._shown_subscription(each) for each in first_page],
+            "more_subscriptions": len(subscriptions) > SUBSCRIPTIONS_SHOWN_MAX,
         }
 
     async def _shown_subscription(self, subscription: Subscription) -> dict[str, Any]:
@@ -93,8 +95,8 @@ class ResourceRoutes:
             raise Unusable("no message is named")
         trace = await self._engine.operations.trace(where.account, where.region, message_id)
         now = self._engine.clock.now()
-        shown = [_shown_traced(traced, now) for traced in trace.deliveries]
-        return json_answer(200, {"deliveries": shown, "partial": trace.partial, "now": now})
+        documents = [_shown_traced(traced, now) for traced in trace.deliveries]
+        return json_answer(200, {"deliveries": documents, "partial": trace.partial, "now": now})
 
 
 def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:

@@ -43,8 +43,8 @@ class Scrapers:
         """The answer to somebody who may not; None for those who may."""
         if not self._token and not self._runs_functions and _is_local(request):
             return self._guard.refusal(request)
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        brought = given.strip() if scheme.lower() == "bearer" else ""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        brought = token.strip() if scheme.lower() == "bearer" else ""
         if self._token and hmac.compare_digest(brought.encode(), self._token):
             return None
         reason = "MetricsTokenInvalid" if brought else "MetricsTokenMissing"

@@ -57,9 +57,9 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
     if console and request.path == "/" and "text/html" in accepted:
         return Response(303, b"", "text/plain", {"Location": console})
     if request.path == "/" and ("text/html" in accepted or "*/*" in accepted):
-        place = f"\n    {url}{console}     the console" if console else ""
+        console_line = f"\n    {url}{console}     the console" if console else ""
         offered = ", ".join(sorted(services))
-        return _page(_START.format(version=__version__, url=url, console=place, services=offered))
+        return _page(_START.format(version=__version__, url=url, console=console_line, services=offered))
     queue = _QUEUE_PATH.fullmatch(request.path)
     if queue is not None and "text/html" in accepted:
         return _page(_QUEUE.format(account=queue[1], name=queue[2], path=request.path, url=url))

@@ -105,18 +105,18 @@ def local_authority(folder: Path, hosts: Iterable[str], now: int) -> LocalCertif
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kept = LocalCertificate(folder / "server.pem", folder / "authority.pem")
+    local = LocalCertificate(folder / "server.pem", folder / "authority.pem")
     instant = datetime.fromtimestamp(now / 1000, UTC)
     names = sorted({*_ALWAYS, *hosts} - _UNSPECIFIED)
     authority = _read(folder / "authority-key.pem")
     if authority is None or not authority.outlives(instant, _SERVER_DAYS):
         authority = _make_authority(instant)
         _write(folder / "authority-key.pem", authority.pem(), _OWNER_ONLY)
-    _write(kept.authority_file, authority.certificate.public_bytes(serialization.Encoding.PEM), _EVERYBODY)
-    server = _read(kept.server_file)
+    _write(local.authority_file, authority.certificate.public_bytes(serialization.Encoding.PEM), _EVERYBODY)
+    server = _read(local.server_file)
     if server is None or not server.serves(names, authority) or not server.outlives(instant, _RENEWAL_DAYS):
-        _write(kept.server_file, _make_server(names, authority, instant).pem(), _OWNER_ONLY)
-    return kept
+        _write(local.server_file, _make_server(names, authority, instant).pem(), _OWNER_ONLY)
+    return local
 
 
 @dataclass(frozen=True, slots=True)

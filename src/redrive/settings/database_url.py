@@ -11,8 +11,8 @@ def hosts_of(url: str) -> Sequence[tuple[str, int | None]]:
         ValueError: A port is none.
     """
     try:
-        named = urlsplit(url).netloc.rpartition("@")[2].split(",")
-        parts = [urlsplit(f"//{host}") for host in named]
+        hosts = urlsplit(url).netloc.rpartition("@")[2].split(",")
+        parts = [urlsplit(f"//{host}") for host in hosts]
         return [(part.hostname or "", part.port) for part in parts]
     except ValueError as error:
         raise ValueError(f"has a URL that cannot be used: {error}") from None

@@ -145,12 +145,12 @@ class _Table:
         tables = members.get(name, [])
         if not isinstance(tables, list):
             raise SettingsInvalid(f"{where}: {name} is not a list of tables")
-        found = []
+        declared = []
         for number, table_members in enumerate(tables, start=1):
             table = cls(f"{where}: {name} {number}", table_members)
-            found.append(read(table))
+            declared.append(read(table))
             table.end()
-        return found
+        return declared
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._members.pop(name, default)
@@ -159,9 +159,9 @@ class _Table:
         return value
 
     def tables(self, name: str, read: "Callable[[_Table], T]") -> list[T]:
-        found = self.each(self.where, self._members, name, read)
+        declared = self.each(self.where, self._members, name, read)
         self._members.pop(name, None)
-        return found
+        return declared
 
     def texts(self, name: str) -> dict[str, str]:
         values = self._members.pop(name, {})

@@ -29,8 +29,8 @@ def read_addresses(pairs: str) -> dict[str, str]:
     Raises:
         SettingsInvalid: Something is not `NAME=VALUE`.
     """
-    named = _read_pairs("azure_endpoints", pairs)
-    return {name.rstrip("/").lower(): value for name, value in named}
+    pairs_by_name = _read_pairs("azure_endpoints", pairs)
+    return {name.rstrip("/").lower(): value for name, value in pairs_by_name}
 
 
 def read_aws_endpoints(pairs: str) -> dict[str, str]:
@@ -105,9 +105,9 @@ def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
     """
     parts = resource.rstrip("/").lower().split("/")
     for end in range(len(parts), _OUTERMOST_PARTS - 1, -2):
-        found = addresses.get("/".join(parts[:end]))
-        if found is not None:
-            return found
+        address = addresses.get("/".join(parts[:end]))
+        if address is not None:
+            return address
     return addresses.get(parts[_OUTERMOST_PARTS - 1]) if len(parts) >= _OUTERMOST_PARTS else None
 
 

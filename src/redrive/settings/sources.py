@@ -52,8 +52,8 @@ def read_settings(
     values: dict[str, Any] = {}
     origins: list[Origin] = []
     for field in fields(Settings):
-        given, source = _nearest(field, flags, environment, from_file, file)
-        value = values[field.name] = _typed(field.name, given, type(field.default))
+        nearest, source = _nearest(field, flags, environment, from_file, file)
+        value = values[field.name] = _typed(field.name, nearest, type(field.default))
         if field.name == "resources" and declares:
             value = values[field.name] = SEPARATOR.join(filter(None, (str(file), str(value))))
             source = f"file ({file})" if source == "default" else f"{source} and file ({file})"
@@ -63,12 +63,12 @@ def read_settings(
 
 def origins_of(settings: Settings) -> list[Origin]:
     """The origins of settings that a program put together: the defaults, or the program."""
-    found = []
+    origins = []
     for field in fields(Settings):
         value = getattr(settings, field.name)
         source = "default" if value == field.default else "program"
-        found.append(Origin(field.name, value, source, row_of(field).shown(value)))
-    return found
+        origins.append(Origin(field.name, value, source, row_of(field).shown(value)))
+    return origins
 
 
 def _nearest(
@@ -105,13 +105,13 @@ def _read_file(file: Path | None) -> tuple[dict[str, Any], bool]:
     return settings, len(settings) < len(values)
 
 
-def _typed(name: str, value: object, wanted: type) -> str | int | bool:
+def _typed(name: str, value: object, kind: type) -> str | int | bool:
     text = str(value)
-    if wanted is bool:
+    if kind is bool:
         if text.lower() not in ("true", "false", "1", "0"):
             raise SettingsInvalid(f"{name} is true or false, not {text!r}")
         return text.lower() in ("true", "1")
-    if wanted is int:
+    if kind is int:
         if not text.isdigit():
             raise SettingsInvalid(f"{name} is a number, not {text!r}")
         return int(text)

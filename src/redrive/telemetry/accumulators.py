@@ -109,10 +109,10 @@ class TopicAccumulators:
 
     def of(self, counter: str, labels: Labels = ()) -> MetricAccumulator:
         """One counter, to be added to."""
-        found = self._tallies.get((counter, labels))
-        if found is None:
-            found = self._tallies[counter, labels] = MetricAccumulator()
-        return found
+        tally = self._tallies.get((counter, labels))
+        if tally is None:
+            tally = self._tallies[counter, labels] = MetricAccumulator()
+        return tally
 
     def total(self, counter: str) -> float:
         """The sum of a counter whatever its labels."""

@@ -147,8 +147,8 @@ class Gauges:
         first = await self._store.peek(queue.id, 1)
         if not first or not (_is_stuck(first[0]) or _was_received_there(first[0])):
             return first
-        found = await self._store.peek(queue.id, LOOKED_AT)
-        moving = [each for each in found if not _is_stuck(each)]
+        deliveries = await self._store.peek(queue.id, LOOKED_AT)
+        moving = [each for each in deliveries if not _is_stuck(each)]
         return moving if moving and moving[0].origin is not None else moving[:1]
 
 

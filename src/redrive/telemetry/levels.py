@@ -41,13 +41,13 @@ def fullest(levels: Iterable[Level], number: int = SHOWN_MAX) -> list[Level]:
 
     Of 100,000 levels that takes 0.1 s, so it is done when they are looked at and not when they are shown.
     """
-    found = list(levels)
-    others = [level for level in found if level.name.private]
-    named = [level for level in found if not level.name.private] if others else found
-    if len(named) > number:
-        named = sorted(named, key=_fullness, reverse=True)
-        named, others = named[:number], others + named[number:]
-    return [*named, _together(others)] if others else named
+    all_levels = list(levels)
+    others = [level for level in all_levels if level.name.private]
+    public = [level for level in all_levels if not level.name.private] if others else all_levels
+    if len(public) > number:
+        public = sorted(public, key=_fullness, reverse=True)
+        public, others = public[:number], others + public[number:]
+    return [*public, _together(others)] if others else public
 
 
 def _together(levels: Sequence[Level]) -> Level:

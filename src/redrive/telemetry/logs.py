@@ -76,26 +76,26 @@ class LogBuffer:
     async def _stream(self, group: ResourceName, name: str, now: int) -> LogStream:
         group_id = (await self._group(group, now)).id
         key = stream_key(group_id, name)
-        found: Put | Resource | None = await self._store.get(LOG_STREAM, key)
-        if found is None:
-            made = LogStream(await self._store.new_id(), group_id, name, now)
-            found = await self._made(Put(LOG_STREAM, key, made.to_document()))
-        return LogStream.from_document(found.document)
+        stored: Put | Resource | None = await self._store.get(LOG_STREAM, key)
+        if stored is None:
+            stream = LogStream(await self._store.new_id(), group_id, name, now)
+            stored = await self._made(Put(LOG_STREAM, key, stream.to_document()))
+        return LogStream.from_document(stored.document)
 
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
-        found: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
-        if found is None:
-            made = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
-            found = await self._made(Put(LOG_GROUP, name.key, made.to_document()))
-        return LogGroup.from_document(found.document)
+        stored: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
+        if stored is None:
+            group = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
+            stored = await self._made(Put(LOG_GROUP, name.key, group.to_document()))
+        return LogGroup.from_document(stored.document)
 
-    async def _made(self, wanted: Put) -> Put | Resource:
+    async def _made(self, creation: Put) -> Put | Resource:
         """Put a document where there is none; what stands there then, for another node may have been faster."""
         try:
-            await self._store.write([wanted])
+            await self._store.write([creation])
         except Conflict:
-            return await self._store.get(wanted.kind, wanted.key) or wanted
-        return wanted
+            return await self._store.get(creation.kind, creation.key) or creation
+        return creation
 
 
 def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:

@@ -43,10 +43,10 @@ class Loss(NamedTuple):
     @classmethod
     def of_series(cls, series: Series) -> "Loss":
         """The loss that a series counts."""
-        found = dict(series.dimensions)
-        name = found["topic"] if "topic" in found else found["queue"]
-        of = ResourceName(found["account"], found["region"], name)
-        return cls(of, found.get("subscription", ""), found["reason"])
+        dimensions = dict(series.dimensions)
+        name = dimensions["topic"] if "topic" in dimensions else dimensions["queue"]
+        of = ResourceName(dimensions["account"], dimensions["region"], name)
+        return cls(of, dimensions.get("subscription", ""), dimensions["reason"])
 
 
 class Losses:

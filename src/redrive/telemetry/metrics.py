@@ -132,9 +132,9 @@ class Metrics(Listener):
             self._archive(fact.topic, fact.at).of("replays_delivered").add(1, len(fact.sent))
         queues = self._queues  # this minute's: the topic's has been found already
         for queue, body_bytes in fact.sent:
-            found = queues.get(queue.id) or self._begin_queue(queue, fact.at)
-            found.messages_sent.add(1)
-            found.bytes_sent.add(body_bytes)
+            accumulators = queues.get(queue.id) or self._begin_queue(queue, fact.at)
+            accumulators.messages_sent.add(1)
+            accumulators.bytes_sent.add(body_bytes)
 
     @override
     def dead_lettered(self, fact: DeadLettered) -> None:
@@ -165,29 +165,29 @@ class Metrics(Listener):
 
     @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
-        found = self._queues.get(queue.id)
-        if found is None or now >= self._until:
-            found = self._begin_queue(queue, now)
+        accumulators = self._queues.get(queue.id)
+        if accumulators is None or now >= self._until:
+            accumulators = self._begin_queue(queue, now)
         if messages:
-            found.messages_sent.add(messages)
-            found.bytes_sent.add(body_bytes / messages, messages)  # of a batch only the sum is known
+            accumulators.messages_sent.add(messages)
+            accumulators.bytes_sent.add(body_bytes / messages, messages)  # of a batch only the sum is known
 
     @override
     def received(self, queue: Queue, messages: int, now: int) -> None:
-        found = self._queues.get(queue.id)
-        if found is None or now >= self._until:
-            found = self._begin_queue(queue, now)
+        accumulators = self._queues.get(queue.id)
+        if accumulators is None or now >= self._until:
+            accumulators = self._begin_queue(queue, now)
         if messages:
-            found.messages_received.add(messages)
+            accumulators.messages_received.add(messages)
         else:
-            found.empty_receives.add(1)
+            accumulators.empty_receives.add(1)
 
     @override
     def deleted(self, queue: Queue, messages: int, now: int) -> None:
-        found = self._queues.get(queue.id)
-        if found is None or now >= self._until:
-            found = self._begin_queue(queue, now)
-        found.messages_deleted.add(messages)
+        accumulators = self._queues.get(queue.id)
+        if accumulators is None or now >= self._until:
+            accumulators = self._begin_queue(queue, now)
+        accumulators.messages_deleted.add(messages)
 
     # ---- tallies -----------------------------------------------------------------------------------------
 
@@ -196,17 +196,17 @@ class Metrics(Listener):
         self.activity[queue.name] = now
         if queue.dead_letter is not None:
             self.activity[queue.dead_letter.queue] = now
-        found = self._queues[queue.id] = QueueAccumulators(queue.name)
+        accumulators = self._queues[queue.id] = QueueAccumulators(queue.name)
         self._news()
-        return found
+        return accumulators
 
     def _topic(self, topic: Topic, now: int) -> TopicAccumulators:
-        found = self._topics.get(topic.id)
-        if found is None or now >= self._until:
+        topic_accumulators = self._topics.get(topic.id)
+        if topic_accumulators is None or now >= self._until:
             self._turn(now)
-            found = self._topics[topic.id] = TopicAccumulators(topic.name)
+            topic_accumulators = self._topics[topic.id] = TopicAccumulators(topic.name)
             self._news()
-        return found
+        return topic_accumulators
 
     def _archive(self, topic: Topic, now: int) -> TopicAccumulators:
         self.archives[topic.name] = now
@@ -252,10 +252,10 @@ class Metrics(Listener):
         self._topics.clear()
 
     def _wait(self, place: tuple[Series, int]) -> MetricAccumulator:
-        found = self._waiting.get(place)
-        if found is None:
-            found = self._waiting[place] = MetricAccumulator()
-        return found
+        waiting = self._waiting.get(place)
+        if waiting is None:
+            waiting = self._waiting[place] = MetricAccumulator()
+        return waiting
 
     # ---- what was counted --------------------------------------------------------------------------------
 

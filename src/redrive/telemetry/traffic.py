@@ -77,5 +77,5 @@ def _of_queue(queue: QueueAccumulators) -> Traffic:
 
 
 def _of_topic(topic: TopicAccumulators) -> Traffic:
-    made, failed = topic.total("deliveries_made"), topic.total("attempts_failed")
-    return Traffic(pushed=made - topic.taken_at_once, failed=failed)
+    totals, failed = topic.total("deliveries_made"), topic.total("attempts_failed")
+    return Traffic(pushed=totals - topic.taken_at_once, failed=failed)

@@ -77,8 +77,8 @@ class RedriveServer:
         body = None if document is None else json.dumps(document).encode()
         request = urllib.request.Request(self.url + path, data=body)  # noqa: S310 - our own server on loopback
         with urllib.request.urlopen(request, timeout=_SECONDS_MAX) as answer:  # noqa: S310 - likewise
-            found: dict[str, Any] = json.load(answer)
-        return found
+            answer_document: dict[str, Any] = json.load(answer)
+        return answer_document
 
 
 class RedriveClock:

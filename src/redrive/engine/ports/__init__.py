@@ -21,6 +21,13 @@ from redrive.engine.ports.documents import (
     Unremembered,
     refuse_repeated,
 )
+from redrive.engine.ports.inspection import (
+    COUNTED_AT_ONCE,
+    COUNTED_TOGETHER_MAX,
+    CauseCount,
+    LookRequest,
+    fair_share,
+)
 from redrive.engine.ports.limits import (
     BACK_AMONG,
     GROUP_CALLS_MAX,
@@ -29,13 +36,6 @@ from redrive.engine.ports.limits import (
     NOTES_LAST,
     OLDEST_AMONG,
     REMOVALS_MAX,
-)
-from redrive.engine.ports.looking import (
-    COUNTED_AT_ONCE,
-    COUNTED_TOGETHER_MAX,
-    CauseCount,
-    LookRequest,
-    fair_share,
 )
 from redrive.engine.ports.profile import (
     DeathRecord,

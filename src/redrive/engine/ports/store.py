@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from redrive.engine.ports.documents import Change, Resource
-from redrive.engine.ports.looking import COUNTED_TOGETHER_MAX, CauseCount, LookRequest
+from redrive.engine.ports.inspection import COUNTED_TOGETHER_MAX, CauseCount, LookRequest
 from redrive.engine.ports.requests import (
     AttemptNote,
     Cause,

@@ -43,8 +43,8 @@ class Elements:
         accepted = [self._tree(test, budget, accepted=True) for test in tests]
         if not all(tree.standing or test.absent for test, tree in zip(tests, accepted, strict=True)):
             return False
-        there = [self._tree(test, budget, accepted=False) if test.absent else None for test in tests]
-        return _Search(accepted, there, self._places, budget).succeeds(0, {})
+        absent_trees = [self._tree(test, budget, accepted=False) if test.absent else None for test in tests]
+        return _Search(accepted, absent_trees, self._places, budget).succeeds(0, {})
 
     def _tree(self, test: KeyTest, budget: Budget, *, accepted: bool) -> "_Tree":
         """The places of the values that a test accepts, or of any at all."""

@@ -136,10 +136,10 @@ class Wildcard:
 
 def _in_order(parts: list[str], value: str, begin: int, end: int) -> bool:
     for part in parts:
-        found = value.find(part, begin, end)
-        if found < 0:
+        position = value.find(part, begin, end)
+        if position < 0:
             return False
-        begin = found + len(part)
+        begin = position + len(part)
     return True
 
 

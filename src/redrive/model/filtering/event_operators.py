@@ -47,21 +47,21 @@ class Comparison:
 
     def accepts(self, value: object) -> bool:
         """True if a single value passes."""
-        found = self.comparable(value)
-        return found is not None and self.holds(found) != self.negated
+        operand = self.comparable(value)
+        return operand is not None and self.holds(operand) != self.negated
 
     def accepts_any(self, values: Sequence[object]) -> bool:
         """True if an array passes; elements of another kind are passed over."""
-        found = (self.comparable(value) for value in values)
-        return any(self.holds(value) for value in found if value is not None) != self.negated
+        operands = (self.comparable(value) for value in values)
+        return any(self.holds(value) for value in operands if value is not None) != self.negated
 
 
-def read_comparison(operator: str, said: Mapping[str, Any]) -> Comparison:
+def read_comparison(operator: str, members: Mapping[str, Any]) -> Comparison:
     """The comparison that an advanced filter asks for.
 
     Args:
         operator: Its `operatorType`; names are read without regard to case.
-        said: The filter as written, with its `value` or `values`.
+        members: The filter as written, with its `value` or `values`.
 
     Raises:
         EventFilterInvalid: The operator is none, or the operand is not one of its.
@@ -69,7 +69,7 @@ def read_comparison(operator: str, said: Mapping[str, Any]) -> Comparison:
     read = _OPERATORS.get(operator.lower())
     if read is None:
         raise EventFilterInvalid(f"'{operator}' is not an operator of advanced filters")
-    return read(operator, said)
+    return read(operator, members)
 
 
 # ---- values ------------------------------------------------------------------------------------------------------
@@ -90,39 +90,39 @@ def _text(value: object) -> Scalar | None:
 # ---- operands ----------------------------------------------------------------------------------------------------
 
 
-def _operands(operator: str, said: Mapping[str, Any]) -> list[Any]:
-    values = said.get("values")
+def _operands(operator: str, members: Mapping[str, Any]) -> list[Any]:
+    values = members.get("values")
     if not isinstance(values, list) or not values:
         raise EventFilterInvalid(f"{operator} needs a list of values")
     return values
 
 
 def _all(operator: str, values: Sequence[object], read: Callable[[object], Scalar | None]) -> list[Scalar]:
-    found = [read(value) for value in values]
-    if None in found:
-        raise EventFilterInvalid(f"{operator} does not compare with {values[found.index(None)]!r}")
-    return [value for value in found if value is not None]
+    operands = [read(value) for value in values]
+    if None in operands:
+        raise EventFilterInvalid(f"{operator} does not compare with {values[operands.index(None)]!r}")
+    return [value for value in operands if value is not None]
 
 
 def _set(read: Callable[[object], Scalar | None], *, negated: bool) -> Callable[..., Comparison]:
-    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
-        values = frozenset(_all(operator, _operands(operator, said), read))
+    def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
+        values = frozenset(_all(operator, _operands(operator, members), read))
         return Comparison(read, values.__contains__, negated, without=negated)
 
     return reader
 
 
 def _bound(compare: Callable[[Any, Any], bool]) -> Callable[..., Comparison]:
-    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
-        (bound,) = _all(operator, [said.get("value")], _number)
+    def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
+        (bound,) = _all(operator, [members.get("value")], _number)
         return Comparison(_number, lambda value: compare(value, bound))
 
     return reader
 
 
 def _ranges(*, negated: bool) -> Callable[..., Comparison]:
-    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
-        ranges = [_range(operator, pair) for pair in _operands(operator, said)]
+    def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
+        ranges = [_range(operator, pair) for pair in _operands(operator, members)]
         return Comparison(
             _number, lambda value: any(low <= value <= high for low, high in ranges), negated, without=negated
         )
@@ -137,15 +137,15 @@ def _range(operator: str, pair: object) -> tuple[Any, Any]:
     return low, high
 
 
-def _flag_equals(operator: str, said: Mapping[str, Any]) -> Comparison:
-    (wanted,) = _all(operator, [said.get("value")], _flag)
-    return Comparison(_flag, lambda value: value is wanted)
+def _flag_equals(operator: str, members: Mapping[str, Any]) -> Comparison:
+    (flags,) = _all(operator, [members.get("value")], _flag)
+    return Comparison(_flag, lambda value: value is flags)
 
 
-def _part(found: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
-    def reader(operator: str, said: Mapping[str, Any]) -> Comparison:
-        parts = [str(part) for part in _all(operator, _operands(operator, said), _text)]
-        return Comparison(_text, lambda value: any(found(value, part) for part in parts), negated)
+def _part(holds: Callable[[str, str], bool], *, negated: bool) -> Callable[..., Comparison]:
+    def reader(operator: str, members: Mapping[str, Any]) -> Comparison:
+        parts = [str(part) for part in _all(operator, _operands(operator, members), _text)]
+        return Comparison(_text, lambda value: any(holds(value, part) for part in parts), negated)
 
     return reader
 

@@ -119,16 +119,16 @@ def read_event_filter(text: str) -> EventFilter:
     Raises:
         EventFilterInvalid: It asks for something that there is not, or for more than the limits allow.
     """
-    said = json.loads(text)
-    case_sensitive = bool(said.get("isSubjectCaseSensitive"))
-    begins, ends = said.get("subjectBeginsWith") or "", said.get("subjectEndsWith") or ""
+    members = json.loads(text)
+    case_sensitive = bool(members.get("isSubjectCaseSensitive"))
+    begins, ends = members.get("subjectBeginsWith") or "", members.get("subjectEndsWith") or ""
     return EventFilter(
-        types=frozenset(said.get("includedEventTypes") or ()) - {_EVERYTHING},
+        types=frozenset(members.get("includedEventTypes") or ()) - {_EVERYTHING},
         begins=begins if case_sensitive else begins.lower(),
         ends=ends if case_sensitive else ends.lower(),
         case_sensitive=case_sensitive,
-        advanced=_advanced(said.get("advancedFilters") or ()),
-        arrays=bool(said.get("enableAdvancedFilteringOnArrays")),
+        advanced=_advanced(members.get("advancedFilters") or ()),
+        arrays=bool(members.get("enableAdvancedFilteringOnArrays")),
     )
 
 
@@ -136,9 +136,9 @@ def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
     if len(filters) > ADVANCED_MAX:
         raise EventFilterInvalid(f"There may be {ADVANCED_MAX} advanced filters, not {len(filters)}")
     lists = [
-        said for each in filters if isinstance(said := each.get("values"), list)
+        entry for each in filters if isinstance(entry := each.get("values"), list)
     ]  # others are refused by operator
-    values = [value for said in lists for value in said]
+    values = [value for entry in lists for value in entry]
     if len(values) > ADVANCED_MAX:
         raise EventFilterInvalid(
             f"Advanced filters may have {ADVANCED_MAX} values together, not {len(values)}"
@@ -148,14 +148,14 @@ def _advanced(filters: Sequence[Mapping[str, Any]]) -> tuple[_Advanced, ...]:
     return tuple(_read_advanced(each) for each in filters)
 
 
-def _read_advanced(said: Mapping[str, Any]) -> _Advanced:
-    key, operator = said.get("key"), said.get("operatorType")
+def _read_advanced(members: Mapping[str, Any]) -> _Advanced:
+    key, operator = members.get("key"), members.get("operatorType")
     if not isinstance(key, str) or not key or not isinstance(operator, str):
         raise EventFilterInvalid("An advanced filter needs a key and an operatorType")
     path = tuple(key.split("."))
     presence = _PRESENCE.get(operator.lower())
-    comparison = read_comparison(operator, said) if presence is None else presence
-    return _Advanced(path, comparison, len(said.get("values") or ()) or 1)
+    comparison = read_comparison(operator, members) if presence is None else presence
+    return _Advanced(path, comparison, len(members.get("values") or ()) or 1)
 
 
 # ---- what a key names --------------------------------------------------------------------------------------------
@@ -190,12 +190,12 @@ class Event:
         return self._weights[path]
 
     def _look_for(self, path: tuple[str, ...]) -> object:
-        found = self._named(self.document, path[0])
-        if found is None and "specversion" in self.document:
-            found = self.document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
+        value = self._named(self.document, path[0])
+        if value is None and "specversion" in self.document:
+            value = self.document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
         for name in path[1:]:
-            found = self._named(found, name) if isinstance(found, Mapping) else None
-        return found
+            value = self._named(value, name) if isinstance(value, Mapping) else None
+        return value
 
     def _named(self, document: Document, name: str) -> object:
         if name in document:

@@ -80,10 +80,10 @@ class _Group:
         if not hits:
             return self.clauses
         hits.sort(key=lambda hit: hit.size)  # a value that many clauses want is met last
-        found = hits[0].all()
+        numbers = hits[0].all()
         for hit in hits[1:]:
-            found = hit.among(found)
-        return found
+            numbers = hit.among(numbers)
+        return numbers
 
     def _asked(self, fields: Fields) -> Mapping[str, Postings]:
         """The keys that restrict a message with these fields; all those required are there."""

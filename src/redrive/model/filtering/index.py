@@ -71,9 +71,9 @@ class FilterIndex(Generic[K]):
         budget = budget or MessageBudget()
         for index in self._scopes.values():
             if index.policies:  # an index without filters must not have the body parsed
-                found = index.filter(subject, budget)
-                passed |= found.passed
-                refused.update(found.refused)
+                hits = index.filter(subject, budget)
+                passed |= hits.passed
+                refused.update(hits.refused)
         return Filtered(passed, refused)
 
 
@@ -106,8 +106,8 @@ class _ScopeIndex(Generic[K]):
             self._groups.add(number, clause)
         self.policies[key] = policy
         self._numbers[key] = numbers
-        for wanted in policy.keys:
-            self._wanted.add(wanted)
+        for policy_key in policy.keys:
+            self._wanted.add(policy_key)
 
     def remove(self, key: K) -> None:
         policy = self.policies.pop(key, None)
@@ -115,8 +115,8 @@ class _ScopeIndex(Generic[K]):
             return
         for number in self._numbers.pop(key):
             self._groups.remove(number, self._entries.pop(number).clause)
-        for wanted in policy.keys:
-            self._wanted.discard(wanted)
+        for policy_key in policy.keys:
+            self._wanted.discard(policy_key)
 
     def filter(self, subject: Subject, budget: MessageBudget) -> Filtered[K]:
         fields = read_fields(subject, self._scope, self._wanted)

@@ -188,13 +188,13 @@ class Hits:
 
     def all(self) -> set[int]:
         """All of them."""
-        found = set[int]().union(*self._buckets)
-        return found | self._ranges.around(self._numbers) if self._numbers else found
+        numbers = set[int]().union(*self._buckets)
+        return numbers | self._ranges.around(self._numbers) if self._numbers else numbers
 
     def among(self, clauses: set[int]) -> set[int]:
         """Those of them that are among `clauses`; costs what `clauses` has, however many there are."""
-        found = set[int]().union(*(clauses & bucket for bucket in self._buckets))
+        numbers = set[int]().union(*(clauses & bucket for bucket in self._buckets))
         if self._numbers:
-            rest = clauses - found
-            found.update(clause for clause in rest if self._ranges.holds(clause, self._numbers))
-        return found
+            rest = clauses - numbers
+            numbers.update(clause for clause in rest if self._ranges.holds(clause, self._numbers))
+        return numbers

@@ -123,10 +123,10 @@ class Fields:
         """The steps of looking at each value of a key once."""
         if self._weights is None:
             self._weights = {}
-        found = self._weights.get(key)
-        if found is None:
-            found = self._weights[key] = sum(map(weight, self.values.get(key, ())))
-        return found
+        known_weight = self._weights.get(key)
+        if known_weight is None:
+            known_weight = self._weights[key] = sum(map(weight, self.values.get(key, ())))
+        return known_weight
 
 
 class Subject:

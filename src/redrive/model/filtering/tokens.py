@@ -101,11 +101,11 @@ class Tokens:
 
     def refuse(self, reason: str) -> NoReturn:
         """Refuse the policy at the place that is read up to."""
-        shown = f'"{self.source[:_SOURCE_SHOWN_MAX]}"'
+        excerpt = f'"{self.source[:_SOURCE_SHOWN_MAX]}"'
         if len(self.source) > _SOURCE_SHOWN_MAX:
-            shown += f"[truncated {len(self.source) - _SOURCE_SHOWN_MAX} chars]"
+            excerpt += f"[truncated {len(self.source) - _SOURCE_SHOWN_MAX} chars]"
         raise FilterPolicyInvalid(
-            reason, f"\n at [Source: (String){shown}; line: 1, column: {self._read + 1}]"
+            reason, f"\n at [Source: (String){excerpt}; line: 1, column: {self._read + 1}]"
         )
 
 
@@ -142,7 +142,7 @@ _PUNCTUATION: Final = {
 
 
 def _tokenize(source: str) -> list[Token]:
-    tokens = [_token(source, found) for found in _LEXEME.finditer(source)]
+    tokens = [_token(source, match) for match in _LEXEME.finditer(source)]
     for number, token in enumerate(tokens):
         if token.kind is Kind.NAME:
             reached = tokens[number + 1].reached
@@ -150,13 +150,13 @@ def _tokenize(source: str) -> list[Token]:
     return tokens
 
 
-def _token(source: str, found: re.Match[str]) -> Token:
-    text, end = found[0], found.end()
+def _token(source: str, match: re.Match[str]) -> Token:
+    text, end = match[0], match.end()
     if kind := _PUNCTUATION.get(text):
         return Token(kind, text, None, end, end)
     value = json.loads(text)
     if not isinstance(value, str):
         literal = value is None or isinstance(value, bool)
         return Token(Kind.LITERAL if literal else Kind.QUEUE_RECORD, text, value, end, end)
-    named = source[end : end + 1] == ":"
-    return Token(Kind.NAME if named else Kind.STRING, value, value, found.start() + 1, end)
+    is_key = source[end : end + 1] == ":"
+    return Token(Kind.NAME if is_key else Kind.STRING, value, value, match.start() + 1, end)

@@ -56,13 +56,13 @@ class Text:
     def search(self, finders: Mapping[str, Finder]) -> Found:
         """All that these find, where it is seen."""
         encoded = self._seen.encode()
-        found = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
-        if not found or len(encoded) == len(self._seen):
-            return found
+        spans_by_name = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
+        if not spans_by_name or len(encoded) == len(self._seen):
+            return spans_by_name
         lengths = [0, *accumulate(len(each.encode()) for each in self._seen)]
         return {
             name: [(bisect_left(lengths, start), bisect_left(lengths, end)) for start, end in spans]
-            for name, spans in found.items()
+            for name, spans in spans_by_name.items()
         }
 
     def place(self, index: int) -> int:

@@ -15,8 +15,8 @@ from redrive.model.delivery import Delivery
 from redrive.model.pace import Pace
 from redrive.model.queue import DEDUPLICATION_MS
 from redrive.stores.postgres import rows
-from redrive.stores.postgres.filling import Filling
-from redrive.stores.postgres.reaching import COLUMNS, each, key_of, of
+from redrive.stores.postgres.access_paths import COLUMNS, each, key_of, of
+from redrive.stores.postgres.claim_passes import ClaimPasses
 
 _ATTEMPT: Final = (
     "SELECT token, available_at, seqs FROM claim_attempts"
@@ -56,7 +56,7 @@ async def _fill_at_pace(connection: Connection, request: ClaimRequest, locks: ro
     """Claim no faster than the queue's pace, if it has one: its row is locked after the groups, as all rows are."""
     if request.rate_max is None:
         return await _fill(connection, request, locks)
-    await Filling(connection, [request], locks).lock_front()
+    await ClaimPasses(connection, [request], locks).lock_front()
     pace = Pace(request.rate_max, await _locked_pace(connection, request.queue_id))
     request.limit = min(request.limit, pace.allowed(request.now))
     wait_until = pace.wait_until(request.now)
@@ -79,9 +79,9 @@ async def _locked_pace(connection: Connection, queue_id: int) -> int:
 
 
 async def _fill(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
-    filling = Filling(connection, [request], locks)
-    await filling.fill()
-    return filling.shares[0].claimed
+    passes = ClaimPasses(connection, [request], locks)
+    await passes.fill()
+    return passes.shares[0].claimed
 
 
 async def _repeat(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> list[Delivery]:

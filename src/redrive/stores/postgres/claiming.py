@@ -1,7 +1,7 @@
 """Deliveries are claimed: who is next in a queue's line, and under which token.
 
 Where the front of the line is ordinary (nobody there has a group's turn, is expired or exhausted), one statement
-claims for all who ask at once. All else is claimed in a transaction that decides delivery by delivery (`filling`).
+claims for all who ask at once. All else is claimed in a transaction that decides delivery by delivery (`claim_passes`).
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from asyncpg import Connection
 from redrive.engine.ports import BACK_AMONG, Claimed, ClaimRequest
 from redrive.model.claiming import wants_next_at
 from redrive.stores.postgres import alone, rows
+from redrive.stores.postgres.access_paths import key_of, of
+from redrive.stores.postgres.call_lanes import CallLanes
+from redrive.stores.postgres.claim_passes import ClaimPasses, ClaimPassResult
 from redrive.stores.postgres.connections import Connections
-from redrive.stores.postgres.filling import Filled, Filling
-from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.reaching import key_of, of
 
 # `redrive.model.claiming` in SQL: `offer`, of which $4 is the latest `enqueued_at` that is out of its retention period
 # and $5 the count of attempts at which a delivery is dead, and `stamp`; a test holds it against the model. All or
@@ -56,8 +56,8 @@ class Claimer:
 
     def __init__(self, connections: Connections) -> None:
         """Claim on these connections; of each queue one claim is under way, so that they do not meet in its line."""
-        self._ordinary = Lanes(connections, _claim_ordinary, 1, key=_alike)
-        self._others = Lanes(connections, _fill_others, 1, key=_alike_in_all)
+        self._ordinary = CallLanes(connections, _claim_ordinary, 1, key=_alike)
+        self._others = CallLanes(connections, _fill_others, 1, key=_alike_in_all)
         self._not_ordinary: set[int] = set()  # queues whose line was not, the last time
 
     async def claim(self, request: ClaimRequest) -> Claimed:
@@ -144,25 +144,26 @@ def _nothing(next_at: int | None, now: int) -> Claimed | None:
     return Claimed(next_at=next_at) if next_at is None or next_at > now else None
 
 
-async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest]) -> list[Filled]:
+async def _fill_others(connection: Connection, requests: Sequence[ClaimRequest]) -> list[ClaimPassResult]:
     """Fill orders that are alike in all, those for attempts and from paced queues one by one, in one transaction."""
     first = requests[0]
     async with rows.GroupLocks(connection) as locks:
         if first.claims_nothing:
             return [
-                Filled(await _send_on(connection, request, locks), was_ordinary=False) for request in requests
+                ClaimPassResult(await _send_on(connection, request, locks), was_ordinary=False)
+                for request in requests
             ]
         if first.attempt_id or first.rate_max is not None:
             return [
-                Filled(await alone.fill(connection, request, locks), was_ordinary=False)
+                ClaimPassResult(await alone.fill(connection, request, locks), was_ordinary=False)
                 for request in requests
             ]
-        filling = Filling(connection, requests, locks)
-        await filling.fill()
-        return [Filled(share.claimed, filling.ordinary) for share in filling.shares]
+        passes = ClaimPasses(connection, requests, locks)
+        await passes.fill()
+        return [ClaimPassResult(share.claimed, passes.ordinary) for share in passes.shares]
 
 
 async def _send_on(connection: Connection, request: ClaimRequest, locks: rows.GroupLocks) -> Claimed:
-    filling = Filling(connection, [request], locks)
-    await filling.send_on()
-    return filling.shares[0].claimed
+    passes = ClaimPasses(connection, [request], locks)
+    await passes.send_on()
+    return passes.shares[0].claimed

@@ -25,7 +25,7 @@ T = TypeVar("T")
 # may see one where there is none: then it ends the same call several times in a row.
 _DEADLOCK_TRIES: Final = 10
 
-# Only the ways that statements are written for, and plans made without the values: see `reaching`.
+# Only the ways that statements are written for, and plans made without the values: see `access_paths`.
 PLANNER: Final = {
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from asyncpg import Connection
 
 from redrive.engine.ports import Settled
-from redrive.stores.postgres.reaching import each, key_of
+from redrive.stores.postgres.access_paths import each, key_of
 
 # The claims that a statement is about: the places in $2, the tokens in $3, what each must outlast in $4 and, where it is
 # to hold on, until when in $5.

@@ -9,8 +9,8 @@ from asyncpg import Connection
 from redrive.engine.ports import Moved, MovedTo, MoveRequest
 from redrive.model.claiming import Placed
 from redrive.model.delivery import Delivery, LinePosition
-from redrive.stores.postgres import arriving, rows
-from redrive.stores.postgres.reaching import each, in_failures
+from redrive.stores.postgres import arrivals, rows
+from redrive.stores.postgres.access_paths import each, in_failures
 
 # $4: only those of these origins; NULL: all.
 _LINE: Final = rows.front(
@@ -136,4 +136,4 @@ class _Moving:
             self._per_queue[entered.queue_id] += 1
             self._became[delivery.seq] = MovedTo(entered.queue_id, seq, entered.message_id)
             fresh.append(entered)
-        await arriving.admit(connection, fresh)
+        await arrivals.admit(connection, fresh)

@@ -6,7 +6,7 @@ from typing import Final
 from asyncpg import Connection
 
 from redrive.engine.ports import NOTES_FIRST, NOTES_LAST, AttemptNote
-from redrive.stores.postgres.reaching import key_of
+from redrive.stores.postgres.access_paths import key_of
 
 Written = tuple[int, bytes, AttemptNote]  # queue, message, note
 

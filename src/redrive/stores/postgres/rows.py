@@ -28,7 +28,7 @@ from redrive.engine.ports import BACK_AMONG
 from redrive.model.claiming import Placed, order_of_due
 from redrive.model.delivery import Delivery, LinePosition
 from redrive.stores.postgres import inserting
-from redrive.stores.postgres.reaching import COLUMNS, each, in_group, key_of, of
+from redrive.stores.postgres.access_paths import COLUMNS, each, in_group, key_of, of
 
 Group = tuple[int, str]  # queue, name
 Groups = set[Group]

@@ -12,7 +12,9 @@ from asyncpg import Connection
 from redrive.engine.ports import Claim, Settled, Settlement, Target
 from redrive.model.delivery import DeadLetterReason, Delivery, LinePosition, Outcome
 from redrive.model.entering import enter
-from redrive.stores.postgres import arriving, notes, rows
+from redrive.stores.postgres import arrivals, notes, rows
+from redrive.stores.postgres.access_paths import key_of, of
+from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.fencing import (
     DONE,
@@ -27,8 +29,6 @@ from redrive.stores.postgres.fencing import (
     Held,
 )
 from redrive.stores.postgres.listening import Notices
-from redrive.stores.postgres.merging import Lanes
-from redrive.stores.postgres.reaching import key_of, of
 
 # Only a delivery that was tried before has left notes of its attempts.
 _DELETE: Final = f"""
@@ -89,9 +89,11 @@ class Settler:
         self._notices = notices
         # A delivery claimed from a queue without order has no turn: it handed it on. So deletions need no locks, and
         # several statements may be under way at once.
-        self._deletions = Lanes(connections, _delete, 2, key=lambda call: call.queue_id)
-        self._others = Lanes(connections, self._settle, 1, key=lambda call: (call.queue_id, call.ordered))
-        self._extensions = Lanes(connections, self._extend, 1, key=lambda call: (call.queue_id, call.ordered))
+        self._deletions = CallLanes(connections, _delete, 2, key=lambda call: call.queue_id)
+        self._others = CallLanes(connections, self._settle, 1, key=lambda call: (call.queue_id, call.ordered))
+        self._extensions = CallLanes(
+            connections, self._extend, 1, key=lambda call: (call.queue_id, call.ordered)
+        )
 
     async def settle(self, call: Ends) -> list[Settled]:
         """End claims; see `Store.settle`."""
@@ -223,7 +225,7 @@ class _Settling:
         queues = {end.settlement.target.queue_id for end in ends if end.settlement.target}
         if self._ordered:
             queues.add(self._queue_id)
-        groups = arriving.groups_of(
+        groups = arrivals.groups_of(
             [new_delivery for end in ends for new_delivery in end.settlement.follow_ups]
         )
         if queues:
@@ -265,11 +267,11 @@ class _Settling:
             admitted.append(self._sent_on(delivery, seq, end, target))
             self.news.add(target.queue_id)
             if target.copies is not None:
-                await arriving.copy(
+                await arrivals.copy(
                     self._connection, [(delivery, DeadLetterReason.REJECTED)], target, end.now
                 )
                 self.news.add(target.copies.queue_id)
-        await arriving.admit(self._connection, admitted)
+        await arrivals.admit(self._connection, admitted)
 
     def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
         settlement = end.settlement
@@ -303,10 +305,10 @@ class _Settling:
             if end.settlement.follow_ups and self.fence.was_met(end.settlement.seq, end.settlement.token)
             for new_delivery in end.settlement.follow_ups
         ]
-        if arriving.are_plain(new_deliveries):
-            await arriving.enqueue_plain(self._connection, [new_deliveries])
+        if arrivals.are_plain(new_deliveries):
+            await arrivals.enqueue_plain(self._connection, [new_deliveries])
         else:
-            await arriving.add_locked(self._connection, new_deliveries)
+            await arrivals.add_locked(self._connection, new_deliveries)
         self.news.update(new_delivery.queue_id for new_delivery in new_deliveries)
 
     def _leave_turn(self, record: Any) -> None:

@@ -1,6 +1,6 @@
 """The store of several nodes: stateless Redrive processes on one PostgreSQL database, or on Citus.
 
-Everything a node knows is in the database; nodes meet in its locks. Calls of one kind go together (`merging`), on a
+Everything a node knows is in the database; nodes meet in its locks. Calls of one kind go together (`call_lanes`), on a
 few connections that are made again when they are lost (`connections`); what other nodes may be waiting for is told
 to them (`listening`). Durability is PostgreSQL's own: an answer follows a commit.
 """
@@ -44,21 +44,21 @@ from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
 from redrive.stores.postgres import (
-    arriving,
+    arrivals,
     documents,
     inserting,
-    looking,
+    inspection,
     moving,
     notes,
     occupied,
     rows,
     sweeping,
 )
+from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.log_events import add as add_log_events
-from redrive.stores.postgres.merging import Lanes
 from redrive.stores.postgres.migrate import drop_outdated, migrate
 from redrive.stores.postgres.outdated import session_name
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
@@ -103,9 +103,9 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         name = session_name(node)
         self._connections = Connections(url, clock, name, connections, meter)
         self._notices = Notices(url, clock, name)
-        self._plain = Lanes(self._connections, self._enqueue_plain, 2, key=self._queue_on_citus)
-        self._special = Lanes(self._connections, self._enqueue, 1, key=self._queue_on_citus)
-        self._publications = Lanes(self._connections, arriving.publish, 1)
+        self._plain = CallLanes(self._connections, self._enqueue_plain, 2, key=self._queue_on_citus)
+        self._special = CallLanes(self._connections, self._enqueue, 1, key=self._queue_on_citus)
+        self._publications = CallLanes(self._connections, arrivals.publish, 1)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
         self._settler = Settler(self._connections, self._notices)
@@ -185,10 +185,10 @@ class PostgresStore(TelemetryVerbs, NodeStore):
 
         async def run(connection: Connection) -> list[int]:
             async with connection.transaction():
-                await rows.lock_groups(connection, arriving.groups_of(new_deliveries))
+                await rows.lock_groups(connection, arrivals.groups_of(new_deliveries))
                 versions = await documents.write(connection, sealed)
                 if new_deliveries:
-                    await arriving.add_locked(connection, new_deliveries)
+                    await arrivals.add_locked(connection, new_deliveries)
                 if log_events:
                     await add_log_events(connection, log_events)
                 await self._notices.tell_changes(connection, documents.changed(changes, versions))
@@ -235,18 +235,18 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         self, connection: Connection, calls: Sequence[Sequence[NewDelivery]]
     ) -> list[list[Enqueued]]:
         if self._queue_on_citus(calls[0]) is None or sum(map(len, calls)) > inserting.QUICKER_MAX:
-            return await arriving.enqueue_plain(connection, calls)
-        return await arriving.enqueue_plain_by_values(connection, calls)
+            return await arrivals.enqueue_plain(connection, calls)
+        return await arrivals.enqueue_plain_by_values(connection, calls)
 
     async def _enqueue(
         self, connection: Connection, calls: Sequence[Sequence[NewDelivery]]
     ) -> list[list[Enqueued]]:
         by_values = self._queue_on_citus(calls[0]) is not None
-        return await arriving.enqueue(connection, calls, by_values=by_values)
+        return await arrivals.enqueue(connection, calls, by_values=by_values)
 
     @override
     async def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> list[Enqueued]:
-        lanes = self._plain if arriving.are_plain(new_deliveries) else self._special
+        lanes = self._plain if arrivals.are_plain(new_deliveries) else self._special
         answers = await lanes.submit(new_deliveries)
         for new_delivery in new_deliveries:
             self._notices.arrived(new_delivery.queue_id)
@@ -299,16 +299,16 @@ class PostgresStore(TelemetryVerbs, NodeStore):
     @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
         return await self._connections.run(
-            lambda connection: looking.peek(connection, queue_id, limit, after_seq)
+            lambda connection: inspection.peek(connection, queue_id, limit, after_seq)
         )
 
     @override
     async def look(self, request: LookRequest) -> list[Delivery]:
-        return await self._connections.run(lambda connection: looking.look(connection, request))
+        return await self._connections.run(lambda connection: inspection.look(connection, request))
 
     @override
     async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        return await self._connections.run(lambda connection: looking.first_of_each(connection, queue_ids))
+        return await self._connections.run(lambda connection: inspection.first_of_each(connection, queue_ids))
 
     @override
     async def causes(
@@ -320,7 +320,7 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         cause: Cause | None = None,
     ) -> list[CauseCount]:
         return await self._connections.run(
-            lambda connection: looking.causes(connection, queue_id, limit, count_max, together_max, cause)
+            lambda connection: inspection.causes(connection, queue_id, limit, count_max, together_max, cause)
         )
 
     @override
@@ -328,7 +328,7 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
     ) -> tuple[list[Delivery], bool]:
         return await self._connections.run(
-            lambda connection: looking.locate(connection, queue_ids, message_id, text, limit)
+            lambda connection: inspection.locate(connection, queue_ids, message_id, text, limit)
         )
 
     @override
@@ -344,13 +344,13 @@ class PostgresStore(TelemetryVerbs, NodeStore):
     @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
         return await self._connections.run(
-            lambda connection: looking.count(connection, queue_id, now, at_most)
+            lambda connection: inspection.count(connection, queue_id, now, at_most)
         )
 
     @override
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
         return await self._connections.run(
-            lambda connection: looking.count_each(connection, queue_ids, now, at_most)
+            lambda connection: inspection.count_each(connection, queue_ids, now, at_most)
         )
 
     @override

@@ -9,7 +9,7 @@ from redrive.engine.ports import NOTES_KEPT_MS, Swept
 from redrive.model.delivery import LinePosition
 from redrive.model.pace import Pace
 from redrive.stores.postgres import rows
-from redrive.stores.postgres.reaching import key_of
+from redrive.stores.postgres.access_paths import key_of
 
 _OLDEST: Final = (
     "SELECT seq, group_id FROM deliveries WHERE queue_id = $1 AND seq <= $2 ORDER BY seq LIMIT $3"

@@ -21,7 +21,7 @@ from redrive.stores.contents import (
     StoreContents,
     StoreTable,
 )
-from redrive.stores.sqlite.holding import FileHold, make_private
+from redrive.stores.sqlite.file_hold import FileHold, make_private
 
 _SEQS: Final = CLAIM_ATTEMPTS.columns.index("seqs")
 _DOCUMENT: Final = RESOURCES.columns.index("document")

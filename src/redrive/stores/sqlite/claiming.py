@@ -24,7 +24,7 @@ from redrive.model.claiming import (
 from redrive.model.delivery import Delivery, LinePosition, Outcome
 from redrive.model.pace import Pace
 from redrive.model.queue import DEDUPLICATION_MS
-from redrive.stores.sqlite import arriving, rows
+from redrive.stores.sqlite import arrivals, rows
 from redrive.stores.sqlite.transaction import Transaction
 
 _WAITING: Final = (
@@ -190,8 +190,8 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
     if plan.dead and request.dead_letters_to is not None:
         for each in plan.dead:
             target, end = request.dead_letters_to, end_of(each, request.limits, request.now)
-            arriving.send_on(transaction, each, Outcome.DEAD_LETTERED, target, request.now, failure=end)
-            arriving.copy(transaction, each, target, request.now, end)
+            arrivals.send_on(transaction, each, Outcome.DEAD_LETTERED, target, request.now, failure=end)
+            arrivals.copy(transaction, each, target, request.now, end)
 
 
 def _repeat(transaction: Transaction, request: ClaimRequest) -> list[Delivery]:

@@ -8,7 +8,7 @@ import apsw
 from redrive.engine.ports import NOTES_KEPT_MS, Claim, Settled, Settlement, Swept, Target
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.pace import Pace
-from redrive.stores.sqlite import arriving, notes, rows
+from redrive.stores.sqlite import arrivals, notes, rows
 from redrive.stores.sqlite.transaction import Transaction
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
@@ -51,7 +51,7 @@ def settle(
     for settlement in settlements:
         answer = _settle(transaction, queue_id, settlement, now, holds_until)
         if settlement.follow_ups and answer.done:
-            arriving.enqueue(transaction, settlement.follow_ups)
+            arrivals.enqueue(transaction, settlement.follow_ups)
         answers.append(answer)
     return answers
 
@@ -92,7 +92,7 @@ def _send_on(
     rows.pass_turn(cursor, queue_id, place, delivery.group_id)
     if settlement.content is not None:
         delivery.body, delivery.headers = settlement.content
-    arriving.send_on(
+    arrivals.send_on(
         transaction,
         delivery,
         settlement.outcome,
@@ -104,7 +104,7 @@ def _send_on(
     if settlement.outcome is not Outcome.DEAD_LETTERED:
         notes.forget(cursor, queue_id, delivery.message_id)
         return _DONE
-    arriving.copy(transaction, delivery, target, now, DeadLetterReason.REJECTED)
+    arrivals.copy(transaction, delivery, target, now, DeadLetterReason.REJECTED)
     if settlement.note is not None:
         notes.write(cursor, queue_id, delivery.message_id, settlement.note)
     return _DONE

@@ -47,10 +47,10 @@ from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
 from redrive.stores.seal import UNSEALED, Seal
-from redrive.stores.sqlite import arriving, claiming, documents, looking, moving, notes, occupied, settling
+from redrive.stores.sqlite import arrivals, claiming, documents, inspection, moving, notes, occupied, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit, touch
-from redrive.stores.sqlite.holding import (
+from redrive.stores.sqlite.file_hold import (
     FileHold,
     make_private,
     refuse_damaged,
@@ -212,7 +212,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
         def run(transaction: Transaction) -> list[int]:
             versions = documents.write(transaction.cursor, sealed)
-            arriving.enqueue(transaction, new_deliveries)
+            arrivals.enqueue(transaction, new_deliveries)
             if log_events:
                 add_log_events(log_events, transaction)
             return versions
@@ -249,13 +249,13 @@ class SqliteStore(TelemetryVerbs, NodeStore):
     @override
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> asyncio.Future[list[Enqueued]]:
         return self._commit.submit(
-            lambda transaction: arriving.enqueue(transaction, new_deliveries), grows=True
+            lambda transaction: arrivals.enqueue(transaction, new_deliveries), grows=True
         )
 
     @override
     def publish(self, publications: Sequence[OrderedPublication]) -> asyncio.Future[list[Enqueued]]:
         return self._commit.submit(
-            lambda transaction: arriving.publish(transaction, publications), grows=True
+            lambda transaction: arrivals.publish(transaction, publications), grows=True
         )
 
     @override
@@ -292,15 +292,15 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
-        return await self._read(functools.partial(looking.peek, queue_id, limit, after_seq))
+        return await self._read(functools.partial(inspection.peek, queue_id, limit, after_seq))
 
     @override
     async def look(self, request: LookRequest) -> list[Delivery]:
-        return await self._look(functools.partial(looking.look, request))
+        return await self._look(functools.partial(inspection.look, request))
 
     @override
     async def first_of_each(self, queue_ids: Sequence[int]) -> Mapping[int, Delivery]:
-        return await self._look(functools.partial(looking.first_of_each, queue_ids))
+        return await self._look(functools.partial(inspection.first_of_each, queue_ids))
 
     @override
     async def causes(
@@ -311,14 +311,14 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         together_max: int = COUNTED_TOGETHER_MAX,
         cause: Cause | None = None,
     ) -> list[CauseCount]:
-        looks = functools.partial(looking.causes, queue_id, limit, count_max, together_max, cause)
+        looks = functools.partial(inspection.causes, queue_id, limit, count_max, together_max, cause)
         return await self._look(looks)
 
     @override
     async def locate(
         self, queue_ids: Sequence[int], message_id: bytes, text: bytes, limit: int
     ) -> tuple[list[Delivery], bool]:
-        return await self._look(functools.partial(looking.locate, queue_ids, message_id, text, limit))
+        return await self._look(functools.partial(inspection.locate, queue_ids, message_id, text, limit))
 
     @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
@@ -332,13 +332,13 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
-        counting = functools.partial(looking.count, queue_id, now, at_most)
+        counting = functools.partial(inspection.count, queue_id, now, at_most)
         quick = at_most is not None and at_most <= COUNTED_AT_ONCE
         return await (self._read(counting) if quick else self._look(counting))
 
     @override
     async def count_each(self, queue_ids: Sequence[int], now: int, at_most: int) -> Mapping[int, Counts]:
-        return await self._look(functools.partial(looking.count_each, queue_ids, now, at_most))
+        return await self._look(functools.partial(inspection.count_each, queue_ids, now, at_most))
 
     @override
     async def oldest(self, queue_id: int) -> Delivery | None:

@@ -20,8 +20,8 @@ from redrive.model.claiming import (
     plan_ordered,
 )
 from redrive.model.delivery import Delivery, LinePosition
-from redrive.stores.postgres import arriving, rows
-from redrive.stores.postgres.reaching import key_of
+from redrive.stores.postgres import arrivals, rows
+from redrive.stores.postgres.access_paths import key_of
 
 # A claim of no duration is due again at once: what carries one of the orders' own tokens is not looked at twice.
 _LINE: Final = rows.front(
@@ -46,14 +46,14 @@ _PASSES_MAX: Final = 40  # each claims or removes something, or lost it to anoth
 _WINDOW: Final = 100  # what a pass looks at when the one before it found deliveries to remove
 
 
-class Filled(NamedTuple):
+class ClaimPassResult(NamedTuple):
     """An order's answer, and whether the quick way would have done."""
 
     claimed: Claimed
     was_ordinary: bool
 
 
-class Filling:
+class ClaimPasses:
     """Orders for one queue being filled.
 
     Attributes:
@@ -176,7 +176,7 @@ class Filling:
         self._removed += len(plan.removed)
         await self._connection.execute(rows.REMOVE, request.queue_id, [each.seq for each in plan.removed])
         if request.dead_letters_to is not None:
-            await arriving.bury(self._connection, plan.dead, request, request.dead_letters_to, self._now)
+            await arrivals.bury(self._connection, plan.dead, request, request.dead_letters_to, self._now)
 
     async def _claim(self, deliveries: Sequence[Delivery]) -> None:
         await self._connection.execute(

@@ -8,7 +8,7 @@ from asyncpg import Connection
 from redrive.engine.ports import Cause, CauseCount, Counts, LookRequest, fair_share
 from redrive.model.delivery import Delivery
 from redrive.stores.postgres import rows
-from redrive.stores.postgres.reaching import COLUMNS, each, in_failures, of
+from redrive.stores.postgres.access_paths import COLUMNS, each, in_failures, of
 
 _PEEK: Final = f"SELECT {COLUMNS} FROM deliveries WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
 _PAGE: Final = (

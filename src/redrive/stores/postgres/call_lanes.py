@@ -37,7 +37,7 @@ class _Line(Generic[Call, Answer]):
     busy: int = 0
 
 
-class Lanes(Generic[Call, Answer]):
+class CallLanes(Generic[Call, Answer]):
     """Sends calls of one kind to the database, many at once."""
 
     def __init__(
