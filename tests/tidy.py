@@ -300,6 +300,63 @@ def classes_stand_in_the_glossary(source: Source) -> Iterator[str]:
             yield source.at(node.lineno, f"{node.name} is not in docs/reference/glossary.md")
 
 
+_PARTICIPLES: Final = frozenset(
+    (
+        "asked",
+        "found",
+        "given",
+        "gone",
+        "kept",
+        "made",
+        "meant",
+        "named",
+        "place",
+        "said",
+        "shown",
+        "there",
+        "told",
+        "wanted",
+    )
+)
+#: How many uses of them as names each package may have; none in those that are not here.
+PARTICIPLES_MAX: Final = {
+    "aws": 5_900,
+    "azure": 750,
+    "console": 700,
+    "endpoints": 260,
+    "model": 70,
+    "functions": 70,
+    "stores": 50,
+    "access": 45,
+    "cli": 30,
+    "telemetry": 25,
+    "provisioning": 20,
+    "workers": 10,
+    "server": 10,
+    "composition": 5,
+    "engine": 5,
+    "settings": 5,
+}
+
+
+def participles(text: str) -> int:
+    """How many arguments, variables and functions of a module have a participle (or `place`) for a name."""
+    names = (_name_of(node) for node in ast.walk(ast.parse(text)))
+    return sum(name.strip("_") in _PARTICIPLES for name in names)
+
+
+def _name_of(node: ast.AST) -> str:
+    match node:
+        case (
+            ast.arg(arg=name)
+            | ast.Name(id=name)
+            | ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+        ):
+            return name
+    return ""
+
+
 # Text, in files of every kind
 
 _REGISTRIES: Final = "pypi|pythonhosted|npmjs|docker|ghcr|quay|crates|rubygems|golang"

@@ -30,7 +30,6 @@ class InstallationSecret:
     """The secret, and what is made with it."""
 
     def __init__(self, root: bytes) -> None:
-        """Know its bytes."""
         self._root = root
 
     def key(self, purpose: str, length: int = _BYTES) -> bytes:
@@ -55,7 +54,6 @@ class Sealer:
     """
 
     def __init__(self, secret: InstallationSecret, purpose: str) -> None:
-        """Seal for this purpose."""
         self._cipher = AESSIV(secret.key(purpose, 64))
 
     def seal(self, content: bytes) -> str:

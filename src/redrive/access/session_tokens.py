@@ -93,7 +93,6 @@ class SessionTokens:
     """Makes tokens and reads them."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Seal them by this secret."""
         self._secret = secret
         self._sealer = Sealer(secret, _TOKENS)
 

@@ -69,7 +69,6 @@ class Telling:
     """The story on the screen, each claim checked as it is made."""
 
     def __init__(self, story: Story, console: Console) -> None:
-        """Tell this story there."""
         self._story = story
         self._console = console
         self._missing: list[str] = []

@@ -36,7 +36,6 @@ class Story:
     """The story's places and what happens in them; each act returns what a test or a screen wants to see."""
 
     def __init__(self, server: DemoServer, billing: Billing) -> None:
-        """Tell it on this server with this billing system."""
         self.server = server
         self.billing = billing
         self._sqs = server.client("sqs")

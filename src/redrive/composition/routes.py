@@ -65,7 +65,6 @@ class _ObjectRequests:
     """Requests for S3, which say so by their signature or host: their paths may look like anybody's."""
 
     def __init__(self, gateway: Gateway) -> None:
-        """Let this gateway answer them."""
         self._gateway = gateway
 
     def handles(self, request: Request) -> bool:

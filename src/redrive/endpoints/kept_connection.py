@@ -115,7 +115,6 @@ class ConnectionPool(Generic[K, C]):
     """One connection for each destination, opened by the push that needs it first."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._current: Shared[K, C] = Shared(lambda connection: connection.usable)
         #: Those whose socket is open, also such as are not usable any more and still have something under way.
         self.connections: set[C] = set()

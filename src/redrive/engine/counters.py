@@ -31,7 +31,6 @@ class NodeCounters:
     """
 
     def __init__(self) -> None:
-        """Begin at zero."""
         self._queues: dict[int, QueueCounters] = {}
 
     def queue(self, queue: Queue) -> QueueCounters:

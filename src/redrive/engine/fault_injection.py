@@ -23,7 +23,6 @@ class FaultInjection:
     """Endpoints that are made to fail, and their failures. Nothing fails by itself."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._faults: dict[str, Attempt] = {}
         self.ever = False
 

@@ -16,7 +16,6 @@ class Audience(Listener):
     """Several listeners as one: for each fact, those of them that have a method of their own for it."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
-        """Tell these, in their order."""
         for fact in _FACTS:
             hearing = [getattr(listener, fact) for listener in listeners if _hears(listener, fact)]
             if hearing:
@@ -31,7 +30,6 @@ class Listeners:
     """
 
     def __init__(self, everywhere: Sequence[Listener] = ()) -> None:
-        """Tell these of everything."""
         self._everywhere = list(everywhere)
         self._named: dict[str, list[Listener]] = {}
         self._audiences: dict[str, Audience] = {}

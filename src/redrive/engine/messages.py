@@ -48,7 +48,6 @@ class Messages:
         settler: Settler,
         sweeper: Sweeper,
     ) -> None:
-        """Carry the verbs out by these parts."""
         self._store = store
         self._clock = clock
         self._queues = queues

@@ -95,7 +95,6 @@ class Operations:
         sweeper: Sweeper,
         counters: NodeCounters,
     ) -> None:
-        """Carry the verbs out by these parts."""
         self._circuits = circuits
         self._faults = faults
         self._measure = counters

@@ -31,7 +31,6 @@ class QueueCounts:
     """The counts of queues, and those of the large ones as of a moment ago."""
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
-        """Count in this store."""
         self._store = store
         self._clock = clock
         self._known: dict[_Asked, _Known] = {}  # of queues whose counting took a millisecond at least

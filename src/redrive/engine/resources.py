@@ -24,7 +24,6 @@ class Resources:
     def __init__(
         self, topics: Topics, subscriptions: Subscriptions, queues: Queues, documents: Documents
     ) -> None:
-        """Show these parts."""
         self.topics = topics
         self.subscriptions = subscriptions
         self.queues = queues

@@ -52,7 +52,6 @@ class MessageSeals(MessageSealing):
     """The sealing that the server registered, or none."""
 
     def __init__(self) -> None:
-        """Begin without."""
         self.sealing: MessageSealing = NO_SEALING
 
     @override
@@ -85,7 +84,6 @@ class DocumentSeals:
     """The sealing of documents of secret kinds that the server registered, or none."""
 
     def __init__(self) -> None:
-        """Begin without."""
         self.sealing: DocumentSealing | None = None
         self.kinds: set[str] = set()
 
@@ -112,7 +110,6 @@ class SealedStore(MessageStore, DocumentStore):
     """The store's verbs that carry bodies or documents, which may be sealed."""
 
     def __init__(self, store: Store, seals: MessageSeals, documents: DocumentSeals) -> None:
-        """Stand before this store."""
         self._store = store
         self._seals = seals
         self._documents = documents

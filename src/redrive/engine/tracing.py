@@ -57,7 +57,6 @@ class Tracer:
     def __init__(
         self, store: QueueStore, clock: Clock, queues: Queues, topics: Topics, dead_letters: DeadLetters
     ) -> None:
-        """Look through these parts."""
         self._store = store
         self._clock = clock
         self._queues = queues

@@ -49,7 +49,6 @@ class Upgrade:
     def __init__(
         self, directory: Directory, queues: Queues, subscriptions: Subscriptions, store: SealedStore
     ) -> None:
-        """Look through this directory, and the store behind it."""
         self._directory = directory
         self._queues = queues
         self._subscriptions = subscriptions

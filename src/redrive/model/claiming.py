@@ -96,7 +96,6 @@ class ClaimShare:
     __slots__ = ("claimed", "request")
 
     def __init__(self, request: ClaimTerms) -> None:
-        """Begin with nothing claimed."""
         self.request = request
         self.claimed = Claimed([])
 
@@ -150,7 +149,6 @@ class ClaimPlan:
     __slots__ = ("claimed", "dead", "gone", "handed_on", "left")
 
     def __init__(self) -> None:
-        """Begin with nothing planned."""
         self.claimed: list[Delivery] = []
         self.dead: list[Delivery] = []
         self.gone: list[Delivery] = []

@@ -33,7 +33,6 @@ class Conflict(RedriveError):  # noqa: N818 - see NotFound
     """
 
     def __init__(self, message: str, kind: str = "", key: str = "") -> None:
-        """Say what changed."""
         super().__init__(message)
         self.kind = kind
         self.key = key

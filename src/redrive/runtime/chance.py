@@ -17,7 +17,6 @@ class PooledSystemRandom(random.SystemRandom):
     """The kernel's randomness, fetched a pool at a time; nobody can guess what comes next."""
 
     def __init__(self) -> None:
-        """Begin with an empty pool."""
         super().__init__()
         self._pool = b""
         self._at = 0

@@ -26,7 +26,6 @@ class DeadLetterRoutes:
     """Answers requests about the caller's own dead letters."""
 
     def __init__(self, engine: Engine, authentication: Authentication) -> None:
-        """Answer for this engine, to callers who are told apart like this."""
         self._engine = engine
         routes: dict[tuple[str, str], OwnedRoute] = {
             ("GET", QUEUES): self._queues,

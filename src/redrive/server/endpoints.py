@@ -32,7 +32,6 @@ class EndpointRoutes:
     """Answers requests about the endpoints of the caller's own subscriptions."""
 
     def __init__(self, engine: Engine, authentication: Authentication) -> None:
-        """Answer for this engine, to callers who are told apart like this."""
         self._engine = engine
         routes: dict[tuple[str, str], OwnedRoute] = {("GET", PATH): self._list, ("POST", PATH): self._change}
         self.answer = OwnedRoutes(authentication, routes).answer

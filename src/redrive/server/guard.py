@@ -35,7 +35,6 @@ class BrowserGuard:
     """Refuses requests that a web page caused, and those to names that a web page could have given this server."""
 
     def __init__(self, hosts: KnownHosts, refusals: RefusalCounter) -> None:
-        """Answer to these hosts, and count here what is refused."""
         self._hosts = hosts
         self._refusals = refusals
 

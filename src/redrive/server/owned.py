@@ -27,7 +27,6 @@ class OwnedRoutes:
     """Routes by method and path, for callers who are told apart."""
 
     def __init__(self, authentication: Authentication, routes: Mapping[tuple[str, str], OwnedRoute]) -> None:
-        """Answer by these routes."""
         self._authentication = authentication
         self._routes = dict(routes)
 

@@ -32,7 +32,6 @@ class RedriveRoutes:
     """Sends the caller's own dead letters back, or aside."""
 
     def __init__(self, engine: Engine) -> None:
-        """Do it by this engine."""
         self._engine = engine
         self.routes: Mapping[tuple[str, str], OwnedRoute] = {
             ("POST", LETTERS): self._redrive,

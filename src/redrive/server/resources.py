@@ -23,7 +23,6 @@ class ResourceRoutes:
     """Answers requests about the caller's own queues, topics and messages."""
 
     def __init__(self, engine: Engine, authentication: Authentication) -> None:
-        """Answer for this engine, to callers who are told apart like this."""
         self._engine = engine
         routes: dict[tuple[str, str], OwnedRoute] = {
             ("GET", QUEUES): self._queues,

@@ -32,7 +32,6 @@ class ArchiveGauges:
     """Samples the archives of `metrics.archives`."""
 
     def __init__(self, topics: TopicPlaces, size: Size, metrics: Metrics) -> None:
-        """Look at these topics' archives."""
         self._topics = topics
         self._size = size
         self._metrics = metrics

@@ -18,7 +18,6 @@ class Arrivals:
     """Counts arrivals by dead-letter queue, until they are taken."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._taken: dict[ResourceName, int] = {}
 
     def __bool__(self) -> bool:

@@ -27,7 +27,6 @@ class BacklogGauges:
     """
 
     def __init__(self, store: Store, of_backlog: OfBacklog) -> None:
-        """Look at this store's backlogs."""
         self._store = store
         self._of_backlog = of_backlog
         self._counts: dict[int, Counts] = {}  # by number, as of the last look

@@ -44,7 +44,6 @@ class LossLog(Listener):
     """Warns of what was not delivered."""
 
     def __init__(self, clock: Clock) -> None:
-        """Measure minutes on this clock."""
         self._clock = clock
         self._minutes: dict[_Key, _Minute] = {}
 

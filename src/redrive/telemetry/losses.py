@@ -53,7 +53,6 @@ class Losses:
     """Counts losses until they are taken."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._lost: dict[Loss, int] = {}
 
     def __bool__(self) -> bool:

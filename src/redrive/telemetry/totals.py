@@ -12,7 +12,6 @@ class Totals:
     """The sums of tallies that were collected, by topic."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
         self._topics: dict[ResourceName, Counter[Series]] = {}
 
     def add(self, tallies: TopicAccumulators) -> None:

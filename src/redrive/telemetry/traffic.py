@@ -37,7 +37,6 @@ class TrafficByPlace:
     """Adds up by place what queues and topics counted, until it is taken."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._counted: dict[tuple[str, str, int], Traffic] = {}
 
     def add(self, tallies: QueueAccumulators | TopicAccumulators, minute: int) -> None:

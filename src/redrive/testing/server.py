@@ -85,7 +85,6 @@ class RedriveClock:
     """The time of a server, moved by hand."""
 
     def __init__(self, server: RedriveServer) -> None:
-        """Move the time of this server."""
         self._server = server
 
     def now(self) -> float:

@@ -54,7 +54,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """asyncio's own loop on virtual time, which begins at zero."""
 
     def __init__(self) -> None:
-        """Begin."""
         self._passing_time = _PassingTime()
         super().__init__(self._passing_time)
 

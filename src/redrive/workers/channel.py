@@ -19,7 +19,6 @@ class Channel:
     """One end."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Talk over these streams."""
         self._reader = reader
         self._writer = writer
 

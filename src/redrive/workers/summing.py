@@ -23,7 +23,6 @@ class MetricsSum:
     """A sum in the making."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._families: dict[str, _Family] = {}
 
     def add(self, text: str, *, gauges: bool = True) -> None:

@@ -17,7 +17,6 @@ class BindRefused(ConnectionError):  # noqa: N818 - said of a bind
     """The centre would not have us; a matter of settings, which somebody may mend in time."""
 
     def __init__(self, status: int, words: str) -> None:
-        """With what it said."""
         super().__init__(_shown(status, words))
         self.status = status
 

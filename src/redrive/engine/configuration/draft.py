@@ -37,7 +37,6 @@ class Draft:
     """The documents that a decision read, and the changes it wants; see `Directory.transact`."""
 
     def __init__(self, reader: Reader) -> None:
-        """Begin with nothing read and nothing changed."""
         self._reader = reader
         self._versions: dict[Key, int] = {}
         self._read: dict[Key, Any] = {}

@@ -32,7 +32,6 @@ class Queues:
     """
 
     def __init__(self, store: DocumentStore, directory: Directory, clock: Clock) -> None:
-        """Keep queues in this directory."""
         self._store = store
         self._directory = directory
         self._clock = clock

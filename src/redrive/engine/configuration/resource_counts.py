@@ -34,7 +34,6 @@ class ResourceCounts:
     def __init__(
         self, directory: Directory, topics: DocumentKind[Topic], subscriptions: DocumentKind[Subscription]
     ) -> None:
-        """Count in this directory."""
         self._directory = directory
         self._subscriptions = subscriptions
         self._tallies: Mapping[str, CountByKey[Topic] | CountByKey[Subscription]] = {

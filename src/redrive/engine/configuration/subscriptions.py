@@ -41,7 +41,6 @@ class Subscriptions:
     """
 
     def __init__(self, store: DocumentStore, directory: Directory, queues: Queues, clock: Clock) -> None:
-        """Keep subscriptions in this directory, and bury the backlogs of removed ones among these queues."""
         self._store = store
         self._directory = directory
         self._queues = queues

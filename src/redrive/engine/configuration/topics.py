@@ -33,7 +33,6 @@ class Topics:
         subscriptions: Subscriptions,
         clock: Clock,
     ) -> None:
-        """Keep topics in this directory, and take away these subscriptions with them."""
         self._store = store
         self._directory = directory
         self._queues = queues

@@ -129,7 +129,6 @@ class Router:
         faults: FaultInjection,
         seals: MessageSeals,
     ) -> None:
-        """Look into these parts."""
         self._seals = seals
         self._store = store
         self._runtime = runtime

@@ -48,7 +48,6 @@ class CircuitBreakers:
     """The circuit breakers that are open or half open, by their subscriptions' keys."""
 
     def __init__(self, directory: Directory, node: str) -> None:
-        """Keep the states in this directory, for this node."""
         self._directory = directory
         self._node = node
         self._states: dict[str, OpenCircuit] = {}

@@ -64,7 +64,6 @@ class EndpointConditions:
         endpoints: Mapping[str, Endpoint],
         circuits: CircuitBreakers,
     ) -> None:
-        """Look into these parts."""
         self._store = store
         self._topics = topics
         self._queues = queues

@@ -14,7 +14,6 @@ class SubscriptionContexts:
     """Makes the context of a subscription once for each version of it and of its topic."""
 
     def __init__(self, profiles: Mapping[str, DeliveryProfile]) -> None:
-        """Ask these profiles, by the dialect that topics carry."""
         self._profiles = profiles
         self._contexts: dict[int, SubscriptionContext] = {}
 

@@ -31,7 +31,6 @@ class Dispatcher:
     """
 
     def __init__(self, parts: PushParts, topics: Topics) -> None:
-        """Push by these parts what subscriptions of these topics are owed."""
         self.parts = parts
         self.topics = topics
         self.attempts = 0

@@ -40,7 +40,6 @@ class LatePushes:
     """The pushes that go on, and those of them that were taken."""
 
     def __init__(self, clock: Clock) -> None:
-        """Measure by this clock."""
         self._clock = clock
         self._late: dict[_Key, list[_Late]] = {}
         self._watches: dict[asyncio.Task[None], int] = {}  # with the backlogs they are of

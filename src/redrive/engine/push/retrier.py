@@ -27,7 +27,6 @@ class SettleRetrier:
     """Repeats what has to reach the store after a push."""
 
     def __init__(self, clock: Clock) -> None:
-        """Measure leases on this clock."""
         self._clock = clock
         self._kept = 0
         self._told = False

@@ -20,7 +20,6 @@ class SoftTimeout:
     """The attempts that wait for an answer no longer than their plan says."""
 
     def __init__(self, clock: Clock) -> None:
-        """Wait by this clock."""
         self._clock = clock
         self._waiting: dict[asyncio.Task[Any] | None, asyncio.Future[None]] = {}  # done when it hangs
         self._begun: asyncio.Future[None] | None = None  # done when somebody begins to wait

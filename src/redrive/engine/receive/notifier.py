@@ -63,7 +63,6 @@ class QueueNotifier:
     """Wakes the receivers that wait at queues."""
 
     def __init__(self, clock: Clock) -> None:
-        """Measure waits on this clock."""
         self._clock = clock
         self._lines: dict[int, _Line] = {}
         self._counts = [0] * COUNTS

@@ -32,7 +32,6 @@ class Receiver:
         counters: NodeCounters,
         listeners: Listeners,
     ) -> None:
-        """Claim messages, counted in this store, and wait at this notifier."""
         self._store = messages
         self._runtime = runtime
         self._queues = queues

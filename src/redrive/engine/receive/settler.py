@@ -29,7 +29,6 @@ class Settler:
         counters: NodeCounters,
         listeners: Listeners,
     ) -> None:
-        """Settle in this store."""
         self._store = store
         self._clock = clock
         self._queues = queues

@@ -26,7 +26,6 @@ class Canary:
     """Looks at how messages fare."""
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
-        """Look into this store, now and then."""
         self._store = store
         self._clock = clock
 

@@ -88,7 +88,6 @@ class DeadLetters:
     def __init__(
         self, store: QueueStore, clock: Clock, resources: Resources, sources: DeadLetterSources
     ) -> None:
-        """Look through these parts."""
         self._store = store
         self._clock = clock
         self._queues = resources.queues

@@ -69,7 +69,6 @@ class LeasedTasks(Generic[Leased]):
     """Works at the tasks of a kind on this node, each at most once at a time."""
 
     def __init__(self, runtime: Runtime, documents: Directory, kind: DocumentKind[Leased]) -> None:
-        """Work for this node at tasks among these documents."""
         self._runtime = runtime
         self._documents = documents
         self._kind: DocumentKind[Leased] = kind

@@ -54,7 +54,6 @@ class Redriver:
         notifier: QueueNotifier,
         counters: NodeCounters,
     ) -> None:
-        """Move deliveries within this store."""
         self._store = store
         self._runtime = runtime
         self._documents = resources.documents

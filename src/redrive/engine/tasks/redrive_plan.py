@@ -83,7 +83,6 @@ class RedrivePlanner:
     """Counts what a redrive would move."""
 
     def __init__(self, store: QueueStore, clock: Clock, targets: RedriveTargets) -> None:
-        """Count in this store."""
         self._store = store
         self._clock = clock
         self._targets = targets

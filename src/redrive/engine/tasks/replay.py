@@ -60,7 +60,6 @@ class Replayer:
         publisher: TopicPublisher,
         seals: MessageSeals,
     ) -> None:
-        """Replay from this store's archives through this publisher."""
         self._seals = seals
         self._store = store
         self._runtime = runtime

@@ -27,7 +27,6 @@ class ReplayBuffer:
     """Lets publications wait, and go."""
 
     def __init__(self, store: Store, runtime: Runtime, resources: Resources, notifier: QueueNotifier) -> None:
-        """Keep what waits in this store, and move it into the backlogs that this notifier tell of."""
         self._store = store
         self._runtime = runtime
         self._topics = resources.topics

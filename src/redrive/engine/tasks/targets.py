@@ -17,7 +17,6 @@ class RedriveTargets:
     """
 
     def __init__(self, resources: Resources) -> None:
-        """Find them among these."""
         self._queues = resources.queues
         self._topics = resources.topics
         self._subscriptions = resources.subscriptions

@@ -44,7 +44,6 @@ class Text:
     __slots__ = ("_is_json", "_places", "_seen", "source")
 
     def __init__(self, source: str) -> None:
-        """Look at this."""
         self.source = source
         self._is_json = _is_json(source)
         self._places: Sequence[int] = range(len(source) + 1)

@@ -51,7 +51,6 @@ class Fence:
     """Claims of one queue, of whoever came together, and what became of them."""
 
     def __init__(self, connection: Connection, queue_id: int) -> None:
-        """Nobody came yet."""
         self._connection = connection
         self._queue_id = queue_id
         self._met: set[tuple[int, int]] = set()

@@ -142,7 +142,6 @@ class GroupLocks:
     """A transaction that passes along a line: it begins with its first locks, which it waits for; later ones if free."""
 
     def __init__(self, connection: Connection) -> None:
-        """Begin nothing yet."""
         self._connection = connection
         self._transaction = AsyncExitStack()
         self._has_begun = False

@@ -85,7 +85,6 @@ class Settler:
     """Ends and extends claims, those of one queue together."""
 
     def __init__(self, connections: Connections, notices: Notices) -> None:
-        """Settle on these connections, and tell other nodes what they may be waiting for."""
         self._notices = notices
         # A delivery claimed from a queue without order has no turn: it handed it on. So deletions need no locks, and
         # several statements may be under way at once.

@@ -15,7 +15,6 @@ class Lapses:
     """The moments before which no claims of a process's store end."""
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
         self._none_before: dict[int, int] = {}
 
     def possible(self, queue_id: int, now: int) -> bool:

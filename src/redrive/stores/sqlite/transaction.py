@@ -40,7 +40,6 @@ class ResourceCounts:
     """Numbers that grow and are never given twice, over restarts and crashes."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        """Go on behind what is reserved on disk."""
         self._connection = connection
         row = connection.execute("SELECT value FROM counters WHERE name = 'seq'").fetchone()
         self.last: int = row[0] if row else 0
@@ -101,7 +100,6 @@ class Transaction:
     __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq")
 
     def __init__(self, cursor: apsw.Cursor, numbers: ResourceCounts) -> None:
-        """Begin with no rows to be written."""
         self.cursor = cursor
         self.next_seq = numbers.next
         self.lapses = Lapses()

@@ -29,7 +29,6 @@ class TraceIds(RandomIdGenerator):
     """
 
     def __init__(self) -> None:
-        """Choose nothing."""
         self.chosen: int | None = None
 
     @override
