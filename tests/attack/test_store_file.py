@@ -11,7 +11,7 @@ import pytest
 
 from redrive.engine.ports import Put
 from redrive.model.errors import StoreUnavailable
-from redrive.stores.sqlite import holding
+from redrive.stores.sqlite import file_hold
 from redrive.stores.sqlite.store import SqliteStore
 
 PAGE = 4096
@@ -163,8 +163,8 @@ async def test_the_check_of_a_large_store_ends_in_time(
 ) -> None:
     path = tmp_path / "redrive.db"
     await filled(path, documents=5_000)
-    monkeypatch.setattr(holding, "_CHECK_ROUNDS", 2)
-    monkeypatch.setattr(holding, "_CHECK_STEPS", 500)
+    monkeypatch.setattr(file_hold, "_CHECK_ROUNDS", 2)
+    monkeypatch.setattr(file_hold, "_CHECK_STEPS", 500)
     with caplog.at_level("INFO"):
         store = SqliteStore(path, alone=True)
         await store.open()

@@ -53,9 +53,9 @@ _MEMORIES: Final[Sequence[tuple[_Look, Callable[[int], int]]]] = (
 async def occupied(connection: Connection, after: int, limit: int, *, distributed: bool) -> list[Occupied]:
     """See `Store.occupied`; `distributed` over the shards of Citus."""
 
-    async def found(look: _Look) -> list[tuple[int, int]]:
+    async def first_of(look: _Look) -> list[tuple[int, int]]:
         statement = look.by_groups if distributed else look.by_leaps
         return [(row["id"], row["moment"]) for row in await connection.fetch(statement, after, limit)]
 
-    memories = [[(number, ends(at)) for number, at in await found(look)] for look, ends in _MEMORIES]
-    return merge_occupied(await found(_DELIVERIES), memories, limit)
+    memories = [[(number, ends(at)) for number, at in await first_of(look)] for look, ends in _MEMORIES]
+    return merge_occupied(await first_of(_DELIVERIES), memories, limit)

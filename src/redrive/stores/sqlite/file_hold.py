@@ -93,14 +93,14 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
     Raises:
         StoreUnavailable: It has tables, and they are not Redrive's.
     """
-    named = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-    tables = {str(name) for (name,) in named}
+    table_rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = {str(name) for (name,) in table_rows}
     applied = connection.pragma("user_version")
     if tables >= _OURS if applied else not tables:
         return
-    found = f"it has the table {min(tables)}" if tables else f"its user_version is {applied}"
+    difference = f"it has the table {min(tables)}" if tables else f"its user_version is {applied}"
     raise StoreUnavailable(
-        f"{path} is a SQLite database of another program ({found}), and was left as it is: name another file"
+        f"{path} is a SQLite database of another program ({difference}), and was left as it is: name another file"
     )
 
 
@@ -115,16 +115,16 @@ def refuse_damaged(connection: apsw.Connection, path: Path) -> None:
     rounds = itertools.count()
     connection.set_progress_handler(lambda: next(rounds) >= _CHECK_ROUNDS, _CHECK_STEPS)
     try:
-        found = connection.execute("PRAGMA quick_check(1)").fetchall()
+        report = connection.execute("PRAGMA quick_check(1)").fetchall()
     except apsw.InterruptError:
         logger.info("store.checked_partly file=%s: it is large; `redrive store verify` reads all of it", path)
         return
     finally:
         connection.set_progress_handler(None)
-    if found != [("ok",)]:
-        said = str(found[0][0]).replace("\n", " ")
+    if report != [("ok",)]:
+        text = str(report[0][0]).replace("\n", " ")
         raise StoreUnavailable(
-            f"{path} is damaged ({said}); restore a backup, or save what can be read: sqlite3 {path} .recover"
+            f"{path} is damaged ({text}); restore a backup, or save what can be read: sqlite3 {path} .recover"
         )
 
 

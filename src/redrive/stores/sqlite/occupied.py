@@ -36,8 +36,8 @@ _MEMORIES: Final[Sequence[tuple[str, Callable[[int], int]]]] = (
 def occupied(after: int, limit: int, cursor: apsw.Cursor) -> list[Occupied]:
     """See `Store.occupied`."""
 
-    def found(statement: str) -> list[tuple[int, int]]:
+    def first_of(statement: str) -> list[tuple[int, int]]:
         return [(int(number), int(moment)) for number, moment in cursor.execute(statement, (after, limit))]
 
-    memories = [[(number, ends(at)) for number, at in found(sql)] for sql, ends in _MEMORIES]
-    return merge_occupied(found(_OLDEST), memories, limit)
+    memories = [[(number, ends(at)) for number, at in first_of(sql)] for sql, ends in _MEMORIES]
+    return merge_occupied(first_of(_OLDEST), memories, limit)

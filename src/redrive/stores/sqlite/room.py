@@ -91,15 +91,15 @@ class Room:
         logger.error("store.full file=%s: %s", self._path, _FULL)
 
     def _hold(self, log_bytes: int) -> bool:
-        wanted = log_bytes + 2 * STEP_BYTES
+        needed = log_bytes + 2 * STEP_BYTES
         disk = os.fstatvfs(self._descriptor)
-        if disk.f_bavail * disk.f_frsize < wanted - self._held:
+        if disk.f_bavail * disk.f_frsize < needed - self._held:
             return False
         try:
-            os.posix_fallocate(self._descriptor, 0, wanted)
+            os.posix_fallocate(self._descriptor, 0, needed)
         except OSError:
             return False
-        self._held = wanted
+        self._held = needed
         return True
 
     def _has_free_pages(self) -> bool:
@@ -126,5 +126,5 @@ def grows(
     """True if a write makes the store grow: who deletes a queue writes what is left of it, and is let."""
     if new_deliveries or log_events:
         return True
-    made = any(isinstance(change, Put) and not change.version for change in changes)
-    return made and not any(isinstance(change, Remove) for change in changes)
+    creates = any(isinstance(change, Put) and not change.version for change in changes)
+    return creates and not any(isinstance(change, Remove) for change in changes)
