@@ -340,7 +340,7 @@ PARTICIPLES_MAX: Final = {
 
 
 def participles(text: str) -> int:
-    """How many arguments, variables and functions of a module have a participle (or `place`) for a name."""
+    """The number of arguments, variables and functions of a module that have a participle (or `place`) for a name."""
     names = (_name_of(node) for node in ast.walk(ast.parse(text)))
     return sum(name.strip("_") in _PARTICIPLES for name in names)
 
