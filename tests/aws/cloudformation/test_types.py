@@ -148,6 +148,13 @@ async def _drift(at: Stage) -> dict[str, str]:
     return {name: status for name, status in found.items() if status not in ("IN_SYNC", "NOT_CHECKED")}
 
 
+async def test_a_subscription_without_an_endpoint_fails_and_is_rolled_back() -> None:
+    async with stage() as at:
+        subscription = _of("SNS::Subscription", TopicArn={"Ref": "T"}, Protocol="sqs")
+        stack = await at.create("s", {"Resources": {"T": _of("SNS::Topic"), "S": subscription}})
+        assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
+
+
 async def test_properties_that_buckets_have_not_are_refused() -> None:
     async with stage() as at:
         tools = {

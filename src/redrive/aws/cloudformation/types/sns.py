@@ -130,7 +130,7 @@ def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _endpoint(given: Mapping[str, Any]) -> dict[str, str]:
-    return {"Protocol": given["Protocol"], "Endpoint": given["Endpoint"]}
+    return {"Protocol": given["Protocol"], "Endpoint": given.get("Endpoint", "")}
 
 
 async def _update_subscriptions(
