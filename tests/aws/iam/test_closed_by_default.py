@@ -39,6 +39,7 @@ VALUES: Final[dict[str, Any]] = {
 }
 #: Everybody may ask these of themselves; or they are refused to everybody, in words of their own.
 OPEN: Final = {
+    "s3 DeleteObjects",  # refuses each object in its answer
     "sns ConfirmSubscription",  # by a token out of a message
     "sts DecodeAuthorizationMessage",
     "sts GetCallerIdentity",

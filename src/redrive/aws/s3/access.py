@@ -73,6 +73,18 @@ class BucketAccess:
         owner = params.get("ExpectedBucketOwner")
         return await self.named(call, params["Bucket"], action, key, owner)
 
+    async def existing(self, params: Structure) -> Bucket:
+        """The bucket that a call is about, for what is asked about each of its objects.
+
+        Raises:
+            AwsError: See `bucket`.
+        """
+        self.check_offered(params)
+        bucket = await self._found(params["Bucket"])
+        if params.get("ExpectedBucketOwner") not in (None, bucket.account):
+            raise denied()
+        return bucket
+
     async def owned(self, call: Call, params: Structure, action: str) -> Bucket:
         """The bucket that a call is about, for what its account alone may do, and whatever its policy says.
 

@@ -182,7 +182,7 @@ class ObjectOperations:
 
     async def delete_objects(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html."""
-        bucket = await self._access.bucket(call, params, "DeleteObject")
+        bucket = await self._access.existing(params)
         asked = params["Delete"]["Objects"]
         if not 1 <= len(asked) <= DELETED_AT_ONCE_MAX:
             raise malformed()
@@ -191,6 +191,7 @@ class ObjectOperations:
             key = each["Key"]
             try:
                 self._access.check_offered(each)
+                await self._access.bucket(call, params, "DeleteObject", key)
                 await self._objects.remove(bucket, key, {"IfMatch": each.get("ETag")})
             except AwsError as refusal:
                 errors.append({"Key": key, "Code": refusal.code, "Message": refusal.message})
