@@ -3,9 +3,12 @@
 import asyncio
 from typing import Any, Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redrive.aws.firehose import records
+from redrive.aws.wire.errors import AwsError
 from tests.fuzz.firehose_world import ACCOUNT, SETTINGS, STREAM, FirehoseWorld
 from tests.fuzz.json_world import Asked, ask_each, requests
 
@@ -71,3 +74,18 @@ def test_every_operation_of_firehose_is_asked_and_accepted() -> None:
         assert RIGHT.keys() == world.firehose.operations.keys()
 
     asyncio.run(ask_all())
+
+
+def test_a_change_of_a_stream_that_is_deleted_meanwhile_is_refused() -> None:
+    async def change() -> None:
+        world = FirehoseWorld()
+        await world.open()
+        (stream,) = await world.engine.resources.documents.find(records.STREAM, "")
+        await world.call("DeleteDeliveryStream", **_NAMED)
+        streams: Any = world.firehose.operations["TagDeliveryStream"]
+        with pytest.raises(AwsError) as refused:
+            await streams.__self__.change(stream, lambda current: current)
+        assert refused.value.code == "ResourceNotFoundException"
+        await world.close()
+
+    asyncio.run(change())

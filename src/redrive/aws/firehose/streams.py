@@ -15,6 +15,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 
@@ -229,7 +230,10 @@ class Streams:
 
     async def change(self, stream: DeliveryStream, change: Any) -> DeliveryStream:
         """Change a stream that may be gone meanwhile."""
-        changed: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)
+        try:
+            changed: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)
+        except NotFound:
+            raise no_such_stream(stream.resource) from None
         return changed
 
 

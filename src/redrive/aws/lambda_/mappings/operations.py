@@ -17,6 +17,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
+from redrive.model.errors import NotFound
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -103,7 +104,10 @@ class MappingOperations:
             moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
             return given(moved, params)
 
-        after = await self._engine.resources.documents.update(MAPPING, before.key, changed)
+        try:
+            after = await self._engine.resources.documents.update(MAPPING, before.key, changed)
+        except NotFound:  # deleted meanwhile
+            raise no_such() from None
         await self._follow()
         state = "Updating"
         if before.enabled != after.enabled:
