@@ -14,6 +14,7 @@ from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
@@ -80,11 +81,14 @@ def extension(
     metrics = InvocationMetrics(core.telemetry.count, clock.now)
     rounds, lookup = Rounds(core.secret, core.runtime.chance), Lookup(core.engine.resources.documents)
     roles = ExecutionRoles(core.sessions.identities, core.engine.resources, clock)
-    executor = Executor(code, pool, clock, metrics, rounds, roles)
-    downloads = Downloads(code, core.secret, SystemClock())
+    variables = SealedVariables(core.calls, None if encryption is None else encryption.inside)
+    executor = Executor(code, pool, clock, metrics, rounds, roles, variables)
+    downloads, warmth = (
+        Downloads(code, core.secret, SystemClock()),
+        Warmth(core.engine, lookup, executor, pool),
+    )
     invocations = AsyncInvocations(core.engine, metrics, rounds)
-    show = _showing(core, presenters)
-    leaps = isinstance(clock, SimulatedClock)
+    show, leaps = _showing(core, presenters), isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if leaps else WAIT_MS
     may_read = None if encryption is None else Readers(core.engine, encryption).may_read
     consumers = MappingConsumers(
@@ -94,7 +98,6 @@ def extension(
         ),
         leaps=leaps,
     )
-    warmth = Warmth(core.engine, lookup, executor, pool)
     facade = Lambda(
         core.engine,
         lookup,
@@ -107,6 +110,7 @@ def extension(
         consumers.follow,
         warmth,
         roles,
+        variables,
         ended_runtimes=core.settings.functions_ended_runtimes == "run",
     )
     return Extension(
@@ -115,14 +119,7 @@ def extension(
         hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
         profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
         endpoints={
-            "lambda": FunctionEndpoint(
-                lookup,
-                invocations,
-                SystemClock(),
-                lambda: id_text(core.runtime.message_id()),
-                elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
-                open_functions=core.settings.auth == "off",
-            ),
+            "lambda": _subscribed(core, lookup, invocations, elsewhere),
             TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
             TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
         },
@@ -132,6 +129,20 @@ def extension(
         lives_by_the_clock=(consumers,),
         stop=(consumers.close, warmth.close),
         close=(pool.close, code.close),
+    )
+
+
+def _subscribed(
+    core: Core, lookup: Lookup, invocations: AsyncInvocations, elsewhere: Endpoint | None
+) -> FunctionEndpoint:
+    """Takes what topics have for functions."""
+    return FunctionEndpoint(
+        lookup,
+        invocations,
+        SystemClock(),
+        lambda: id_text(core.runtime.message_id()),
+        elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
+        open_functions=core.settings.auth == "off",
     )
 
 

@@ -49,7 +49,7 @@ class Encryption:
             runtime: Time, and chance for nonces.
             by_default: Queues that say nothing of encryption are encrypted by the root key.
         """
-        self.root = root
+        self.root, self.inside = root, inside
         self.keys = DataKeys(calls, inside, root, runtime)
         self._clock = runtime.clock
         self._by_default = by_default

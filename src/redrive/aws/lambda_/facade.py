@@ -17,6 +17,7 @@ from redrive.aws.lambda_.functions.lifecycle import FunctionOperations
 from redrive.aws.lambda_.functions.permissions import Permissions
 from redrive.aws.lambda_.functions.provisioned import ProvisionedConcurrency
 from redrive.aws.lambda_.functions.quotas import Quotas
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.versions import VersionOperations
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
@@ -69,6 +70,7 @@ class Lambda:
         follow: Callable[[], Awaitable[None]],
         warmth: Warmth,
         roles: ExecutionRoles,
+        variables: SealedVariables,
         *,
         ended_runtimes: bool = False,
     ) -> None:
@@ -86,6 +88,7 @@ class Lambda:
             follow: Awaited when event source mappings have changed.
             warmth: Keeps environments ready.
             roles: Those that functions run as.
+            variables: Encrypts environment variables by callers' keys.
             ended_runtimes: Whether runtimes that AWS has ended are taken.
         """
         layers = LayerCode(engine.resources.documents, code)
@@ -100,12 +103,13 @@ class Lambda:
                 downloads,
                 layers,
                 roles,
+                variables,
                 ended_runtimes=ended_runtimes,
             ),
             LayerOperations(engine, archives, code, downloads, layers),
             LayerPermissions(engine),
             UrlOperations(engine),
-            VersionOperations(engine, lookup),
+            VersionOperations(engine, lookup, variables),
             AliasOperations(engine, lookup),
             Permissions(engine, lookup),
             Quotas(engine, lookup),

@@ -65,6 +65,8 @@ class Configuration(Document):
         network: `VpcConfig` as given, which changes nothing here.
         unpacked_bytes: The size of what is in the archive.
         layers: Those it is run with, later ones over earlier ones.
+        kms_key: The ARN of the key that its variables are encrypted by; empty: the server's own.
+        sealed_variables: They, as KMS encrypted them, in base64; `variables` is None then.
     """
 
     restored: ClassVar = {"name": ResourceName._make, "layers": _layers}
@@ -90,6 +92,8 @@ class Configuration(Document):
     network: Mapping[str, Any] | None = None
     unpacked_bytes: int = 0
     layers: tuple[LayerUse, ...] = ()
+    kms_key: str = ""
+    sealed_variables: str = ""
 
     @property
     def arn(self) -> str:

@@ -15,6 +15,7 @@ import pytest
 from tests.contracts.aws.apigateway.gateways import ACCOUNT, REGION, Gateways
 from tests.contracts.aws.kms.stored import stored_bytes
 from tests.contracts.aws.lambda_.workshop import Workshop
+from tests.contracts.aws.sqs.client import refused
 from tests.services.postgres import DatabaseMaker
 from tests.services.server import Server, redrive, serving
 
@@ -241,3 +242,56 @@ def _received(secrets: Secrets, name: str) -> list[str]:
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
     found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
     return [message["Body"] for message in found]
+
+
+_SHOWS: Final = """
+import os
+
+def handler(event, context):
+    return os.environ["PASSWORD"]
+"""
+
+
+def test_variables_are_encrypted_by_the_functions_key_and_shown_to_who_may_decrypt(server: Server) -> None:
+    secrets = Secrets(server)
+    workshop, kms = secrets.workshop, secrets.workshop.of("kms")
+    client = workshop.client
+    variables = {"Variables": {"PASSWORD": secrets.tell("keyed")}}
+    name = workshop.function(_SHOWS, Environment=variables, KMSKeyArn=secrets.key)
+    shown = client.get_function_configuration(FunctionName=name)
+    assert (shown["Environment"], shown["KMSKeyArn"]) == (variables, secrets.key)
+    assert workshop.call(name).payload == variables["Variables"]["PASSWORD"]
+    version = client.publish_version(FunctionName=name)
+    assert version["Environment"] == variables
+    client.update_function_configuration(FunctionName=name, Description="the variables stay")
+    assert client.get_function(FunctionName=name)["Configuration"]["Environment"] == variables
+
+    owner = json.loads(_POLICY)["Statement"][0] | {"Action": ["kms:Put*", "kms:Enable*", "kms:Disable*"]}
+    kms.put_key_policy(KeyId=secrets.key, Policy=json.dumps({"Version": "2012-10-17", "Statement": [owner]}))
+    (listed,) = client.list_functions()["Functions"]
+    assert listed["Environment"]["Error"]["ErrorCode"] == "AccessDeniedException"
+    assert workshop.call(name, Qualifier=version["Version"]).payload == variables["Variables"]["PASSWORD"]
+    with refused("InvalidParameterValueException") as error:
+        client.update_function_configuration(FunctionName=name, Environment=variables)
+    assert "KMS Exception: AccessDeniedException" in error["Message"]
+
+    kms.disable_key(KeyId=secrets.key)
+    client.update_function_configuration(FunctionName=name, Description="and it starts anew")
+    answer = workshop.call(name)
+    assert (answer.error, "DisabledException" in answer.payload["errorMessage"]) == ("Unhandled", True)
+    kms.enable_key(KeyId=secrets.key)
+    kms.put_key_policy(KeyId=secrets.key, Policy=_POLICY)
+    client.update_function_configuration(FunctionName=name, KMSKeyArn="")
+    shown = client.get_function_configuration(FunctionName=name)
+    assert (shown["Environment"], "KMSKeyArn" in shown) == (variables, False)
+    assert secrets.in_clear() == []
+
+
+def test_a_key_that_is_not_there_is_refused_for_variables(server: Server) -> None:
+    with refused("InvalidParameterValueException") as error:
+        Secrets(server).workshop.function(
+            _SHOWS,
+            Environment={"Variables": {"CARD": "b"}},
+            KMSKeyArn="arn:aws:kms:us-east-1:123456789012:key/none",
+        )
+    assert "KMS Exception: NotFoundException" in error["Message"]

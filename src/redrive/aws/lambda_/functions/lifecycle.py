@@ -14,6 +14,7 @@ from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.reading import configured
 from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.versions import publish_in
 from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
 from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
@@ -56,6 +57,7 @@ class FunctionOperations:
         downloads: Downloads,
         layers: LayerCode,
         roles: ExecutionRoles,
+        variables: SealedVariables,
         *,
         ended_runtimes: bool = False,
     ) -> None:
@@ -70,6 +72,7 @@ class FunctionOperations:
             downloads: Where the code can be fetched from.
             layers: Forgets layers that nobody needs any more.
             roles: Those that functions run as.
+            variables: Encrypts environment variables by callers' keys.
             ended_runtimes: Whether runtimes that AWS has ended are taken.
         """
         self._configured = partial(configured, ended_runtimes=ended_runtimes)
@@ -81,6 +84,7 @@ class FunctionOperations:
         self._downloads = downloads
         self._layers = layers
         self._roles = roles
+        self._variables = variables
 
     # ---- create ----------------------------------------------------------------------------------------------
 
@@ -99,6 +103,7 @@ class FunctionOperations:
         archive = await self._archives.read(call, params["Code"])
         wanted = self._configured(self._blank(call, named, params), params)
         await self._roles.check_dead_letters(wanted)
+        wanted = await self._variables.sealed(call, wanted, params)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
         await self._refuse_standing(named)
         await self._check_layers(call, wanted, params)
@@ -114,7 +119,7 @@ class FunctionOperations:
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
 
         made = await self._engine.resources.write(decide)
-        return rendered(made, state=CREATING)
+        return rendered(await self._variables.shown(call, made), state=CREATING)
 
     def _blank(self, call: Call, named: Named, params: Structure) -> Configuration:
         return Configuration(
@@ -146,7 +151,7 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunction.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         meant = await self._lookup.meant(call, named, "GetFunction")
-        function, configuration = meant.function, meant.configuration
+        function, configuration = meant.function, await self._variables.shown(call, meant.configuration)
         location = self._downloads.url(call.base_url, configuration.name, configuration.code)
         answer: Structure = {
             "Configuration": rendered(configuration, named.qualifier),
@@ -162,7 +167,7 @@ class FunctionOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConfiguration.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         meant = await self._lookup.meant(call, named, "GetFunctionConfiguration")
-        return rendered(meant.configuration, named.qualifier)
+        return rendered(await self._variables.shown(call, meant.configuration), named.qualifier)
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctions.html."""
@@ -170,10 +175,11 @@ class FunctionOperations:
         after, size = paging.after(params), paging.limit(params)
         documents = self._engine.resources.documents
         functions = await documents.find(FUNCTION, beginning, after, size + 1)
-        found = [function.latest for function in functions]
+        found = [await self._variables.shown(call, function.latest) for function in functions]
         if params.get("FunctionVersion") != "ALL":
             return paging.paged(found, _key, size, "Functions", listed)
-        found += await documents.find(VERSION, beginning, after, size + 1)
+        versions = await documents.find(VERSION, beginning, after, size + 1)
+        found += [await self._variables.shown(call, version) for version in versions]
         found.sort(key=_key)
         return paging.paged(found, _key, size, "Functions", lambda version: listed(version, version.version))
 
@@ -216,7 +222,7 @@ class FunctionOperations:
             before = function.latest
             if params.get("RevisionId") not in (None, function.latest.revision):
                 raise outdated()
-            changed = change(before)
+            changed = await self._variables.sealed(call, change(before), params)
             if {"Role", "DeadLetterConfig"} & params.keys():
                 await self._roles.check_dead_letters(changed)
             latest = await _layered_in(draft, call, changed, params)
@@ -234,7 +240,8 @@ class FunctionOperations:
         if not params.get("DryRun"):
             await self._runner.drop(named.name, LATEST, latest.revision)
             await self._forget_unused(named, before)
-        return rendered(shown, None if shown is latest else shown.version, UPDATING)
+        version = None if shown is latest else shown.version
+        return rendered(await self._variables.shown(call, shown), version, UPDATING)
 
     async def _forget_unused(self, named: Named, gone: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""

@@ -78,7 +78,6 @@ _RESERVED: Final = frozenset(
 # What this server would have to ignore, with the values that ask for nothing.
 _UNOFFERED: Final[Mapping[str, tuple[Any, ...]]] = {
     "FileSystemConfigs": ([],),
-    "KMSKeyArn": ("",),
     "ImageConfig": ({},),
     "SnapStart": ({}, {"ApplyOn": "None"}),
     "CodeSigningConfigArn": ("",),
@@ -128,6 +127,7 @@ def configured(before: Configuration, params: Structure, *, ended_runtimes: bool
         tracing=params.get("TracingConfig", {}).get("Mode", before.tracing),
         logging=_logging(params, before),
         network=params.get("VpcConfig", before.network),
+        kms_key=params.get("KMSKeyArn", before.kms_key),
     )
 
 

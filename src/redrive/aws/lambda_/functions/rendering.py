@@ -16,6 +16,11 @@ CREATING: Final[Mapping[str, str]] = {
     "StateReasonCode": "Creating",
 }
 ACTIVE: Final[Mapping[str, str]] = {"State": "Active", "LastUpdateStatus": "Successful"}
+_UNREADABLE: Final = {
+    "ErrorCode": "AccessDeniedException",
+    "Message": "Lambda was unable to decrypt your environment variables because the KMS access was denied. Please check"
+    " your KMS permissions.",
+}
 # Recorded: "created", of updates as well.
 UPDATING: Final[Mapping[str, str]] = {
     "State": "Active",
@@ -65,6 +70,10 @@ def listed(configuration: Configuration, qualifier: str | None = None) -> Struct
     }
     if configuration.variables is not None:
         shown["Environment"] = {"Variables": dict(configuration.variables)}
+    if configuration.sealed_variables:  # the caller may not decrypt them
+        shown["Environment"] = {"Error": _UNREADABLE}
+    if configuration.kms_key:
+        shown["KMSKeyArn"] = configuration.kms_key
     if configuration.dead_letter:
         shown["DeadLetterConfig"] = {"TargetArn": configuration.dead_letter}
     if configuration.layers:

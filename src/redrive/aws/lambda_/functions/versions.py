@@ -6,6 +6,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_ import names, paging
 from redrive.aws.lambda_.errors import invalid, outdated
 from redrive.aws.lambda_.functions.rendering import listed, rendered
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.names import LATEST
 from redrive.aws.lambda_.records import FUNCTION, VERSION, Configuration, FunctionRecord, version_key
@@ -18,9 +19,10 @@ from redrive.model.ids import id_text
 class VersionOperations:
     """Publishes and lists versions."""
 
-    def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
+    def __init__(self, engine: Engine, lookup: Lookup, variables: SealedVariables) -> None:
+        """Do it through this engine; variables are shown to who may decrypt them."""
         self._engine = engine
+        self._variables = variables
         self._lookup = lookup
 
     async def publish_version(self, call: Call, params: Structure) -> Structure:
@@ -43,7 +45,7 @@ class VersionOperations:
             return await publish_in(draft, function, revision, call.now, params.get("Description"))
 
         version = await self._engine.resources.write(decide)
-        return rendered(version, version.version)
+        return rendered(await self._variables.shown(call, version), version.version)
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListVersionsByFunction.html."""
@@ -53,7 +55,8 @@ class VersionOperations:
         beginning = key_beginning(function.name)
         documents = self._engine.resources.documents
         found = await documents.find(VERSION, beginning, after or beginning, size + 1)
-        shown = found if after else [function.latest, *found]
+        versions = found if after else [function.latest, *found]
+        shown = [await self._variables.shown(call, version) for version in versions]
         return paging.paged(shown, _key, size, "Versions", lambda version: listed(version, version.version))
 
 

@@ -4,6 +4,7 @@ import orjson
 
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.lookup import Meant
 from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.lambda_.ports import CodeKeeper, Runner
@@ -31,6 +32,7 @@ class Executor:
         metrics: InvocationMetrics,
         rounds: Rounds,
         roles: ExecutionRoles,
+        variables: SealedVariables,
     ) -> None:
         """Run them.
 
@@ -41,6 +43,7 @@ class Executor:
             metrics: Counts invocations.
             rounds: Tells of how many runs in a row an invocation is the last.
             roles: Tells which functions may write logs.
+            variables: Decrypts environment variables.
         """
         self._code = code
         self._runner = runner
@@ -48,6 +51,7 @@ class Executor:
         self._metrics = metrics
         self._rounds = rounds
         self._roles = roles
+        self._variables = variables
         self._live: dict[tuple[ResourceName, str], str] = {}  # of versions whose code changes in its place
 
     async def run(
@@ -110,7 +114,7 @@ class Executor:
             memory_mb=version.memory_mb,
             storage_mb=version.storage_mb,
             role=version.role,
-            variables=version.variables or {},
+            variables=await self._variables.of_run(version),
             log_group=version.logging["LogGroup"],
             log_format=version.logging["LogFormat"],
             logs=logs,

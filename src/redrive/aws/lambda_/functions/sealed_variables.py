@@ -1,0 +1,117 @@
+"""Environment variables of functions with a key: encrypted by KMS in the name of whoever configures them.
+
+Whoever is shown a function needs the right to decrypt them; running it needs none, but a key that is enabled: at Amazon's
+a grant stands for that. "Securing Lambda environment variables", Lambda developer guide.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.aws.encryption.data_keys import KeysInside
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.errors import invalid
+from redrive.aws.lambda_.names import arn_of
+from redrive.aws.lambda_.records import Configuration
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.model.errors import Refused
+
+_CONTEXT: Final = "aws:lambda:FunctionArn"
+
+
+class SealedVariables:
+    """Encrypts and decrypts the variables of versions."""
+
+    def __init__(self, calls: InnerCalls, inside: KeysInside | None) -> None:
+        """Use these keys.
+
+        Args:
+            calls: Asks KMS in the name of callers.
+            inside: Asks KMS in nobody's name; None: there is no KMS.
+        """
+        self._calls = calls
+        self._inside = inside
+
+    async def sealed(self, call: Call, wanted: Configuration, params: Structure) -> Configuration:
+        """A configuration that a caller wants, with its variables as they are kept.
+
+        Raises:
+            AwsError: The caller may not use the key, or nobody can.
+        """
+        if not {"KMSKeyArn", "Environment"} & params.keys():
+            return wanted
+        if wanted.sealed_variables and "Environment" not in params:
+            wanted = replace(
+                wanted, variables=await self._decrypted(call, wanted, "Decrypt"), sealed_variables=""
+            )
+        if not wanted.kms_key:
+            return replace(wanted, sealed_variables="")
+        asked = {
+            "KeyId": wanted.kms_key,
+            "Plaintext": orjson.dumps(wanted.variables),
+            "EncryptionContext": _context(wanted),
+        }
+        try:
+            answer = await self._calls.call("kms", "Encrypt", asked, call.principal, call.region)
+        except AwsError as refused:
+            raise _unusable(refused, "Encrypt") from refused
+        sealed = b64encode(answer["CiphertextBlob"]).decode()
+        return replace(wanted, variables=None, sealed_variables=sealed)
+
+    async def shown(self, call: Call, version: Configuration) -> Configuration:
+        """A version with its variables, if the caller may decrypt them; else as it is kept."""
+        if not version.sealed_variables:
+            return version
+        try:
+            variables = await self._decrypted(call, version, "Decrypt")
+        except AwsError:
+            return version
+        return replace(version, variables=variables, sealed_variables="")
+
+    async def of_run(self, version: Configuration) -> Mapping[str, str]:
+        """The variables that a version runs with.
+
+        Raises:
+            Refused: Its key cannot be used now.
+        """
+        if not version.sealed_variables:
+            return version.variables or {}
+        blob = b64decode(version.sealed_variables)
+        try:
+            if self._inside is None:
+                raise Refused("there is no KMS")
+            opened = await self._inside.opened(version.name.region, blob, _context(version))
+        except AwsError as refused:
+            raise Refused(_text("decrypt the environment variables", refused)) from refused
+        return orjson.loads(opened) or {}
+
+    async def _decrypted(self, call: Call, version: Configuration, operation: str) -> Any:
+        asked = {
+            "CiphertextBlob": b64decode(version.sealed_variables),
+            "EncryptionContext": _context(version),
+        }
+        try:
+            answer = await self._calls.call("kms", operation, asked, call.principal, call.region)
+        except AwsError as refused:
+            raise _unusable(refused, operation) from refused
+        return orjson.loads(answer["Plaintext"])
+
+
+def _context(version: Configuration) -> dict[str, str]:
+    return {_CONTEXT: arn_of(version.name, None)}
+
+
+def _unusable(refused: AwsError, operation: str) -> AwsError:
+    return invalid(_text(f"configure access to your environment variables for {operation}", refused))
+
+
+def _text(purpose: str, refused: AwsError) -> str:
+    return (
+        f"Lambda was unable to {purpose} because the KMS key cannot be used. Please check your KMS key settings. KMS"
+        f" Exception: {refused.code} KMS Message: {refused.message}"
+    )
