@@ -1,7 +1,8 @@
 """The constants that users, their programs and stores see, held by a list: no renaming changes one unnoticed.
 
-Who means to change one changes `visible_constants.json` as well, and says so in the changelog. What a store keeps (kinds
-of documents, values of enumerations) needs a migration besides.
+Who adds or means to change one writes `visible_constants.json` anew (`python -m tests.test_visible_constants`), looks at
+its diff, and says so in the changelog. What a store keeps (kinds of documents, values of enumerations) needs a migration
+besides.
 """
 
 import ast
@@ -89,3 +90,7 @@ def test_event_grids_outcomes_are_azures() -> None:
         *(outcomes.ABORTED, outcomes.PROBATION, outcomes._NO_SESSION, outcomes._INVALID_FUNCTION),
     }
     assert said <= _OUTCOMES
+
+
+if __name__ == "__main__":  # python -m tests.test_visible_constants writes the list anew; look at its diff
+    _LIST.write_text(json.dumps(_constants(), indent=1) + "\n")

@@ -62,7 +62,13 @@ async def commits(stage: Stage) -> Commits:
 
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock, handshakes: Handshakes) -> AzureGateway:
-    arm = Arm(clock, TrustAll(), build_operations(stage.engine, handshakes, lambda _: None), None)
+    arm = Arm(
+        clock,
+        TrustAll(),
+        build_operations(stage.engine, handshakes, lambda _: None),
+        None,
+        stage.engine.resources.documents,
+    )
     return AzureGateway(stage.engine.runtime, [arm])
 
 

@@ -26,7 +26,13 @@ def request(path: str, method: str = "GET") -> Request:
 @pytest.fixture
 def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
     handshakes = Handshakes(stage.engine, {}, stage.tokens, stage.clock)
-    arm = Arm(clock, TrustAll(), build_operations(stage.engine, handshakes, lambda _: None), None)
+    arm = Arm(
+        clock,
+        TrustAll(),
+        build_operations(stage.engine, handshakes, lambda _: None),
+        None,
+        stage.engine.resources.documents,
+    )
     entra = Entra(clock, TrustAll(), None, stage.tokens)
     return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])
 

@@ -148,7 +148,11 @@ class GridWorld(Watched):
         )
         insights = Insights(self._store, self._telemetry.flush, sources.resource)
         self.arm = Arm(
-            clock, authentication, build_operations(engine, handshakes, _where, [insights, storage]), None
+            clock,
+            authentication,
+            build_operations(engine, handshakes, _where, [insights, storage]),
+            None,
+            engine.resources.documents,
         )
         credentials = Credentials(authentication, clock, required=secured)
         services = [

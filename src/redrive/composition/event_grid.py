@@ -77,7 +77,7 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
         [
             Publishers(engine, credentials, measures),
             Namespaces(engine, credentials, measures, core.secret),
-            Arm(core.runtime.clock, core.bearer, operations, core.public_url),
+            Arm(core.runtime.clock, core.bearer, operations, core.public_url, engine.resources.documents),
             handshakes,
             BlobService(
                 containers, BlobStore(core.blob_store, core.ca_file), access if required else None, clock

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import orjson
 import pytest
 
 from tests.contracts.azure.resources import EVENT_GRID, STORAGE, Webhook
@@ -148,6 +149,45 @@ def test_resources_and_metrics(az: Az) -> None:
         "PublishSuccessCount",
         0,
     )
+
+
+def test_a_template_is_planned_deployed_shown_and_forgotten(az: Az, hook: Webhook, tmp_path: Path) -> None:
+    az("group", "create", "-n", "deployed", "-l", "local")
+    topic = {"type": "Microsoft.EventGrid/topics", "apiVersion": "2022-06-15", "location": "local"}
+    subscription = {
+        "type": "Microsoft.EventGrid/eventSubscriptions",
+        "apiVersion": "2022-06-15",
+        "name": "billing",
+        "scope": "[format('Microsoft.EventGrid/topics/{0}', parameters('name'))]",
+        "dependsOn": ["[resourceId('Microsoft.EventGrid/topics', parameters('name'))]"],
+        "properties": {"destination": {"endpointType": "WebHook", "properties": {"endpointUrl": hook.url}}},
+    }
+    endpoint = "[reference(resourceId('Microsoft.EventGrid/topics', parameters('name'))).endpoint]"
+    template = {
+        "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+        "contentVersion": "1.0.0.0",
+        "parameters": {"name": {"type": "string"}},
+        "resources": [subscription, {**topic, "name": "[parameters('name')]"}],
+        "outputs": {"endpoint": {"type": "string", "value": endpoint}},
+    }
+    file = tmp_path / "shop.json"
+    file.write_bytes(orjson.dumps(template))
+    named = ("-g", "deployed", "-n", "first", "--template-file", str(file), "--parameters", "name=orders")
+    planned = az("deployment", "group", "what-if", *named, "--no-pretty-print")
+    assert sorted(change["changeType"] for change in planned["changes"]) == ["Create", "Create"]
+    made = az("deployment", "group", "create", *named)
+    assert made["properties"]["provisioningState"] == "Succeeded"
+    assert "/eventgrid/" in made["properties"]["outputs"]["endpoint"]["value"]
+    orders = TOPIC.replace("/resourceGroups/rg/", "/resourceGroups/deployed/")
+    listed = az("eventgrid", "event-subscription", "list", "--source-resource-id", orders)
+    assert [one["name"] for one in listed] == ["billing"]
+    assert [one["name"] for one in az("deployment", "group", "list", "-g", "deployed")] == ["first"]
+    az("deployment", "group", "delete", "-g", "deployed", "-n", "first")
+    assert az("deployment", "group", "list", "-g", "deployed") == []
+    template["resources"] = [{**topic, "type": "Microsoft.Sql/servers", "name": "db"}]
+    file.write_bytes(orjson.dumps(template))
+    with pytest.raises(CommandFailedError, match="InvalidResourceType"):
+        az("deployment", "group", "create", *named)
 
 
 def test_dead_letters_are_listed_downloaded_and_deleted(az: Az, server: Server, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from redrive.azure.arm import specs
 from redrive.azure.arm.accounts import GROUP, AccountOperations
+from redrive.azure.arm.deployments import DEPLOYMENT
 from redrive.azure.arm.destinations import EndpointResolver
 from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.event_subscriptions import EventSubscriptionOperations
@@ -25,7 +26,7 @@ from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 
 # Of documents that a reset removes.
-KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPIC, QUESTION)
+KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPIC, QUESTION, DEPLOYMENT)
 
 
 def build_operations(

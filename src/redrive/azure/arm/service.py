@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 from redrive.azure.arm.call import ArmCall, Verb, query_of
+from redrive.azure.arm.deployments import DeploymentOperations
 from redrive.azure.arm.resources import ResourceOperations
 from redrive.azure.eventgrid.names import is_name
 from redrive.azure.wire.arm_id import ArmId
@@ -12,6 +13,7 @@ from redrive.azure.wire.bearer import Authentication, Caller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
+from redrive.engine.resources import Documents
 from redrive.http import Request, Response
 
 _BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
@@ -39,6 +41,7 @@ class Arm:
         authentication: Authentication,
         operations: Sequence[Operations],
         public_url: str | None,
+        documents: Documents,
     ) -> None:
         """Offer these operations.
 
@@ -47,12 +50,17 @@ class Arm:
             authentication: Tells who calls.
             operations: Routes of the first win over those of the next.
             public_url: What URLs in answers begin with; None for the host that the client used.
+            documents: Where deployments are kept.
         """
         self._clock = clock
         self._authentication = authentication
         self._public_url = public_url
         self.routes: RouteTable[Verb] = RouteTable()
-        for some in (*operations, ResourceOperations(self.answer)):
+        for some in (
+            *operations,
+            ResourceOperations(self.answer),
+            DeploymentOperations(documents, self.answer),
+        ):
             self.routes.add_all(some.routes)
 
     def handles(self, path: str, host: str) -> bool:  # noqa: ARG002 - as Service

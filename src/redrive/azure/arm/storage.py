@@ -22,7 +22,8 @@ _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _ACCOUNT: Final = (
     f"{_SUBSCRIPTION}/resourceGroups/{{group}}/providers/Microsoft.Storage/storageAccounts/{{storageAccount}}"
 )
-_CONTAINERS: Final = f"{_ACCOUNT}/blobServices/default/containers"
+_BLOB_SERVICE: Final = f"{_ACCOUNT}/blobServices/default"
+_CONTAINERS: Final = f"{_BLOB_SERVICE}/containers"
 _CONTAINER: Final = f"{_CONTAINERS}/{{container}}"
 # Before an account's name in the paths of Blob services; no bucket of S3 can be called so.
 BLOBS: Final = "/_storage/"
@@ -77,6 +78,8 @@ class StorageOperations:
             f"PUT {_ACCOUNT}": self.put_account,
             f"GET {_ACCOUNT}": self.account,
             f"POST {_ACCOUNT}/listKeys": self.list_keys,
+            f"PUT {_BLOB_SERVICE}": self.blob_service,
+            f"GET {_BLOB_SERVICE}": self.blob_service,
             f"GET {_CONTAINERS}": self.containers,
             f"PUT {_CONTAINER}": self.put_container,
             f"GET {_CONTAINER}": self.container,
@@ -125,6 +128,15 @@ class StorageOperations:
         keys = zip(NAMES, self._keys.of(resource.name), strict=True)
         shown = [{"keyName": name, "value": key, "permissions": "FULL"} for name, key in keys]
         return json_answer({"keys": shown})
+
+    async def blob_service(self, call: ArmCall) -> Response:
+        """Show the Blob service, which templates name between an account and its containers; it has no settings here."""
+        account = await self._account(call)
+        if call.request.method == "PUT" and call.document.get("properties"):
+            raise invalid("The Blob service of a storage account has no settings here.")
+        service = account.child("blobServices", "default")
+        kind = "Microsoft.Storage/storageAccounts/blobServices"
+        return json_answer({"id": service.text, "name": "default", "type": kind, "properties": {}})
 
     async def containers(self, call: ArmCall) -> Response:
         """List the containers of an account of the server's own; of another none are known."""

@@ -1,0 +1,365 @@
+"""One deployment carried out: its resources in the order in which they need each other, and its outputs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from redrive.azure.arm.call import ArmCall
+from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
+from redrive.azure.arm.resources import Ask
+from redrive.azure.arm.template_language import Budget, Needed, TemplateError
+from redrive.azure.wire.errors import AzureError
+
+RESOURCES_MAX: Final = 800
+_NESTED_MAX: Final = 5
+_DEPLOYMENTS: Final = "microsoft.resources/deployments"
+_ABSENT: Final = 404
+_BODY: Final = ("location", "tags", "sku", "kind", "identity", "properties")
+
+
+class DeploymentFailed(Exception):  # noqa: N818 - as Azure calls it
+    """A resource was refused.
+
+    Attributes:
+        error: As Azure tells it.
+    """
+
+    def __init__(self, resource: str, error: AzureError) -> None:
+        super().__init__(resource)
+        self.error = {
+            "code": "DeploymentFailed",
+            "message": "At least one resource deployment operation failed. Please list deployment operations for"
+            " details. Please see https://aka.ms/arm-deployment-operations for usage details.",
+            "details": [{"code": error.code, "message": error.message, "target": resource}],
+        }
+
+
+@dataclass(slots=True)
+class Planned:
+    """A resource of a template, of which a copy loop makes several.
+
+    Attributes:
+        id: Its resource id.
+        type: Its type.
+        names: What `dependsOn` may call it by, in lower case.
+        document: As the template has it.
+        loop: The round of the copy loop; None: it is no copy.
+        done: Whether it was made, or is only referred to.
+    """
+
+    id: str
+    type: str
+    names: set[str]
+    document: Mapping[str, Any]
+    loop: Loop | None = None
+    done: bool = False
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The part of the document that is sent."""
+        return {name: self.document[name] for name in _BODY if name in self.document}
+
+    @property
+    def is_deployment(self) -> bool:
+        """True if it is a nested deployment."""
+        return self.type.lower() == _DEPLOYMENTS
+
+
+class Deploying:
+    """Carries a deployment out.
+
+    Attributes:
+        steps: What was done, as lists of operations show it.
+    """
+
+    def __init__(
+        self,
+        call: ArmCall,
+        properties: Mapping[str, Any],
+        ask: Ask,
+        scope: DeploymentScope | None = None,
+        depth: int = 0,
+    ) -> None:
+        """Deploy a template for a caller.
+
+        Args:
+            call: The caller's, about a deployment of a resource group.
+            properties: The deployment's: its template, its parameters, its mode.
+            ask: Asks the resource manager's own routes.
+            scope: Where expressions are evaluated; None: in the template's own.
+            depth: How many deployments this one is nested in.
+        """
+        self._call = call
+        self._ask = ask
+        self._depth = depth
+        self._properties = properties
+        self._template: Mapping[str, Any] = properties["template"]
+        self._group = f"/subscriptions/{call.params['subscription']}/resourceGroups/{call.params['group']}"
+        self._has_own_scope = scope is None
+        name = call.params.get("deployment", "")
+        self._scope = scope or DeploymentScope(self._template, self._group, name, Budget())
+        self._planned: list[Planned] = []
+        self.steps: list[dict[str, Any]] = []
+
+    # ---- the plan --------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Read the parameters and plan the resources; nothing is made.
+
+        Raises:
+            TemplateError: The template cannot be carried out.
+        """
+        if self._depth > _NESTED_MAX:
+            raise TemplateError(f"Deployments are nested in at most {_NESTED_MAX} others.")
+        if str(self._properties.get("mode", "Incremental")).lower() != "incremental":
+            raise TemplateError("The server deploys in the mode Incremental alone.")
+        if self._has_own_scope:
+            self._scope.read_parameters(self._properties.get("parameters") or {})
+        self._planned = list(self._plan())
+        known: set[str] = set()
+        for planned in self._planned:
+            if planned.id.lower() in known:
+                raise TemplateError(f"The resource '{planned.id}' is defined multiple times in a template.")
+            known.add(planned.id.lower())
+
+    def _plan(self) -> Iterator[Planned]:
+        resources: Any = self._template.get("resources") or []
+        by_symbol = isinstance(resources, Mapping)  # of languageVersion 2.0
+        for number, resource in enumerate(
+            self._expanded(resources.items() if by_symbol else [("", each) for each in resources])
+        ):
+            if number >= RESOURCES_MAX:
+                raise TemplateError(f"A template has at most {RESOURCES_MAX} resources.")
+            yield resource
+
+    def _expanded(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[Planned]:
+        for symbol, resource in resources:
+            if not isinstance(resource, Mapping) or "type" not in resource or "name" not in resource:
+                raise TemplateError("A resource of a template has a type and a name.")
+            copy = resource.get("copy")
+            loops: list[Loop | None] = [None]
+            if isinstance(copy, Mapping):
+                loops = [(str(copy.get("name", "")), number) for number in range(self._scope.count(copy))]
+            for loop in loops:
+                yield from self._planned_one(resource, symbol, loop, above)
+
+    def _planned_one(
+        self, resource: Mapping[str, Any], symbol: str, loop: Loop | None, above: tuple[str, str] | None
+    ) -> Iterator[Planned]:
+        head = {name: resource[name] for name in ("name", "scope") if name in resource}
+        if self._scope.value(resource.get("condition", True), loop) is False:
+            return
+        read = self._scope.value(head, loop)
+        kind, name = str(resource["type"]), str(read["name"])
+        if above is not None:
+            kind, name = f"{above[0]}/{kind}", f"{above[1]}/{name}"
+        place = self._group
+        if scope := str(read.get("scope") or ""):
+            place = scope if scope.startswith("/") else f"{self._group}/providers/{scope}"
+        planned = Planned(resource_id(place, kind, name), kind, {name.lower()}, resource, loop)
+        planned.names |= {planned.id.lower(), f"{kind}/{name}".lower(), symbol.lower()} - {""}
+        planned.names |= {loop[0].lower()} if loop else set()
+        planned.done = bool(resource.get("existing"))
+        yield planned
+        children = [("", child) for child in resource.get("resources") or ()]
+        yield from self._expanded(children, (kind, name))
+
+    # ---- making ----------------------------------------------------------------------------------------------------
+
+    async def carry_out(self) -> None:
+        """Make every resource.
+
+        Raises:
+            DeploymentFailed: One was refused.
+            TemplateError: One cannot be put together.
+        """
+        for planned in self._planned:
+            await self._make(planned, ())
+
+    async def _make(self, planned: Planned, waiting: tuple[str, ...]) -> None:
+        if planned.done:
+            return
+        if planned.id in waiting:
+            raise TemplateError(f"Circular dependency detected on resource: '{planned.id}'.")
+        waiting = (*waiting, planned.id)
+        for dependency in self._dependencies(planned):
+            await self._make(dependency, waiting)
+        try:
+            if planned.is_deployment:
+                await self._nested(planned, waiting)
+            else:
+                body = await self._value(planned.body, planned.loop, waiting)
+                self._scope.known[planned.id.lower(), ""] = await self._request("PUT", planned.id, body)
+        except AzureError as error:
+            self._note(planned, "Failed")
+            raise DeploymentFailed(planned.id, error) from None
+        planned.done = True
+        self._note(planned, "Succeeded")
+
+    def _dependencies(self, planned: Planned) -> Iterator[Planned]:
+        for each in self._scope.value(planned.document.get("dependsOn") or [], planned.loop):
+            name = str(each).lower()
+            for other in self._planned:
+                if other is not planned and (name in other.names or other.id.lower().endswith(f"/{name}")):
+                    yield other
+
+    async def _value(self, document: Any, loop: Loop | None, waiting: tuple[str, ...]) -> Any:
+        """A document's value; what its expressions are about is made or asked for before."""
+        for _ in range(RESOURCES_MAX):
+            try:
+                return self._scope.value(document, loop)
+            except Needed as needed:
+                lacking = needed
+            await self._learn(lacking, waiting)
+        raise TemplateError("The template refers to too many resources.")
+
+    async def _learn(self, needed: Needed, waiting: tuple[str, ...]) -> None:
+        """Find out what an expression asks for: of a resource of this template once it is made."""
+        name = needed.resource.lower()
+        target = next((each for each in self._planned if name in each.names), None)
+        resource = needed.resource if target is None else target.id
+        if not resource.startswith("/"):
+            raise TemplateError(f"The resource '{needed.resource}' is not defined in the template.")
+        if target is not None:
+            await self._make(target, waiting)
+        answer = self._scope.known.get((resource.lower(), needed.action))
+        if answer is None:
+            path = f"{resource}/{needed.action}" if needed.action else resource
+            try:
+                answer = await self._request("POST" if needed.action else "GET", path, {})
+            except AzureError as error:
+                raise DeploymentFailed(resource, error) from None
+        self._scope.known[name, needed.action] = answer
+
+    async def _nested(self, planned: Planned, waiting: tuple[str, ...]) -> None:
+        """Carry a nested deployment out, within its own scope or that of this one."""
+        properties: Mapping[str, Any] = planned.document.get("properties") or {}
+        if not isinstance(properties.get("template"), Mapping):
+            raise TemplateError(f"The nested deployment '{planned.id}' has no template.")
+        options = properties.get("expressionEvaluationOptions") or {}
+        is_outer = str(options.get("scope", "outer")).lower() == "outer"
+        given = {"parameters": properties.get("parameters") or {}}
+        values = await self._value(given, planned.loop, waiting)
+        template: Mapping[str, Any] = properties["template"]
+        name = planned.id.rpartition("/")[2]
+        scope = (
+            self._scope.nested(template)
+            if is_outer
+            else DeploymentScope(template, self._group, name, self._scope.budget)
+        )
+        if not is_outer:
+            scope.read_parameters(values["parameters"])
+        inner = Deploying(self._call, properties, self._ask, scope, self._depth + 1)
+        inner.check()
+        await inner.carry_out()
+        self.steps += inner.steps
+        outputs = {"outputs": await inner.outputs()}
+        self._scope.known[planned.id.lower(), ""] = {"id": planned.id, "properties": outputs}
+
+    async def _request(self, method: str, path: str, body: Any) -> Any:
+        content = b"" if method == "GET" else orjson.dumps(body)
+        query = "api-version=2024-03-01"
+        asked = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
+        return orjson.loads((await self._ask(asked)).body or b"{}")
+
+    def _note(self, planned: Planned, state: str) -> None:
+        target = {
+            "id": planned.id,
+            "resourceType": planned.type,
+            "resourceName": planned.id.rpartition("/")[2],
+        }
+        self.steps.append(
+            {
+                "operationId": f"{len(self.steps):016X}",
+                "properties": {
+                    "provisioningOperation": "Create",
+                    "provisioningState": state,
+                    "targetResource": target,
+                },
+            }
+        )
+
+    # ---- what is told ----------------------------------------------------------------------------------------------
+
+    async def outputs(self) -> dict[str, Any]:
+        """The outputs, with their types."""
+        outputs = {}
+        for name, output in (self._template.get("outputs") or {}).items():
+            if await self._value(output.get("condition", True), None, ()) is not False:
+                value = await self._value({"value": output.get("value")}, None, ())
+                outputs[name] = {"type": _titled(str(output.get("type", "string"))), **value}
+        return outputs
+
+    def shown(self, state: str) -> dict[str, Any]:
+        """The deployment's properties as they are shown; secrets are not."""
+        parameters = {}
+        for name, about in self._scope.declared.items():
+            kind = str(about.get("type", ""))
+            value = {"value": self._scope.parameters.get(name.lower())}
+            parameters[name] = {"type": _titled(kind), **({} if kind.lower().startswith("secure") else value)}
+        return {
+            "provisioningState": state,
+            "mode": "Incremental",
+            "parameters": parameters,
+            "outputResources": [{"id": planned.id} for planned in self._planned if planned.done],
+            "providers": [],
+            "dependencies": [],
+        }
+
+    async def changes(self) -> list[dict[str, Any]]:
+        """The changes that carrying it out would make, resource by resource; nested deployments are left out."""
+        changes = []
+        for planned in self._planned:
+            if planned.done or planned.is_deployment:
+                continue
+            before = await self._current(planned.id)
+            try:
+                body = self._scope.value(planned.body, planned.loop)
+            except Needed:
+                body = planned.body  # as it is written: what it is about is not there yet
+            name = planned.id.rpartition("/")[2]
+            changes.append(
+                _change(planned.id, before, {"id": planned.id, "name": name, "type": planned.type, **body})
+            )
+        return changes
+
+    async def _current(self, resource: str) -> Any:
+        try:
+            return await self._request("GET", resource, {})
+        except AzureError as error:
+            if error.status == _ABSENT:
+                return None
+            raise
+
+
+def _titled(kind: str) -> str:
+    words = {"securestring": "SecureString", "secureobject": "SecureObject"}
+    return words.get(kind.lower(), kind[:1].upper() + kind[1:])
+
+
+def _change(resource: str, before: Any, after: Mapping[str, Any]) -> dict[str, Any]:
+    if before is None:
+        return {"resourceId": resource, "changeType": "Create", "after": after}
+    delta = list(_differences("", before, after))
+    kind = "Modify" if delta else "NoChange"
+    return {
+        "resourceId": resource,
+        "changeType": kind,
+        "before": before,
+        "after": {**before, **after},
+        "delta": delta,
+    }
+
+
+def _differences(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]:
+    """The differences that a template makes to a resource; members that the template leaves out stay."""
+    for name, value in after.items():
+        known = before.get(name) if isinstance(before, Mapping) else None
+        place = f"{path}.{name}" if path else name
+        if isinstance(value, Mapping) and isinstance(known, Mapping):
+            yield from _differences(place, known, value)
+        elif value != known and place not in ("id", "name", "type"):
+            kind = "Create" if known is None else "Modify"
+            yield {"path": place, "propertyChangeType": kind, "before": known, "after": value}

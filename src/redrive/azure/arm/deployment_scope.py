@@ -1,0 +1,263 @@
+"""Scope of a template: its parameters and variables, its copy loops, and the functions that depend on the place."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from redrive.azure.arm.template_language import Budget, Evaluator, Needed, TemplateError
+
+COPIES_MAX: Final = 800
+_TYPES: Final[Mapping[str, type]] = {
+    "string": str,
+    "securestring": str,
+    "int": int,
+    "bool": bool,
+    "array": list,
+    "object": dict,
+    "secureobject": dict,
+}
+Loop = tuple[str, int]
+"""A copy loop's name, and the number of one of its rounds."""
+
+
+class DeploymentScope:
+    """The scope in which the expressions of one template are evaluated.
+
+    Attributes:
+        parameters: Their values, by names in lower case.
+        budget: What expressions may take.
+        known: What resources answered, by their ids in lower case and what they were asked.
+    """
+
+    def __init__(self, template: Mapping[str, Any], group: str, deployment: str, budget: Budget) -> None:
+        """Evaluate for a template.
+
+        Args:
+            template: The template.
+            group: The id of the resource group that it is deployed to.
+            deployment: The deployment's name.
+            budget: What expressions may take.
+        """
+        self._template = template
+        self._group = group
+        self._deployment = deployment
+        self.budget = budget
+        self.parameters: dict[str, Any] = {}
+        self.known: dict[tuple[str, str], Any] = {}
+        self._variables: dict[str, Any] = {}
+        self._loops: dict[str, int] = {}
+        self._evaluator = Evaluator(self._functions(), budget)
+
+    def nested(self, template: Mapping[str, Any]) -> "DeploymentScope":
+        """The scope of a nested template that is evaluated in the outer one's: with its parameters and variables."""
+        merged = {**template, "variables": self._template.get("variables") or {}, "parameters": self.declared}
+        inner = DeploymentScope(merged, self._group, self._deployment, self.budget)
+        inner.parameters, inner.known = self.parameters, self.known
+        return inner
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """The parameters as the template declares them."""
+        declared: Mapping[str, Any] = self._template.get("parameters") or {}
+        return declared
+
+    def read_parameters(self, given: Mapping[str, Any]) -> None:
+        """Take values for the parameters.
+
+        Raises:
+            TemplateError: One is missing, unknown, or not acceptable.
+        """
+        known = {name.lower(): name for name in self.declared}
+        if unknown := [name for name in given if name.lower() not in known]:
+            raise TemplateError(
+                f"The template parameters '{', '.join(unknown)}' in the parameters file are not valid"
+            )
+        values = {known[name.lower()]: (value or {}).get("value") for name, value in given.items()}
+        for name, about in self.declared.items():
+            if name not in values and "defaultValue" not in about:
+                raise TemplateError(f"The value for the template parameter '{name}' is not provided.")
+            value = values[name] if name in values else self.value(about["defaultValue"])
+            _check_parameter(name, about, value)
+            self.parameters[name.lower()] = value
+
+    def value(self, document: Any, loop: Loop | None = None) -> Any:
+        """A document with its expressions and its copy loops carried out, in a round of a loop.
+
+        Raises:
+            TemplateError: It cannot be.
+            Needed: A resource has to be there first.
+        """
+        with self._round(loop):
+            value = self._evaluator.value(self._with_copies(document))
+        self.budget.spend([value])
+        return value
+
+    @contextmanager
+    def _round(self, loop: Loop | None) -> Iterator[None]:
+        before = self._loops
+        if loop is not None:
+            self._loops = {**before, loop[0].lower(): loop[1], "": loop[1]}
+        try:
+            yield
+        finally:
+            self._loops = before
+
+    def _with_copies(self, document: Any) -> Any:
+        """A document whose `copy` properties are lists."""
+        if isinstance(document, list):
+            return [self._with_copies(each) for each in document]
+        if not isinstance(document, Mapping):
+            return document
+        loops = document.get("copy")
+        rest = {
+            name: self._with_copies(value)
+            for name, value in document.items()
+            if name != "copy" or not isinstance(value, list)
+        }
+        for loop in loops if isinstance(loops, list) else ():
+            name = str(loop["name"])
+            rest[name] = [
+                _escaped(self.value(loop["input"], (name, number))) for number in range(self.count(loop))
+            ]
+        return rest
+
+    def count(self, loop: Mapping[str, Any]) -> int:
+        """The number of rounds of a copy loop.
+
+        Raises:
+            TemplateError: The count is no number, or too large.
+        """
+        count = self._evaluator.value(loop.get("count"))
+        if not isinstance(count, int) or not 0 <= count <= COPIES_MAX:
+            raise TemplateError(f"A copy loop has up to {COPIES_MAX} iterations.")
+        return count
+
+    # ---- functions -------------------------------------------------------------------------------------------------
+
+    def _functions(self) -> dict[str, Any]:
+        subscription = "/".join(self._group.split("/")[:3])
+        place = {"id": self._group, "name": self._group.rpartition("/")[2], "location": "local", "tags": {}}
+        deployment = {"name": self._deployment, "properties": {"mode": "Incremental"}}
+        functions: dict[str, Any] = {
+            "parameters": lambda name: _named(self.parameters, name, "parameter"),
+            "variables": self._variable,
+            "copyindex": self._copy_index,
+            "resourceid": self._resource_id,
+            "extensionresourceid": lambda scope, kind, *names: f"{scope}{resource_id('', kind, *names)}",
+            "subscriptionresourceid": lambda kind, *names: resource_id(subscription, kind, *names),
+            "reference": self._reference,
+            "resourcegroup": lambda: place,
+            "subscription": lambda: {"id": subscription, "subscriptionId": subscription.rpartition("/")[2]},
+            "deployment": lambda: deployment,
+            "listkeys": lambda resource, *_: self._answer(resource, "listKeys"),
+        }
+        for namespace in self._template.get("functions") or ():
+            for name, member in (namespace.get("members") or {}).items():
+                functions[f"{namespace['namespace']}.{name}".lower()] = self._own_function(member)
+        return functions
+
+    def _own_function(self, member: Mapping[str, Any]) -> Callable[..., Any]:
+        names = [str(each["name"]).lower() for each in member.get("parameters") or ()]
+
+        def call(*values: Any) -> Any:
+            given = dict(zip(names, values, strict=True))
+            own = Evaluator({"parameters": lambda name: _named(given, name, "parameter")}, self.budget)
+            return own.value((member.get("output") or {}).get("value"))
+
+        return call
+
+    def _variable(self, name: str) -> Any:
+        if name.lower() not in self._variables:
+            declared = self._template.get("variables") or {}
+            loops = {str(loop["name"]).lower(): loop for loop in declared.get("copy") or ()}
+            if name.lower() in loops:
+                loop = loops[name.lower()]
+                value = self.value({"copy": [loop]})[str(loop["name"])]
+            else:
+                value = self.value(
+                    _named({each.lower(): item for each, item in declared.items()}, name, "variable")
+                )
+            self._variables[name.lower()] = value
+        return self._variables[name.lower()]
+
+    def _copy_index(self, name: Any = "", offset: int = 0) -> int:
+        if isinstance(name, int):
+            name, offset = "", name
+        if name.lower() not in self._loops:
+            raise TemplateError("The template function 'copyIndex' is not expected at this location.")
+        return self._loops[name.lower()] + offset
+
+    def _resource_id(self, *parts: str) -> str:
+        at = next((place for place, part in enumerate(parts) if "." in part and "/" in part), None)
+        if at is None:
+            raise TemplateError("The function resourceId has no type of a resource.")
+        _, _, subscription, _, group = self._group.split("/")
+        if at:
+            subscription, group = (parts[0], parts[1]) if at > 1 else (subscription, parts[0])
+        return resource_id(
+            f"/subscriptions/{subscription}/resourceGroups/{group}", parts[at], *parts[at + 1 :]
+        )
+
+    def _reference(self, resource: str, _: str = "", full: str = "") -> Any:
+        answer = self._answer(resource, "")
+        return answer if full.lower() == "full" else answer.get("properties") or {}
+
+    def _answer(self, resource: str, action: str) -> Any:
+        answer = self.known.get((resource.lower(), action))
+        if answer is None:
+            raise Needed(resource, action)
+        return answer
+
+
+def resource_id(scope: str, kind: str, *names: str) -> str:
+    """The id of a resource: its provider, and its types and names in turn.
+
+    Raises:
+        TemplateError: There are more of one than of the other.
+    """
+    provider, *types = kind.split("/")
+    parts = [part for name in names for part in str(name).split("/")]
+    if len(types) != len(parts):
+        raise TemplateError(
+            f"The type '{kind}' and the name '{'/'.join(parts)}' have different numbers of segments."
+        )
+    pairs = "/".join(f"{one}/{name}" for one, name in zip(types, parts, strict=True))
+    return f"{scope}/providers/{provider}/{pairs}"
+
+
+def _named(values: Mapping[str, Any], name: str, what: str) -> Any:
+    if name.lower() not in values:
+        raise TemplateError(f"The template {what} '{name}' is not found.")
+    return values[name.lower()]
+
+
+def _check_parameter(name: str, about: Mapping[str, Any], value: Any) -> None:
+    opening = f"The provided value for the template parameter '{name}' is not"
+    expected: Any = _TYPES.get(str(about.get("type", "")).lower())
+    if expected is None:
+        raise TemplateError(f"The template parameter '{name}' has the type '{about.get('type')}'.")
+    if value is not None and (
+        not isinstance(value, expected) or (expected is int and isinstance(value, bool))
+    ):
+        raise TemplateError(f"{opening} of the type '{about['type']}'.")
+    if "allowedValues" in about and value not in about["allowedValues"]:
+        allowed = ",".join(json.dumps(each) for each in about["allowedValues"])
+        raise TemplateError(f"{opening} valid. It is not part of the allowed value(s): '{allowed}'.")
+    if expected in (int, str, list) and value is not None:
+        bound = "Value" if expected is int else "Length"
+        measured: int = value if expected is int else len(value)
+        least, most = about.get(f"min{bound}", measured), about.get(f"max{bound}", measured)
+        if not least <= measured <= most:
+            raise TemplateError(f"{opening} within its bounds.")
+
+
+def _escaped(value: Any) -> Any:
+    """A value whose texts are evaluated once more and come out as they are."""
+    if isinstance(value, str):
+        return f"[{value}" if value.startswith("[") and value.endswith("]") else value
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _escaped(each) for name, each in value.items()}
+    return value

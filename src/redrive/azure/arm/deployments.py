@@ -1,0 +1,194 @@
+"""Deployments: resources of a group by an ARM template, made in the order in which they need each other.
+
+    PUT, GET, HEAD, DELETE  …/resourceGroups/{group}/providers/Microsoft.Resources/deployments/{deployment}
+    POST                    …/validate  …/whatIf        GET  …/operationStatuses/{deployment}  …/operations
+
+A deployment asks for each resource through the resource manager's own routes, as its caller, and has ended when it is
+answered; what it then shows is kept with its outputs.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, Final
+
+from redrive.azure.arm.call import ArmCall, Verb
+from redrive.azure.arm.deploying import Deploying, DeploymentFailed
+from redrive.azure.arm.resources import Ask
+from redrive.azure.arm.template_language import TemplateError
+from redrive.azure.eventgrid.times import timestamp
+from redrive.azure.wire.answers import empty_answer, json_answer
+from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Documents
+from redrive.http import Response
+
+Deployment = Mapping[str, Any]  # as it is shown
+
+DEPLOYMENT: Final[DocumentKind[Deployment]] = DocumentKind("azure_deployment", dict, dict)
+_ALL: Final = "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Resources/deployments"
+_ONE: Final = f"{_ALL}/{{deployment}}"
+_SPLICED: Final = ", template:"
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_KEPT_MAX: Final = 800  # of a group, as at Azure
+
+
+class DeploymentOperations:
+    """The operations on deployments of a resource group (`redrive.azure.arm.service.Operations`)."""
+
+    def __init__(self, documents: Documents, ask: Ask) -> None:
+        """Ask for resources by this, and keep deployments among these documents."""
+        self._documents = documents
+        self._ask = ask
+
+    @property
+    def routes(self) -> Mapping[str, Verb]:
+        """See `Operations.routes`."""
+        return {
+            f"GET {_ALL}": self.list,
+            f"PUT {_ONE}": self.put,
+            f"GET {_ONE}": self.get,
+            f"HEAD {_ONE}": self.exists,
+            f"DELETE {_ONE}": self.delete,
+            f"POST {_ONE}/validate": self.validate,
+            f"POST {_ONE}/whatIf": self.what_if,
+            f"GET {_ONE}/operationStatuses/{{status}}": self.status,
+            f"GET {_ONE}/operations": self.steps,
+        }
+
+    async def put(self, call: ArmCall) -> Response:
+        """Carry a deployment out; its end is told by the operation that the answer names."""
+        properties = _properties(call)
+        deploying = Deploying(call, properties, self._ask)
+        found = await self._documents.find(DEPLOYMENT, f"{_place(call)}/", "", _KEPT_MAX)
+        if len(found) >= _KEPT_MAX and await self._documents.get(DEPLOYMENT, _key(call)) is None:
+            raise invalid(
+                f"The resource group has {_KEPT_MAX} deployments already.", "DeploymentQuotaExceeded"
+            )
+        shown, failure = deploying.shown("Accepted"), None
+        try:
+            deploying.check()
+            await deploying.carry_out()
+            outputs = await deploying.outputs()
+        except TemplateError as fault:
+            raise _invalid_template(fault) from None
+        except DeploymentFailed as fault:
+            failure = fault.error
+            ended = {**deploying.shown("Failed"), "error": failure}
+        else:
+            ended = {**deploying.shown("Succeeded"), "outputs": outputs}
+        kept = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
+        await self._documents.update_or_create(DEPLOYMENT, _key(call), kept, lambda _: kept)
+        name = call.params["deployment"]
+        url = f"{call.base_url}{call.request.path}/operationStatuses/{name}?api-version=2024-03-01"
+        answer = json_answer({**_public(kept), "properties": shown}, HTTPStatus.CREATED)
+        answer.headers = {**answer.headers, "Azure-AsyncOperation": url, "Retry-After": "0"}
+        return answer
+
+    def _document(self, call: ArmCall, properties: Mapping[str, Any], steps: list[Any]) -> Deployment:
+        path = call.request.path
+        return {
+            "id": path,
+            "name": call.params["deployment"],
+            "type": "Microsoft.Resources/deployments",
+            "properties": properties,
+            "steps": steps,
+        }
+
+    async def status(self, call: ArmCall) -> Response:
+        """Tell how a deployment ended."""
+        properties = (await self._found(call))["properties"]
+        failed = "error" in properties
+        return json_answer(
+            {
+                "status": "Failed" if failed else "Succeeded",
+                **({"error": properties["error"]} if failed else {}),
+            }
+        )
+
+    async def get(self, call: ArmCall) -> Response:
+        """Show a deployment with its outputs, or why it failed."""
+        return json_answer(_public(await self._found(call)))
+
+    async def exists(self, call: ArmCall) -> Response:
+        """Tell whether there is a deployment of that name."""
+        found = await self._documents.get(DEPLOYMENT, _key(call))
+        return empty_answer(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.NO_CONTENT)
+
+    async def delete(self, call: ArmCall) -> Response:
+        """Forget a deployment; what it made stays."""
+        await self._documents.remove(DEPLOYMENT, _key(call))
+        return empty_answer(HTTPStatus.NO_CONTENT)
+
+    async def list(self, call: ArmCall) -> Response:
+        """List the deployments of a group."""
+        found = await self._documents.find(DEPLOYMENT, f"{_place(call)}/")
+        return json_answer({"value": [_public(each) for each in found]})
+
+    async def steps(self, call: ArmCall) -> Response:
+        """List what a deployment did."""
+        return json_answer({"value": (await self._found(call))["steps"]})
+
+    async def validate(self, call: ArmCall) -> Response:
+        """Check a deployment as far as that takes no resource; nothing is made."""
+        deploying = Deploying(call, _properties(call), self._ask)
+        try:
+            deploying.check()
+        except TemplateError as fault:
+            raise _invalid_template(fault) from None
+        return json_answer({"id": call.request.path, "properties": deploying.shown("Succeeded")})
+
+    async def what_if(self, call: ArmCall) -> Response:
+        """Tell what a deployment would change."""
+        deploying = Deploying(call, _properties(call), self._ask)
+        try:
+            deploying.check()
+            changes = await deploying.changes()
+        except TemplateError as fault:
+            raise _invalid_template(fault) from None
+        return json_answer({"status": "Succeeded", "properties": {"changes": changes}})
+
+    async def _found(self, call: ArmCall) -> Deployment:
+        found = await self._documents.get(DEPLOYMENT, _key(call))
+        if found is None:
+            name = call.params["deployment"]
+            raise not_found(f"Deployment '{name}' could not be found.", "DeploymentNotFound")
+        return found
+
+
+def _public(kept: Deployment) -> dict[str, Any]:
+    return {name: value for name, value in kept.items() if name != "steps"}
+
+
+def _place(call: ArmCall) -> str:
+    return "/".join(call.account_and_group)
+
+
+def _key(call: ArmCall) -> str:
+    return f"{_place(call)}/{call.params['deployment'].lower()}"
+
+
+def _as_json(body: bytes) -> bytes:
+    """A deployment's document as JSON: the Azure CLI splices a template in as its author wrote it, comments and all."""
+    text = body.decode(errors="replace")
+    at = text.find(_SPLICED)
+    if at < 0:
+        return body
+    template = _COMMENT.sub(lambda found: found[1] or "", text[at + len(_SPLICED) :])
+    return f'{text[:at]}, "template":{template}'.encode()
+
+
+def _properties(call: ArmCall) -> Mapping[str, Any]:
+    request = replace(call.request, body=_as_json(call.request.body))
+    properties = replace(call, request=request).document.get("properties")
+    if not isinstance(properties, dict):
+        raise invalid("The deployment has no properties.", "InvalidRequestContent")
+    if not isinstance(properties.get("template"), dict):
+        text = "The deployment has no template: the server reads no templates elsewhere (templateLink)."
+        raise invalid(text, "InvalidTemplate")
+    return properties
+
+
+def _invalid_template(fault: TemplateError) -> AzureError:
+    return invalid(f"Deployment template validation failed: '{fault}'.", "InvalidTemplate")
