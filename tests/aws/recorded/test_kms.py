@@ -4,6 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from tests.aws.iam.stage import Stage, on_stage
 from tests.aws.wire.clients import moment
@@ -95,5 +98,49 @@ def test_a_replica_is_described_as_being_made() -> None:
         assert (replica["KeyState"], replica["Enabled"], replica["Description"]) == ("Creating", False, "")
         assert "CurrentKeyMaterialId" not in replica
         assert "ReplicaTags" not in answer
+
+    on_stage(play, auth="off")
+
+
+def test_a_replica_is_not_replicated() -> None:
+    async def play(stage: Stage) -> None:
+        key = await key_of(stage, MultiRegion=True)
+        answer = await stage.call(
+            stage.root, "kms", "ReplicateKey", KeyId=key["Arn"], ReplicaRegion="eu-west-1"
+        )
+        await stage.call(
+            stage.root, "kms", "UpdatePrimaryRegion", KeyId=key["Arn"], PrimaryRegion="eu-west-1"
+        )
+        params = {"KeyId": key["Arn"], "ReplicaRegion": "eu-north-1"}
+        refusal = await stage.refusal(stage.root, "kms", "ReplicateKey", **params)
+        text = f"{key['Arn']} is not a multi-region primary key."
+        assert refusal == f"UnsupportedOperationException: {text}"
+        assert answer["ReplicaKeyMetadata"]["KeyId"] == key["KeyId"]
+
+    on_stage(play, auth="off")
+
+
+def test_imported_material_needs_a_date_or_none_at_all() -> None:
+    async def play(stage: Stage) -> None:
+        key = await key_of(stage, Origin="EXTERNAL")
+        wrapping = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
+        parameters = await stage.call(
+            stage.root, "kms", "GetParametersForImport", KeyId=key["KeyId"], **wrapping
+        )
+        public: Any = load_der_public_key(parameters["PublicKey"])
+        oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
+        params = {
+            "KeyId": key["KeyId"],
+            "ImportToken": parameters["ImportToken"],
+            "EncryptedKeyMaterial": public.encrypt(b"m" * 32, oaep),
+        }
+        refusal = await stage.refusal(stage.root, "kms", "ImportKeyMaterial", **params)
+        text = "A validTo date must be set if the ExpirationModel is KEY_MATERIAL_EXPIRES"
+        assert refusal == f"ValidationException: {text}"
+        forever = {**params, "ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE"}
+        made = await stage.call(stage.root, "kms", "ImportKeyMaterial", **forever)
+        await stage.call(stage.root, "kms", "DeleteImportedKeyMaterial", KeyId=key["KeyId"])
+        shown = (await stage.call(stage.root, "kms", "DescribeKey", KeyId=key["KeyId"]))["KeyMetadata"]
+        assert (shown["KeyState"], shown["CurrentKeyMaterialId"]) == ("PendingImport", made["KeyMaterialId"])
 
     on_stage(play, auth="off")

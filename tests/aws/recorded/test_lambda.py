@@ -127,3 +127,51 @@ def test_events_of_a_function_that_is_deleted_are_dropped_with_a_warning(
     played(play)
     (line,) = [record.getMessage() for record in caplog.records if "events_dropped" in record.getMessage()]
     assert line == f"function.events_dropped function={FUNCTION}:f events=1: it was deleted while they waited"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "text"),
+    [
+        ("GetPolicy", {}, "The resource you requested does not exist."),
+        ("GetPolicy", {"Qualifier": "7"}, "The resource you requested does not exist."),
+        (
+            "GetFunctionEventInvokeConfig",
+            {},
+            f"The function {FUNCTION}:absent:$LATEST doesn't have an EventInvokeConfig",
+        ),
+        (
+            "GetFunctionEventInvokeConfig",
+            {"Qualifier": "7"},
+            f"The function {FUNCTION}:absent:7 doesn't have an EventInvokeConfig",
+        ),
+        (
+            "DeleteFunction",
+            {"Qualifier": "$LATEST"},
+            "$LATEST version cannot be deleted without deleting the function.",
+        ),
+    ],
+)
+def test_an_absent_function_is_refused_in_words_of_each_operation(
+    operation: str, params: dict[str, str], text: str
+) -> None:
+    async def play(stage: Stage) -> None:
+        refusal = await stage.refusal(stage.root, "lambda", operation, FunctionName="absent", **params)
+        assert refusal.partition(": ")[2] == text
+
+    played(play)
+
+
+def test_the_mode_of_a_url_is_answered_to_who_gave_it() -> None:
+    async def play(stage: Stage) -> None:
+        await new_function(stage)
+        url = {"FunctionName": "f", "AuthType": "NONE"}
+        made = await stage.call(stage.root, "lambda", "CreateFunctionUrlConfig", **url)
+        assert "InvokeMode" not in made
+        shown = await stage.call(stage.root, "lambda", "GetFunctionUrlConfig", FunctionName="f")
+        assert shown["InvokeMode"] == "BUFFERED"
+        changed = await stage.call(
+            stage.root, "lambda", "UpdateFunctionUrlConfig", **url, InvokeMode="RESPONSE_STREAM"
+        )
+        assert changed["InvokeMode"] == "RESPONSE_STREAM"
+
+    played(play)

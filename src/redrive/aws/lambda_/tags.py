@@ -102,6 +102,6 @@ def check(tags: Mapping[str, str]) -> None:
         AwsError: `InvalidParameterValueException`.
     """
     if len(tags) > TAGS_MAX:
-        raise invalid(f"The number of tags exceeds the limit of {TAGS_MAX}.")
+        raise invalid("Number of tags exceeds resource tag limit.")
     if any(key.lower().startswith(_RESERVED) for key in tags):
         raise invalid("aws: prefixed tag key names are not allowed for external use.")

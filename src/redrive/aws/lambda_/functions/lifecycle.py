@@ -258,6 +258,8 @@ class FunctionOperations:
     async def delete_function(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunction.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if named.qualifier == LATEST:  # before the function is looked for (recorded)
+            raise invalid("$LATEST version cannot be deleted without deleting the function.")
         await self._lookup.function(call, named, "DeleteFunction")
         if named.qualifier is None:
             await self._delete(named)
@@ -290,9 +292,6 @@ class FunctionOperations:
         await self._layers.forget_unused({layer for version in gone for layer in version.layers})
 
     async def _delete_version(self, named: Named, version: str) -> None:
-        if version == LATEST:
-            raise invalid("$LATEST version cannot be deleted without deleting the function.")
-
         async def decide(draft: Draft) -> Configuration:
             function = await function_in(draft, named)
             key = version_key(named.name, version)

@@ -73,7 +73,14 @@ class Permissions:
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetPolicy.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        meant = await self._lookup.meant(call, named, "GetPolicy")
+        try:
+            meant = await self._lookup.meant(call, named, "GetPolicy")
+        except AwsError as refusal:
+            if (
+                refusal.code == "ResourceNotFoundException"
+            ):  # of an absent function as of an absent policy (recorded)
+                raise no_such() from None
+            raise
         policy = meant.function.policies.get(named.qualifier or "")
         if policy is None or not policy.statements:
             raise no_such()

@@ -46,7 +46,16 @@ class EventSettingsOperations:
 
     async def get_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionEventInvokeConfig.html."""
-        named = await self._named(call, params, "GetFunctionEventInvokeConfig")
+        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        named = named._replace(qualifier=named.qualifier or LATEST)
+        try:
+            await self._lookup.meant(call, named, "GetFunctionEventInvokeConfig")
+        except AwsError as refusal:
+            if (
+                refusal.code == "ResourceNotFoundException"
+            ):  # an absent function has no settings either (recorded)
+                raise _unset(named) from None
+            raise
         key = events_key(named.name, named.qualifier or LATEST)
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:

@@ -49,7 +49,7 @@ class UrlOperations:
             draft.put(FUNCTION_URL, made.id, UrlPlace(named.name, qualifier or ""))
 
         await self._engine.resources.write(decide)
-        shown = _shown(call, named, made)
+        shown = _answered(_shown(call, named, made), params)
         del shown["LastModifiedTime"]
         return shown
 
@@ -69,7 +69,7 @@ class UrlOperations:
             _put_in(draft, function, named.qualifier or "", changed)
             return changed
 
-        return _shown(call, named, await self._engine.resources.write(decide))
+        return _answered(_shown(call, named, await self._engine.resources.write(decide)), params)
 
     async def delete_function_url_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionUrlConfig.html."""
@@ -158,6 +158,11 @@ def _put_in(draft: Draft, function: FunctionRecord, qualifier: str, url: Functio
 
 def _key(pair: tuple[str, FunctionUrl]) -> str:
     return f"/{pair[0]}"
+
+
+def _answered(shown: Structure, params: Structure) -> Structure:
+    """A URL as its creation or change answers it: the mode only where the request has it (recorded)."""
+    return {name: value for name, value in shown.items() if name != "InvokeMode" or name in params}
 
 
 def _shown(call: Call, named: Named, url: FunctionUrl) -> Structure:
