@@ -9,10 +9,9 @@ import orjson
 from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
 from redrive.azure.arm.resources import Ask
-from redrive.azure.arm.template_language import Budget, Needed, TemplateError
+from redrive.azure.arm.template_language import RESOURCES_MAX, Budget, Needed, TemplateError
 from redrive.azure.wire.errors import AzureError
 
-RESOURCES_MAX: Final = 800
 _NESTED_MAX: Final = 5
 _DEPLOYMENTS: Final = "microsoft.resources/deployments"
 _ABSENT: Final = 404
@@ -127,12 +126,9 @@ class Deploying:
     def _plan(self) -> Iterator[Planned]:
         resources: Any = self._template.get("resources") or []
         by_symbol = isinstance(resources, Mapping)  # of languageVersion 2.0
-        for number, resource in enumerate(
-            self._expanded(resources.items() if by_symbol else [("", each) for each in resources])
-        ):
-            if number >= RESOURCES_MAX:
-                raise TemplateError(f"A template has at most {RESOURCES_MAX} resources.")
-            yield resource
+        for planned in self._expanded(resources.items() if by_symbol else [("", each) for each in resources]):
+            self._scope.budget.take_resource()
+            yield planned
 
     def _expanded(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[Planned]:
         for symbol, resource in resources:

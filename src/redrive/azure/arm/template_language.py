@@ -17,6 +17,7 @@ _TOKEN: Final = re.compile(r"\s*(?:'((?:[^']|'')*)'|(-?\d+)|([A-Za-z_][\w.]*)|([
 _STEPS_MAX: Final = 500_000
 _CHARS_MAX: Final = 4_000_000
 _DEPTH_MAX: Final = 40
+RESOURCES_MAX: Final = 800
 
 Own = Callable[..., Any]
 
@@ -40,12 +41,25 @@ class Needed(Exception):  # noqa: N818 - a question, not a failure
 
 
 class Budget:
-    """The steps and the characters that a deployment's expressions may take."""
+    """The steps and characters that a deployment may take, and its resources with those nested in it."""
 
     def __init__(self) -> None:
         """Begin with all of it."""
         self._steps = _STEPS_MAX
         self._chars = _CHARS_MAX
+        self._resources = RESOURCES_MAX
+
+    def take_resource(self) -> None:
+        """Count a resource.
+
+        Raises:
+            TemplateError: There are more than a deployment may have.
+        """
+        self._resources -= 1
+        if self._resources < 0:
+            raise TemplateError(
+                f"A deployment has at most {RESOURCES_MAX} resources, with those nested in it."
+            )
 
     def spend(self, values: Sequence[Any]) -> None:
         """Take a step that puts these values together.
