@@ -221,7 +221,7 @@ class Screen:
 
     def press_clock(self, by: str) -> None:
         """Press a button of the simulated clock: so many milliseconds on, or `next`."""
-        self.follow(f"header .clock button[value='{by}']")
+        self.follow(f".clock button[value='{by}']")
 
     def loaded_seconds(self) -> float:
         """The time from asking for the page until it was there."""

@@ -1,6 +1,6 @@
 """Stories of endpoints: rested ones that are back, and those that only may be looked at."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 import orjson
@@ -28,18 +28,18 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     topic.publish("held")
     endpoints = f"{server.url}/_redrive/console/{sns.account}/{sns.region}/endpoints"
     screen.open(endpoints)
-    assert "1 resting" in screen.text()
-    assert "client_error 404" in screen.text("tr[data-row]")
-    until = datetime.fromtimestamp(rested_at + REST_SECONDS, UTC)
-    assert f"until {until:%H:%M:%S}" in screen.text("tr[data-row]")
+    assert "1 on hold" in screen.text()
+    assert "Client error 404" in screen.text("tr[data-row]")
+    until = screen.find("td[data-label='Next try'] time").get_attribute("datetime") or ""
+    assert int(datetime.fromisoformat(until).timestamp()) == rested_at + REST_SECONDS
     since = screen.find("tr[data-row] time").get_attribute("datetime") or ""
     assert int(datetime.fromisoformat(since).timestamp()) == rested_at
     with screen.other_tab():
         screen.open(endpoints)
-        screen.press("Lift")
-        screen.wait_for("is served again: what waited is tried now")
+        screen.press("Resume now")
+        screen.wait_for("is resumed: what waited is tried now")
         assert webhook.next().document["Message"] == "held"
-    screen.wait_for("No endpoint rests or fails.")
+    screen.wait_for("No subscription fails or is on hold.")
 
 
 def test_an_endpoint_that_is_served_again_is_not_lifted(
@@ -57,5 +57,5 @@ def test_an_endpoint_that_is_served_again_is_not_lifted(
     server.advance(3600)  # the rest ends by itself
     topic.publish("served")
     server.advance(1)
-    screen.press("Lift")
-    screen.wait_for("was not resting")
+    screen.press("Resume now")
+    screen.wait_for("was not on hold")

@@ -45,7 +45,7 @@ def test_a_day_of_attempts_passes_by_the_clocks_buttons(
         subscriber.next()
     subscriber.status = 200
     screen.press("Redrive this")
-    screen.press("Send back now")
+    screen.press("Redrive 1 message")
     screen.wait_for("1 of 1 sent back")
     screen.press_clock("60000")
     assert subscriber.next().document[0]["data"] == {"order": 7001}

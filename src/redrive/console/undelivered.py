@@ -149,7 +149,8 @@ async def _dead_letters(
         action = f"Redrive {many_of_it}…"
         acts = visit.link_in(name, "dead-letters", name.name, "plan", what="all", cause=cause_id(cause.cause))
     elif dead.from_queues or dead.from_subscriptions:
-        detail = f"From {len(dead.from_queues) + len(dead.from_subscriptions)} {many(2, 'source')}"
+        sources = len(dead.from_queues) + len(dead.from_subscriptions)
+        detail = f"From {sources} {many(sources, 'source')}"
     if burst is not None:
         detail += f" · {number(burst.letters)} in the latest burst"
     return Need(

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from redrive.aws.lambda_.invocations.backlogs import TO_FUNCTION
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings
+from redrive.console.commands import aws_command
 from redrive.console.visit import PAGE_ROWS, Page, Unusable, Visit, searched
 from redrive.engine.operations import SET_ASIDE, CauseDetails, DeadLetter
 from redrive.engine.ports import Cause, CauseCount, LookRequest
@@ -41,7 +44,11 @@ async def listed(visit: Visit) -> Page:
     ]
     rows.sort(key=lambda row: (-int(str(row["number"])), str(row["name"])))
     aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
-    values = {"rows": rows, "aside": aside_link}
+    policy = f'{{"deadLetterTargetArn": "arn:aws:sqs:{place.region}:{place.account}:orders-dead", "maxReceiveCount": 3}}'
+    url = f"{visit.host}/{place.account}/orders"
+    attributes = orjson.dumps({"RedrivePolicy": policy}).decode()
+    start = aws_command(visit, "sqs", "set-queue-attributes", "--queue-url", url, "--attributes", attributes)
+    values = {"rows": rows, "aside": aside_link, "start": start}
     return Page("dead_letter_queues.html", values, live_seconds=10)
 
 

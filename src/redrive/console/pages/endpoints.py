@@ -69,5 +69,5 @@ async def change(visit: Visit) -> Redirect:
         raise Missing(f"There is no subscription {visit.asked('id')[:80]} of {topic.name[:80]}.")
     lifted = await visit.engine.operations.close_circuit(found)
     place = found.endpoint_place
-    told = f"{place} is served again: what waited is tried now" if lifted else f"{place} was not resting"
+    told = f"{place} is resumed: what waited is tried now" if lifted else f"{place} was not on hold"
     return Redirect(visit.link("endpoints", told=told))

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from redrive.aws.sqs import names
 from redrive.aws.wire.errors import AwsError
+from redrive.console.commands import aws_command
 from redrive.console.pages.dead_letters import source_text
 from redrive.console.visit import PAGE_ROWS, Page, Redirect, Unusable, Visit
 from redrive.model.queue import Queue
@@ -22,9 +23,11 @@ async def listed(visit: Visit) -> Page:
     )
     shown = found[:PAGE_ROWS]
     counts = await visit.engine.messages.count_each(shown, COUNTED_MAX)
+    targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
     rows = [
         {
             "queue": queue,
+            "takes_letters": queue.name in targets,
             "counts": counts[queue.id],
             "link": visit.link("queues", queue.name.name),
             "dead": "" if queue.dead_letter is None else queue.dead_letter.queue.name,
@@ -36,6 +39,7 @@ async def listed(visit: Visit) -> Page:
     ]
     more = visit.link("queues", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
     values = {"rows": rows, "at_most": COUNTED_MAX, "prefix": prefix, "next": more, "after": after}
+    values["start"] = aws_command(visit, "sqs", "create-queue", "--queue-name", "orders")
     return Page("queues.html", values, live_seconds=2)
 
 
@@ -68,10 +72,10 @@ async def one(visit: Visit) -> Page:
 
 def _rules(queue: Queue) -> list[tuple[str, int]]:
     return [
-        ("Visibility timeout", queue.lease_ms),
+        ("Visibility time-out", queue.lease_ms),
         ("Delay of new messages", queue.delay_ms),
         ("Retention", queue.retention_ms),
-        ("A receive waits up to", queue.wait_ms),
+        ("Receives wait up to", queue.wait_ms),
     ]
 
 

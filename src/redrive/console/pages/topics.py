@@ -12,6 +12,8 @@ from redrive.aws.sns.subscription_attributes import effective_delivery_policy
 from redrive.aws.sns.topic_attributes import DIALECT
 from redrive.aws.wire.errors import AwsError
 from redrive.console import picture
+from redrive.console.attention import troubled_subscriptions
+from redrive.console.commands import aws_command
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
@@ -41,9 +43,21 @@ async def listed(visit: Visit) -> Page:
         place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
     )
     shown = found[:PAGE_ROWS]
-    rows = [{"topic": topic, "link": visit.link("topics", topic.name.name)} for topic in shown]
+    troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [place])]
+    rows = [
+        {
+            "topic": topic,
+            "link": visit.link("topics", topic.name.name),
+            "troubled": troubled.count(topic.name.key),
+        }
+        for topic in shown
+    ]
+    rows.sort(key=lambda row: not row["troubled"])  # of a page: those that need somebody first
     more = visit.link("topics", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
-    return Page("topics.html", {"rows": rows, "prefix": prefix, "next": more}, live_seconds=10)
+    start = aws_command(visit, "sns", "create-topic", "--name", "orders")
+    return Page(
+        "topics.html", {"rows": rows, "prefix": prefix, "next": more, "start": start}, live_seconds=10
+    )
 
 
 async def one(visit: Visit) -> Page:
