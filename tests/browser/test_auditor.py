@@ -14,7 +14,7 @@ from tests.services.server import serving
 #: Pages of a body, of searched bodies and of downloaded ones: refused where bodies are hidden.
 REFUSED: Final = ("/edit", "q=order", "/download")
 #: Forms whose button is disabled, and the console's own way out.
-_ACTS: Final = "main form[method=post] button:not([disabled]), header .clock button"
+_ACTS: Final = "main form[method=post] button:not([disabled]), form.clock button"
 _LOOK: Final = """
 const [paths, done] = arguments;
 (async () => {
