@@ -67,7 +67,9 @@ async def _spent(store_url: str, number: int) -> dict[tuple[str, str], float]:
 async def _calls(store_url: str) -> AsyncIterator[InnerCalls]:
     async with assembled(Settings(store=store_url), "http://localhost") as server:
         await server.open()
-        services = {name: each for part in server.extensions for name, each in part.services.items()}
+        services = {
+            name: each for part in server.extensions for name, each in part.interface.services.items()
+        }
         yield InnerCalls(services, server.core.runtime)
 
 

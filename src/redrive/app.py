@@ -103,11 +103,11 @@ class Server:
         if self.time is not None:
             await self.time.take_up()
         for extension in self.extensions:
-            for prepare in extension.prepare:
+            for prepare in extension.lifecycle.prepare:
                 await prepare()
         await self.core.engine.open()
         for extension in self.extensions:
-            for begin in extension.start:
+            for begin in extension.lifecycle.start:
                 begin()
         await self.provision()
 
@@ -129,18 +129,18 @@ class Server:
         engine = self.core.engine
         engine.stop_receiving()
         for extension in self.extensions:
-            for end in extension.end_streams:
+            for end in extension.lifecycle.end_streams:
                 end()
         await asyncio.gather(self.front.drain(DRAIN_SECONDS), engine.drain(DRAIN_SECONDS))
         for extension in self.extensions:
-            for stop in extension.stop:
+            for stop in extension.lifecycle.stop:
                 await stop()
         await self.core.telemetry.close()
         await engine.close()
         for extension in self.extensions:
-            for endpoint in extension.endpoints.values():
+            for endpoint in extension.delivery.endpoints.values():
                 await endpoint.close()
-            for close in extension.close:
+            for close in extension.lifecycle.close:
                 await close()
 
     async def _keep_up(self) -> None:
@@ -293,21 +293,25 @@ def _extensions(core: Core) -> list[Extension]:
     """The facades and their parts; they call each other by `core.services`, once all of them are made."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond, keys = destinations.extension(core), kms.extension(core)
-    topics = sns.extension(core, [part.sns for part in parts if part.sns is not None], keys.encryption)
+    topics = sns.extension(
+        core, [part.delivery.sns for part in parts if part.delivery.sns is not None], keys.delivery.encryption
+    )
     others = (apigateway, cloudformation, cloudwatch, event_grid, iam, s3)
     facades = [beyond, keys, topics, *parts, *(make.extension(core) for make in others)]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
-        presenters |= facade.presenters
+        presenters |= facade.delivery.presenters
     extensions = [
         *facades,
-        sqs.extension(core, presenters, keys.encryption),
-        lambda_.extension(core, beyond.endpoints.get(destinations.ELSEWHERE), presenters, keys.encryption),
-        firehose.extension(core, beyond.endpoints.get(destinations.STREAMS_ELSEWHERE)),
+        sqs.extension(core, presenters, keys.delivery.encryption),
+        lambda_.extension(
+            core, beyond.delivery.endpoints.get(destinations.ELSEWHERE), presenters, keys.delivery.encryption
+        ),
+        firehose.extension(core, beyond.delivery.endpoints.get(destinations.STREAMS_ELSEWHERE)),
         console.extension(core, functools.partial(file_bytes, core.settings.store)),
     ]
     for extension in extensions:
-        core.services.update(extension.services)
+        core.services.update(extension.interface.services)
     return extensions
 
 
@@ -322,12 +326,12 @@ def _server(
         await provisioner.apply(declared)
 
     clock = core.runtime.clock
-    others = [part for extension in extensions for part in extension.lives_by_the_clock]
+    others = [part for extension in extensions for part in extension.lifecycle.lives_by_the_clock]
     time = None
     if isinstance(clock, SimulatedClock):
         time = SimulatedTime(clock, core.engine, core.telemetry, others)
         for extension in extensions:
-            for drive in extension.drives:
+            for drive in extension.lifecycle.drives:
                 drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
     router = make_router(core, extensions, time, provision, exposition)

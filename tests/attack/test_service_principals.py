@@ -138,7 +138,7 @@ def test_a_service_without_a_role_may_only_what_the_policy_of_a_resource_allows(
         caller = acting_for("apigateway", REGION, arn, ACCOUNT, for_owner=False)
         told: dict[str, str] = {}
         for extension in stage.server.extensions:
-            for service, facade in extension.services.items():
+            for service, facade in extension.interface.services.items():
                 for operation in facade.operations:
                     shape = stage.client(service).service.operation(operation).input
                     params = in_form(required(shape)) | ({"Body": b""} if "Body" in shape.members else {})

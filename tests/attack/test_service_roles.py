@@ -302,7 +302,7 @@ def role_members(
 def offered(stage: Stage) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Every parameter of an offered operation that takes a role."""
     for extension in stage.server.extensions:
-        for service, facade in extension.services.items():
+        for service, facade in extension.interface.services.items():
             if service in ABOUT_ROLES:
                 continue
             client = stage.client(service)

@@ -1,6 +1,7 @@
 """Every part is in its place before anybody is answered, and what was opened is closed whatever fails."""
 
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,21 @@ def kinds_of_documents() -> dict[str, DocumentKind[Any]]:
 
 async def test_a_reset_forgets_every_kind_of_document() -> None:
     async with assembled(Settings(store="sqlite://:memory:", functions="on"), URL) as server:
-        forgotten = {kind.name for extension in server.extensions for kind in extension.kinds}
+        forgotten = {kind.name for extension in server.extensions for kind in extension.interface.kinds}
     assert kinds_of_documents().keys() == forgotten
 
 
 async def test_no_two_extensions_bring_the_same() -> None:
     async with assembled(Settings(store="sqlite://:memory:", functions="on"), URL) as server:
-        for what in ("services", "paths", "profiles", "endpoints", "presenters"):
-            names = [name for extension in server.extensions for name in getattr(extension, what)]
-            assert len(names) == len(set(names)), what
+        for member in (
+            "interface.services",
+            "interface.paths",
+            "delivery.profiles",
+            "delivery.endpoints",
+            "delivery.presenters",
+        ):
+            names = [name for extension in server.extensions for name in attrgetter(member)(extension)]
+            assert len(names) == len(set(names)), member
 
 
 async def test_nothing_can_be_added_once_the_engine_is_open() -> None:

@@ -29,7 +29,9 @@ class Services:
 
     async def call(self, service: str, operation: str, **params: Any) -> Structure:
         server = self.visitor.server
-        services = {name: facade for part in server.extensions for name, facade in part.services.items()}
+        services = {
+            name: facade for part in server.extensions for name, facade in part.interface.services.items()
+        }
         calls = InnerCalls(services, server.core.runtime)
         return await calls.call(service, operation, params, account_root(PLACE.account), PLACE.region)
 

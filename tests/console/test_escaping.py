@@ -147,7 +147,7 @@ async def _paths_of_views_and_nodes(visitor: Visitor, evil: str) -> list[str]:
     nodes = [
         begin.__self__
         for extension in visitor.server.extensions
-        for begin in extension.start
+        for begin in extension.lifecycle.start
         if isinstance(getattr(begin, "__self__", None), Nodes)
     ]
     nodes[0]._shared = True

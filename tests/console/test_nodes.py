@@ -106,7 +106,7 @@ async def test_the_settings_of_every_node_are_shown_and_where_they_differ() -> N
 def _installation(visitor: Visitor) -> Nodes:
     """The nodes as the console of a server knows them."""
     for extension in visitor.server.extensions:
-        for begin in extension.start:
+        for begin in extension.lifecycle.start:
             found = getattr(begin, "__self__", None)
             if isinstance(found, Nodes):
                 return found

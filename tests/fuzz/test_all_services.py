@@ -24,7 +24,7 @@ def offered(server: Server) -> dict[str, list[str]]:
     """The operations of each service."""
     services: dict[str, Any] = {}
     for extension in server.extensions:
-        services |= extension.services
+        services |= extension.interface.services
     return {name: sorted(services[name].operations) for name in PROTOCOLS}
 
 

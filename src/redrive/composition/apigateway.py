@@ -15,7 +15,7 @@ from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.services import ServiceIntegration
 from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import Extension, Interface
 
 
 def extension(core: Core) -> Extension:
@@ -40,10 +40,12 @@ def extension(core: Core) -> Extension:
         AccessLog(core.telemetry.logs, core.stream),
     )
     return Extension(
-        services={
-            "apigateway": ApiGateway(engine, identities),
-            "apigatewayv2": HttpApiGateway(engine, identities),
-        },
-        hosted=front,
-        kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
+        interface=Interface(
+            services={
+                "apigateway": ApiGateway(engine, identities),
+                "apigatewayv2": HttpApiGateway(engine, identities),
+            },
+            hosted=front,
+            kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
+        ),
     )

@@ -7,7 +7,7 @@ from redrive.aws.cloudformation.facade import CloudFormation
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.ssm.facade import Ssm
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import Extension, Interface, Lifecycle
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -26,10 +26,14 @@ def extension(core: Core) -> Extension:
     )
     facade = CloudFormation(core.engine, services, operations)
     return Extension(
-        services={"cloudformation": facade, "ssm": Ssm(core.engine)},
-        paths={PATH: facade.signals.answer},
-        kinds=[*CloudFormation.kinds, *Ssm.kinds],
-        start=(operations.start,),
-        lives_by_the_clock=(operations,),
-        stop=(operations.close,),
+        interface=Interface(
+            services={"cloudformation": facade, "ssm": Ssm(core.engine)},
+            paths={PATH: facade.signals.answer},
+            kinds=[*CloudFormation.kinds, *Ssm.kinds],
+        ),
+        lifecycle=Lifecycle(
+            start=(operations.start,),
+            lives_by_the_clock=(operations,),
+            stop=(operations.close,),
+        ),
     )

@@ -7,7 +7,7 @@ from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.logs.facade import Logs
 from redrive.aws.logs.subscribed import TO_DESTINATION
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.runtime.simulated import SimulatedClock
 
 
@@ -36,15 +36,21 @@ def extension(core: Core) -> Extension:
     )
     core.telemetry.logs.write_down = logs.write_down
     return Extension(
-        services={
-            "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
-            "logs": logs,
-        },
-        profiles={each.name: each for each in (alarms.profile, logs.profile)},
-        endpoints={TO_ACTION: alarms.endpoint, TO_DESTINATION: logs.endpoint},
-        kinds=[*CloudWatch.kinds, *Logs.kinds],
-        start=(alarms.evaluator.start,),
-        lives_by_the_clock=(alarms.evaluator,),
-        end_streams=(logs.tails.close,),
-        stop=(alarms.evaluator.close,),
+        interface=Interface(
+            services={
+                "cloudwatch": CloudWatch(core.store, core.engine.resources.documents, flush, alarms),
+                "logs": logs,
+            },
+            kinds=[*CloudWatch.kinds, *Logs.kinds],
+        ),
+        delivery=DeliveryParts(
+            profiles={each.name: each for each in (alarms.profile, logs.profile)},
+            endpoints={TO_ACTION: alarms.endpoint, TO_DESTINATION: logs.endpoint},
+        ),
+        lifecycle=Lifecycle(
+            start=(alarms.evaluator.start,),
+            lives_by_the_clock=(alarms.evaluator,),
+            end_streams=(logs.tails.close,),
+            stop=(alarms.evaluator.close,),
+        ),
     )

@@ -7,7 +7,7 @@ from redrive.aws.cloudformation.records import STACK
 from redrive.aws.cloudwatch.alarms.records import ALARMS
 from redrive.aws.lambda_.records import FUNCTION
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.console.clock_hands import ClockHands
 from redrive.console.console import PATH, Console, ConsoleOptions
 from redrive.console.installation import Installation
@@ -74,14 +74,20 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
     )
     console = Console(core.engine, sessions, installation, options)
     return Extension(
-        paths={PATH: console.answer},
-        kinds=[SAVED_VIEWS],
-        reset=[nodes.reset],
-        listeners=[(tail.losses, ())],
-        start=[nodes.start],
-        stop=[nodes.stop],
-        close=[console.close],
-        drives=[hands.drive] if hands else [],
+        interface=Interface(
+            paths={PATH: console.answer},
+            kinds=[SAVED_VIEWS],
+            reset=[nodes.reset],
+        ),
+        delivery=DeliveryParts(
+            listeners=[(tail.losses, ())],
+        ),
+        lifecycle=Lifecycle(
+            start=[nodes.start],
+            stop=[nodes.stop],
+            close=[console.close],
+            drives=[hands.drive] if hands else [],
+        ),
     )
 
 

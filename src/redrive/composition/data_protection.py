@@ -3,11 +3,15 @@
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.aws.sns.protection.part import data_protection
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension
 
 
 def extension(core: Core) -> Extension:
     """Findings go to the log groups that policies name."""
     telemetry = core.telemetry
     audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.chance, core.stream)
-    return Extension(sns=data_protection(core.engine, audit_log))
+    return Extension(
+        delivery=DeliveryParts(
+            sns=data_protection(core.engine, audit_log),
+        ),
+    )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension
 from redrive.endpoints.blob import BlobEndpoint
 from redrive.engine.ports import Endpoint
 from redrive.runtime.clock import SystemClock
@@ -35,7 +35,11 @@ def extension(core: Core) -> Extension:
         endpoints |= _aws(core)
     if settings.smtp_host:
         endpoints |= _mail(core)
-    return Extension(endpoints=endpoints)
+    return Extension(
+        delivery=DeliveryParts(
+            endpoints=endpoints,
+        ),
+    )
 
 
 def _mail(core: Core) -> dict[str, Endpoint]:

@@ -26,7 +26,7 @@ from redrive.azure.namespaces.service import Namespaces
 from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface
 from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
 from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
@@ -40,14 +40,18 @@ def extension(core: Core) -> Extension:
     telemetry = core.telemetry
     measures = Measures(telemetry.count, FailureLog(telemetry.logs, core.stream, core.settings.region))
     return Extension(
-        protocols=(_gateway(core, measures, tokens),),
-        profiles={
-            DIALECT: dialect.EventGridDeliveryProfile(core.store.notes, tokens, partial(_url_of, core))
-        },
-        endpoints={dialect.TOPIC: TopicEndpoint(core.engine.resources.topics)},
-        listeners=measures.listeners(),
-        presenters={dialect.ENVELOPE: dialect.present},
-        kinds=[*KINDS, NAMESPACE],
+        interface=Interface(
+            protocols=(_gateway(core, measures, tokens),),
+            kinds=[*KINDS, NAMESPACE],
+        ),
+        delivery=DeliveryParts(
+            profiles={
+                DIALECT: dialect.EventGridDeliveryProfile(core.store.notes, tokens, partial(_url_of, core))
+            },
+            endpoints={dialect.TOPIC: TopicEndpoint(core.engine.resources.topics)},
+            listeners=measures.listeners(),
+            presenters={dialect.ENVELOPE: dialect.present},
+        ),
     )
 
 

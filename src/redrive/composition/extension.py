@@ -31,22 +31,52 @@ class LivesByTheClock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
-    """A facade, or a part of one.
+class Interface:
+    """The requests that an extension answers, and the documents that they make.
 
     Attributes:
         services: Amazon services, by botocore's names.
         protocols: Those that know their own requests when they see them.
         hosted: The protocol whose requests are told by their host.
         paths: Beginnings of paths that the extension has to itself.
+        kinds: Documents that a reset removes.
+        reset: Removals of a reset that are not of all documents of a kind.
+    """
+
+    services: Mapping[str, Facade] = field(default_factory=dict)
+    protocols: Sequence[Recognising] = ()
+    hosted: Hosted | None = None
+    paths: Mapping[str, Answer] = field(default_factory=dict)
+    kinds: Sequence[DocumentKind[Any]] = ()
+    reset: Sequence[Callable[[], Awaitable[None]]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryParts:
+    """An extension's part in delivering messages.
+
+    Attributes:
         profiles: How deliveries are made, by the dialect that topics carry.
         endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
         listeners: Told what happens, each with the dialects and profiles whose facts it hears; none: all of them.
         presenters: By envelope, for receivers of queues.
         sns: What the extension adds to SNS.
-        kinds: Documents that a reset removes.
-        reset: Removals of a reset that are not of all documents of a kind.
         encryption: Encrypts messages at rest, if it is this extension that does.
+    """
+
+    profiles: Mapping[str, DeliveryProfile] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    listeners: Sequence[tuple[Listener, Sequence[str]]] = ()
+    presenters: Mapping[str, Presenter] = field(default_factory=dict)
+    sns: SnsPart | None = None
+    encryption: Encryption | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """The work of an extension at the start and the end of the server, and in between by itself.
+
+    Attributes:
         prepare: What is done to the store before anything is taken up.
         start: What begins once the server is ready.
         lives_by_the_clock: What the passing of simulated time sets off by itself, besides the engine.
@@ -56,18 +86,6 @@ class Extension:
         close: What is let go of at the end, besides endpoints.
     """
 
-    services: Mapping[str, Facade] = field(default_factory=dict)
-    protocols: Sequence[Recognising] = ()
-    hosted: Hosted | None = None
-    paths: Mapping[str, Answer] = field(default_factory=dict)
-    profiles: Mapping[str, DeliveryProfile] = field(default_factory=dict)
-    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
-    listeners: Sequence[tuple[Listener, Sequence[str]]] = ()
-    presenters: Mapping[str, Presenter] = field(default_factory=dict)
-    sns: SnsPart | None = None
-    kinds: Sequence[DocumentKind[Any]] = ()
-    reset: Sequence[Callable[[], Awaitable[None]]] = ()
-    encryption: Encryption | None = None
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()
     lives_by_the_clock: Sequence[LivesByTheClock] = ()
@@ -76,14 +94,24 @@ class Extension:
     stop: Sequence[Callable[[], Awaitable[None]]] = ()
     close: Sequence[Callable[[], Awaitable[None]]] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A facade, or a part of one. One that has no life of its own, or delivers nothing, leaves that value out."""
+
+    interface: Interface = Interface()
+    delivery: DeliveryParts = DeliveryParts()
+    lifecycle: Lifecycle = Lifecycle()
+
     def register(self, engine: Engine) -> None:
         """Make the engine know it, before that is open."""
-        if self.encryption is not None:
-            engine.seal_by(self.encryption, self.encryption.root)
-        engine.add_kinds(self.kinds)
-        for dialect, profile in self.profiles.items():
+        delivery = self.delivery
+        if delivery.encryption is not None:
+            engine.seal_by(delivery.encryption, delivery.encryption.root)
+        engine.add_kinds(self.interface.kinds)
+        for dialect, profile in delivery.profiles.items():
             engine.add_profile(dialect, profile)
-        for protocol, endpoint in self.endpoints.items():
+        for protocol, endpoint in delivery.endpoints.items():
             engine.add_endpoint(protocol, endpoint)
-        for listener, names in self.listeners:
+        for listener, names in delivery.listeners:
             engine.add_listener(listener, *names)

@@ -2,7 +2,7 @@
 
 from redrive.aws.firehose.facade import Firehose
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.engine.ports import Endpoint
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import aws_endpoint_of, read_aws_endpoints
@@ -31,10 +31,16 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
         alone=leaps or core.settings.store.startswith("sqlite"),
     )
     return Extension(
-        services={"firehose": firehose},
-        endpoints={"firehose": firehose.endpoint},
-        kinds=Firehose.kinds,
-        start=(firehose.deliveries.start,),
-        lives_by_the_clock=(firehose.deliveries,),
-        stop=(firehose.deliveries.close,),
+        interface=Interface(
+            services={"firehose": firehose},
+            kinds=Firehose.kinds,
+        ),
+        delivery=DeliveryParts(
+            endpoints={"firehose": firehose.endpoint},
+        ),
+        lifecycle=Lifecycle(
+            start=(firehose.deliveries.start,),
+            lives_by_the_clock=(firehose.deliveries,),
+            stop=(firehose.deliveries.close,),
+        ),
     )

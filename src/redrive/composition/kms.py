@@ -10,7 +10,7 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kms.facade import Kms
 from redrive.aws.kms.keyring import KeyRing
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 
@@ -39,12 +39,18 @@ def extension(core: Core) -> Extension:
     core.engine.resources.documents.on_forget(lambda kind, _key: changed(kind))
     upkeep = _Upkeep(kms.keyring, core.runtime.clock)
     return Extension(
-        services={"kms": kms},
-        kinds=Kms.kinds,
-        encryption=encryption,
-        prepare=(queue_key.open, kms.keyring.wrap_anew),
-        start=(upkeep.start,),
-        stop=(upkeep.stop,),
+        interface=Interface(
+            services={"kms": kms},
+            kinds=Kms.kinds,
+        ),
+        delivery=DeliveryParts(
+            encryption=encryption,
+        ),
+        lifecycle=Lifecycle(
+            prepare=(queue_key.open, kms.keyring.wrap_anew),
+            start=(upkeep.start,),
+            stop=(upkeep.stop,),
+        ),
     )
 
 

@@ -34,7 +34,7 @@ from redrive.aws.sqs.readers import Readers
 from redrive.aws.sqs.receiving import ATTRIBUTES, Showing
 from redrive.aws.wire.shapes import Structure
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension, Presenter
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle, Presenter
 from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, leftovers
 from redrive.functions.code import CODE, FunctionCode
@@ -114,17 +114,29 @@ def extension(
         ended_runtimes=core.settings.functions_ended_runtimes == "run",
     )
     return Extension(
-        services={"lambda": facade},
-        paths={PATH: downloads.answer},
-        hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
-        profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
-        endpoints={
-            "lambda": _subscribed(core, lookup, invocations, elsewhere),
-            TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
-            TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
-        },
-        listeners=[(EventMetrics(metrics), (DIALECT,))],
-        kinds=[*Lambda.kinds, CODE],
+        interface=Interface(
+            services={"lambda": facade},
+            paths={PATH: downloads.answer},
+            hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
+            kinds=[*Lambda.kinds, CODE],
+        ),
+        delivery=DeliveryParts(
+            profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
+            endpoints={
+                "lambda": _subscribed(core, lookup, invocations, elsewhere),
+                TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
+                TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
+            },
+            listeners=[(EventMetrics(metrics), (DIALECT,))],
+        ),
+        lifecycle=_lifecycle(consumers, warmth, pool, code),
+    )
+
+
+def _lifecycle(
+    consumers: MappingConsumers, warmth: Warmth, pool: FunctionPool, code: FunctionCode
+) -> Lifecycle:
+    return Lifecycle(
         start=(consumers.start, warmth.start),
         lives_by_the_clock=(consumers,),
         stop=(consumers.close, warmth.close),

@@ -6,7 +6,7 @@ from redrive.aws.sns.devices.log import DeviceLog
 from redrive.aws.sns.devices.part import mobile_push
 from redrive.aws.sns.devices.push import DeviceEndpoint
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.runtime.clock import SystemClock
 from redrive.settings import read_push_endpoints
@@ -20,7 +20,11 @@ def extension(core: Core) -> Extension:
     telemetry = core.telemetry
     log = DeviceLog(telemetry.logs, core.runtime.chance, core.stream, devices.application_of, telemetry.count)
     return Extension(
-        endpoints={"application": devices},
-        sns=replace(mobile_push(core.engine), logs={"application": log}),
-        close=(services.close,),
+        delivery=DeliveryParts(
+            endpoints={"application": devices},
+            sns=replace(mobile_push(core.engine), logs={"application": log}),
+        ),
+        lifecycle=Lifecycle(
+            close=(services.close,),
+        ),
     )

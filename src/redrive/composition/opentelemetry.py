@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from redrive import __version__
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.engine.operations import METRIC_NAMES
 from redrive.runtime.clock import SystemClock
 from redrive.server.connection import Handler
@@ -52,9 +52,13 @@ class Collector:
             started_at=SystemClock().now(),
         )
         return Extension(
-            listeners=[(AttemptSpans(exporter.tracer, exporter.ids), ())],
-            start=(lambda: exporter.start(readings.read),),
-            close=(exporter.close,),
+            delivery=DeliveryParts(
+                listeners=[(AttemptSpans(exporter.tracer, exporter.ids), ())],
+            ),
+            lifecycle=Lifecycle(
+                start=(lambda: exporter.start(readings.read),),
+                close=(exporter.close,),
+            ),
         )
 
     def traced(self, handler: Handler) -> Handler:

@@ -44,8 +44,8 @@ def make_router(
     gateway = Gateway(core.runtime, core.authentication, core.services, core.public_url)
     protocols: list[Recognising] = [_ObjectRequests(gateway)]
     for extension in extensions:
-        paths |= extension.paths
-        protocols += extension.protocols
+        paths |= extension.interface.paths
+        protocols += extension.interface.protocols
     guard = BrowserGuard(known_hosts(core.settings), core.refusals)
     required = core.settings.auth == "required"
     return Router(
@@ -55,7 +55,9 @@ def make_router(
         gateway,
         needs_credential=required,
         guard=None if required else guard,
-        hosted=[extension.hosted for extension in extensions if extension.hosted is not None],
+        hosted=[
+            extension.interface.hosted for extension in extensions if extension.interface.hosted is not None
+        ],
         console=_console_path(core),
         services=sorted(core.services),
     )
@@ -131,8 +133,8 @@ async def _reset(core: Core, extensions: Sequence[Extension]) -> None:
     await core.engine.reset()
     await core.telemetry.flush()  # first: it may make log groups
     for extension in extensions:
-        for kind in extension.kinds:
+        for kind in extension.interface.kinds:
             await core.engine.resources.documents.clear(kind)
-        for remove in extension.reset:
+        for remove in extension.interface.reset:
             await remove()
     await core.telemetry.reset()

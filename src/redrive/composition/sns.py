@@ -14,7 +14,7 @@ from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.http import Request, Response
 
 
@@ -46,20 +46,26 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
         signer.close()
 
     return Extension(
-        services={
-            "sns": Sns(
-                core.engine,
-                parts,
-                core.secret,
-                core.sessions.identities,
-                settings.filter_policies_max,
-                encryption,
-            )
-        },
-        paths={PATH_BEGINNING: certificate},
-        profiles={"sns": profile},
-        listeners=[(status_log, ("sns",))],
-        presenters={ENVELOPE: renderer.present, CONFIRMATION_ENVELOPE: renderer.present},
-        kinds=[*Sns.kinds, *(kind for part in parts for kind in part.kinds)],
-        close=(close,),
+        interface=Interface(
+            services={
+                "sns": Sns(
+                    core.engine,
+                    parts,
+                    core.secret,
+                    core.sessions.identities,
+                    settings.filter_policies_max,
+                    encryption,
+                )
+            },
+            paths={PATH_BEGINNING: certificate},
+            kinds=[*Sns.kinds, *(kind for part in parts for kind in part.kinds)],
+        ),
+        delivery=DeliveryParts(
+            profiles={"sns": profile},
+            listeners=[(status_log, ("sns",))],
+            presenters={ENVELOPE: renderer.present, CONFIRMATION_ENVELOPE: renderer.present},
+        ),
+        lifecycle=Lifecycle(
+            close=(close,),
+        ),
     )

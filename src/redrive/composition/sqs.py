@@ -6,7 +6,7 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.sqs.facade import Sqs
 from redrive.aws.sqs.peek import PATH, Peek
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension, Presenter
+from redrive.composition.extension import Extension, Interface, Presenter
 
 
 def extension(
@@ -15,8 +15,10 @@ def extension(
     """Messages that came from other services look as those have it; `encryption` knows the keys of queues."""
     peek = Peek(core.engine, core.authentication, presenters, encryption)
     return Extension(
-        services={"sqs": _sqs(core, presenters, encryption)},
-        paths={PATH: peek.answer},
+        interface=Interface(
+            services={"sqs": _sqs(core, presenters, encryption)},
+            paths={PATH: peek.answer},
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.sms.part import text_messages
 from redrive.aws.sns.sms.telephones import Telephones
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.runtime.clock import SystemClock
@@ -26,9 +26,13 @@ def extension(core: Core) -> Extension:
     attributes = partial(documents.known, SMS_ATTRIBUTES)
     log = TextMessageLog(telemetry.logs, core.runtime.chance, core.stream, attributes, telemetry.count)
     return Extension(
-        endpoints={"sms": telephones},
-        sns=replace(text_messages(core.engine), logs={"sms": log}),
-        start=() if centre is None else (centre.start,),
+        delivery=DeliveryParts(
+            endpoints={"sms": telephones},
+            sns=replace(text_messages(core.engine), logs={"sms": log}),
+        ),
+        lifecycle=Lifecycle(
+            start=() if centre is None else (centre.start,),
+        ),
     )
 
 

@@ -29,12 +29,14 @@ class Stage:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.services = {name: one for part in server.extensions for name, one in part.services.items()}
+        self.services = {
+            name: one for part in server.extensions for name, one in part.interface.services.items()
+        }
         self._calls = InnerCalls(self.services, server.core.runtime)
         self.operations = next(
             part
             for extension in server.extensions
-            for part in extension.lives_by_the_clock
+            for part in extension.lifecycle.lives_by_the_clock
             if isinstance(part, StackOperations)
         )
 

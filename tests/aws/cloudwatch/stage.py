@@ -24,7 +24,7 @@ class Stage:
     def __init__(self, server: Server) -> None:
         self.server = server
         self._services = {
-            name: facade for part in server.extensions for name, facade in part.services.items()
+            name: facade for part in server.extensions for name, facade in part.interface.services.items()
         }
         self._calls = InnerCalls(self._services, server.core.runtime)
 

@@ -108,7 +108,9 @@ def is_denied(answer: str) -> bool:
 def test_users_without_policies_may_nothing() -> None:
     async def play(stage: Stage) -> None:
         services = {
-            name: facade for each in stage.server.extensions for name, facade in each.services.items()
+            name: facade
+            for each in stage.server.extensions
+            for name, facade in each.interface.services.items()
         }
         assert len(services) >= 8
         await stage.call(stage.root, "sqs", "CreateQueue", QueueName="q")

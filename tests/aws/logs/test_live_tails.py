@@ -210,7 +210,7 @@ async def test_a_session_ends_when_the_server_does(stage: Stage) -> None:
         waiting = asyncio.ensure_future(session.told(None))
         await stage.advance(0.5)
         for extension in stage.server.extensions:
-            for end in extension.end_streams:
+            for end in extension.lifecycle.end_streams:
                 end()
         assert await waiting == []
         with pytest.raises(StopAsyncIteration):
