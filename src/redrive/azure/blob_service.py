@@ -83,20 +83,22 @@ class BlobService:
         return answered
 
     async def _answer(self, request: Request) -> Response:
-        place = _named(request)
-        if not is_storage_account(place.account):
+        blob_place = _named(request)
+        if not is_storage_account(blob_place.account):
             raise not_found("The specified resource does not exist.")
         query = _query_of(request)
         signature = {name: query.pop(name) for name in PARAMETERS & query.keys()}
         if self._access is not None:
-            await self._access.check(request, place.account, _act(request.method, place, query), signature)
-        if not place.container:
-            return await self._of_account(request.method, place.account, query)
-        check_container(place.container)
-        if not place.blob:
-            return await self._of_container(request, place, query)
-        await self._check_container(place)
-        return await self._blobs.one(request, place.folder, place.blob, query)
+            await self._access.check(
+                request, blob_place.account, _act(request.method, blob_place, query), signature
+            )
+        if not blob_place.container:
+            return await self._of_account(request.method, blob_place.account, query)
+        check_container(blob_place.container)
+        if not blob_place.blob:
+            return await self._of_container(request, blob_place, query)
+        await self._check_container(blob_place)
+        return await self._blobs.one(request, blob_place.folder, blob_place.blob, query)
 
     async def _of_account(self, method: str, account: str, query: Mapping[str, str]) -> Response:
         restype, comp = query.get("restype"), query.get("comp")
@@ -113,32 +115,32 @@ class BlobService:
             return Response(HTTPStatus.OK, _SERVICE.encode(), XML)
         raise _unoffered()
 
-    async def _of_container(self, request: Request, place: Place, query: Mapping[str, str]) -> Response:
+    async def _of_container(self, request: Request, blob_place: Place, query: Mapping[str, str]) -> Response:
         if query.get("restype") != "container":
             raise _unoffered()
         if query.get("comp") == "list" and request.method == "GET":
-            await self._check_container(place)
-            url = f"{request.scheme}://{request.host}{request.path.partition(place.container)[0]}"
-            return await self._blobs.list(place.folder, query, url)
+            await self._check_container(blob_place)
+            url = f"{request.scheme}://{request.host}{request.path.partition(blob_place.container)[0]}"
+            return await self._blobs.list(blob_place.folder, query, url)
         if query.keys() != {"restype"}:
             raise _unoffered()
-        return await self._one(request.method, place.account, place.container)
+        return await self._one(request.method, blob_place.account, blob_place.container)
 
-    async def _check_container(self, place: Place) -> None:
-        if not await self._containers.is_there(place.account, place.container):
+    async def _check_container(self, blob_place: Place) -> None:
+        if not await self._containers.is_there(blob_place.account, blob_place.container):
             raise _no_such_container()
 
     async def _list(self, account: str, prefix: str) -> Response:
         names = [name for name in await self._containers.names(account) if name.startswith(prefix)]
         moment = formatdate(self._clock.now() / 1000, usegmt=True)
-        shown = "".join(
+        items = "".join(
             f"<Container><Name>{escape(name)}</Name><Properties><Last-Modified>{moment}</Last-Modified>"
             f"<Etag>{escape(_ETAG)}</Etag><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>"
             "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold></Properties>"
             "</Container>"
             for name in names
         )
-        body = f"{HEAD}<EnumerationResults><Containers>{shown}</Containers><NextMarker/></EnumerationResults>"
+        body = f"{HEAD}<EnumerationResults><Containers>{items}</Containers><NextMarker/></EnumerationResults>"
         return Response(HTTPStatus.OK, body.encode(), XML)
 
     async def _one(self, method: str, account: str, container: str) -> Response:
@@ -187,14 +189,14 @@ def _named(request: Request) -> Place:
     return Place(account, container, unquote(blob))
 
 
-def _act(method: str, place: Place, query: Mapping[str, str]) -> Act:
+def _act(method: str, blob_place: Place, query: Mapping[str, str]) -> Act:
     """The act that a request is, as signatures allow or do not."""
-    if not place.container:
+    if not blob_place.container:
         return Act("s", "l" if query.get("comp") == "list" else "r")
-    if not place.blob:
+    if not blob_place.blob:
         listing = "l" if query.get("comp") == "list" else _PERMISSIONS.get(method, "cw")
-        return Act("c", listing, place.container)
-    return Act("o", _PERMISSIONS.get(method, "cw"), place.container, place.blob)
+        return Act("c", listing, blob_place.container)
+    return Act("o", _PERMISSIONS.get(method, "cw"), blob_place.container, blob_place.blob)
 
 
 def _query_of(request: Request) -> dict[str, str]:

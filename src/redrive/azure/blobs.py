@@ -146,10 +146,10 @@ class BlobOperations:
     async def _content(self, request: Request, container: str, blob: Blob) -> Response:
         first, length, headers = 0, blob.size, dict(_headers(blob))
         wish = request.headers.get("x-ms-range") or request.headers.get("range")
-        wanted = _RANGE.fullmatch(wish or "")
-        if wanted is not None:
-            first = int(wanted[1])
-            last = min(int(wanted[2] or blob.size), blob.size - 1)
+        match = _RANGE.fullmatch(wish or "")
+        if match is not None:
+            first = int(match[1])
+            last = min(int(match[2] or blob.size), blob.size - 1)
             if first > last:
                 raise _beyond(blob)
             length = last - first + 1
@@ -161,7 +161,7 @@ class BlobOperations:
         if request.headers.get("x-ms-range-get-content-md5", "").lower() == "true":
             digest = hashlib.md5(body, usedforsecurity=False).digest()
             headers["Content-MD5"] = b64encode(digest).decode()
-        status = HTTPStatus.OK if wanted is None else HTTPStatus.PARTIAL_CONTENT
+        status = HTTPStatus.OK if match is None else HTTPStatus.PARTIAL_CONTENT
         return Response(status, body, blob.content_type, headers)
 
 
@@ -213,7 +213,7 @@ def _number(text: str | None, most: int) -> int:
 
 def _listed(page: Page, container: str, query: Mapping[str, str], url: str) -> str:
     name = container.partition("/")[2]
-    asked = "".join(
+    parameters = "".join(
         f"<{tag}>{escape(query[key])}</{tag}>"
         for key, tag in (
             *(("prefix", "Prefix"), ("marker", "Marker")),
@@ -221,11 +221,11 @@ def _listed(page: Page, container: str, query: Mapping[str, str], url: str) -> s
         )
         if query.get(key)
     )
-    shown = "".join(map(_shown, page.blobs))
+    items = "".join(map(_shown, page.blobs))
     folders = "".join(f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>" for folder in page.folders)
     return (
-        f'{HEAD}<EnumerationResults ServiceEndpoint="{escape(url)}" ContainerName="{escape(name)}">{asked}'
-        f"<Blobs>{shown}{folders}</Blobs><NextMarker>{escape(page.after)}</NextMarker></EnumerationResults>"
+        f'{HEAD}<EnumerationResults ServiceEndpoint="{escape(url)}" ContainerName="{escape(name)}">{parameters}'
+        f"<Blobs>{items}{folders}</Blobs><NextMarker>{escape(page.after)}</NextMarker></EnumerationResults>"
     )
 
 

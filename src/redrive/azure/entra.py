@@ -65,10 +65,10 @@ class Entra:
 
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
-        found = self.routes.find(request.method, request.path)
-        if found is None or found.verb is None:
+        route_match = self.routes.find(request.method, request.path)
+        if route_match is None or route_match.verb is None:
             raise not_found(f"There is nothing at {request.method} {request.path}.", "NotFound")
-        return await found.verb(request, found.params)
+        return await route_match.verb(request, route_match.params)
 
     def _base_url(self, request: Request) -> str:
         return self._public_url or f"{request.scheme}://{request.host}"
@@ -104,8 +104,8 @@ class Entra:
             )
         client, secret = form.get("client_id", ""), form.get("client_secret", "")
         if not await self._authentication.accepts(request, client, secret):
-            said = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
-            return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", said)
+            message = f"AADSTS7000215: Invalid client secret provided for app '{client}'."
+            return _refused(HTTPStatus.UNAUTHORIZED, "invalid_client", message)
         audience = (form.get("scope") or form.get("resource") or "").removesuffix("/.default")
         seconds = self._clock.now() // 1000
         claims = {

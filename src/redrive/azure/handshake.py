@@ -103,32 +103,32 @@ class Handshakes:
         self._tokens = tokens
         self._deletions: set[asyncio.Task[None]] = set()
 
-    async def ask(self, asked: Subscription, base_url: str, now: int) -> Question:
+    async def ask(self, subscription: Subscription, base_url: str, now: int) -> Question:
         """Ask an endpoint, and return the question: agreed to, or open for a manual answer.
 
         Args:
-            asked: The event subscription, not written yet.
+            subscription: The event subscription, not written yet.
             base_url: The beginning of the validation URL.
             now: ms.
 
         Raises:
             AzureError: The endpoint refuses.
         """
-        question = self._question(asked, now)
+        question = self._question(subscription, now)
         await self._engine.resources.write(partial(self._keep_in, question, now))
-        url = f"{base_url}{PATH}{asked.id}/validate?id={question.id}"
-        delivery = settings.delivery_settings(asked)
+        url = f"{base_url}{PATH}{subscription.id}/validate?id={question.id}"
+        delivery = settings.delivery_settings(subscription)
         cloud_events = delivery.schema == settings.CLOUD_EVENT_SCHEMA
         data = {"validationCode": question.id, "validationUrl": url}
         push_request = (
-            _permission_request(asked, url)
+            _permission_request(subscription, url)
             if cloud_events
-            else self._event(asked, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
+            else self._event(subscription, "SubscriptionValidation", "SubscriptionValidationEvent", data, now)
         )
-        attempt = await self._push(asked, push_request)
+        attempt = await self._push(subscription, push_request)
         if attempt.reason is Reason.TIMED_OUT:
             await self._clock.sleep_until(self._clock.now() + SECOND_TRY_MS)
-            attempt = await self._push(asked, push_request)
+            attempt = await self._push(subscription, push_request)
         try:
             agreed = _allows_origin(attempt) if cloud_events else _has_code(attempt, question.id)
         except ValueError as refusal:
@@ -140,7 +140,7 @@ class Handshakes:
                 _log_detail(attempt),
             )
             await self._engine.resources.documents.remove(QUESTION, question.id)
-            raise _refused(asked.endpoint, str(refusal)) from None
+            raise _refused(subscription.endpoint, str(refusal)) from None
         return replace(question, agreed=agreed)
 
     async def agreed_in(self, draft: Draft, question: Question) -> bool:
@@ -183,10 +183,10 @@ class Handshakes:
     async def answer(self, request: Request) -> Response:
         """Record the manual answer of a client that opened the validation URL."""
         now = self._engine.clock.now()
-        asked = _id_in(request.query)
+        subscription_id = _id_in(request.query)
         question: Question | None = None
-        if names.is_name(asked):
-            question = await self._engine.resources.documents.get(QUESTION, asked)
+        if names.is_name(subscription_id):
+            question = await self._engine.resources.documents.get(QUESTION, subscription_id)
         if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
             raise not_found("This URL agrees to nothing, or does not any more.", "NotFound")
         await self._engine.resources.write(partial(self._agree_in, question))
@@ -196,16 +196,20 @@ class Handshakes:
         """Confirm the event subscription, now or, if it is not there yet, when it is written."""
         stored = await draft.get(QUESTION, question.id)
         if stored is not None:
-            draft.change(QUESTION, question.id, stored, lambda asked: replace(asked, agreed=True))
+            draft.change(
+                QUESTION, question.id, stored, lambda subscription: replace(subscription, agreed=True)
+            )
         subscriptions = self._engine.resources.subscriptions
         waiting = await subscriptions.get_in(draft, question.topic, question.subscription)
         if waiting is not None:
             await subscriptions.update_in(draft, waiting, lambda current: _confirmed(current, question))
 
-    def _question(self, asked: Subscription, now: int) -> Question:
+    def _question(self, subscription: Subscription, now: int) -> Question:
         random_part = id_text(self._engine.runtime.message_id())
         ends_at = now + MANUAL_ANSWER_MS
-        return Question(f"{now:012x}-{random_part}", asked.topic, asked.id, asked.endpoint, ends_at)
+        return Question(
+            f"{now:012x}-{random_part}", subscription.topic, subscription.id, subscription.endpoint, ends_at
+        )
 
     async def _keep_in(self, question: Question, now: int, draft: Draft) -> None:
         """Keep a question, and remove the oldest as far as nobody can answer them."""
@@ -218,9 +222,9 @@ class Handshakes:
         draft.put(QUESTION, question.id, question)
 
     def _event(
-        self, asked: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
+        self, subscription: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
     ) -> PushRequest:
-        delivery = settings.delivery_settings(asked)
+        delivery = settings.delivery_settings(subscription)
         event = {
             "id": id_text(self._engine.runtime.message_id()),
             "topic": delivery.id.partition("/providers/Microsoft.EventGrid/eventSubscriptions")[0],
@@ -243,7 +247,7 @@ class Handshakes:
             "aeg-data-version": "2",
             "aeg-metadata-version": "1",
         }
-        return PushRequest(asked.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
+        return PushRequest(subscription.endpoint, orjson.dumps([event]), _JSON, headers, ANSWER_MS)
 
 
 def _id_in(query: str) -> str:
@@ -251,8 +255,8 @@ def _id_in(query: str) -> str:
     return parse_qs(query).get("id", [""])[-1] if len(query) <= _QUERY_CHARS_MAX else ""
 
 
-def _permission_request(asked: Subscription, url: str) -> PushRequest:
-    delivery = settings.delivery_settings(asked)
+def _permission_request(subscription: Subscription, url: str) -> PushRequest:
+    delivery = settings.delivery_settings(subscription)
     headers = {
         **{
             attribute.name: attribute.value
@@ -264,7 +268,9 @@ def _permission_request(asked: Subscription, url: str) -> PushRequest:
         "WebHook-Request-Rate": "*",
     }
     kept = (_ALLOWED_ORIGIN,)
-    return PushRequest(asked.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept)
+    return PushRequest(
+        subscription.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept
+    )
 
 
 def _has_code(attempt: Attempt, code: str) -> bool:
@@ -276,10 +282,10 @@ def _has_code(attempt: Attempt, code: str) -> bool:
     if attempt.status != HTTPStatus.OK:
         raise ValueError(f"Http POST request failed with {_caller_detail(attempt)}")
     try:
-        said = orjson.loads(attempt.response)
+        body = orjson.loads(attempt.response)
     except ValueError:
         return False
-    answered = said.get("validationResponse") if isinstance(said, dict) else None
+    answered = body.get("validationResponse") if isinstance(body, dict) else None
     if answered is not None and answered != code:
         raise ValueError("Http POST request was answered with another code than it had")
     return answered is not None
@@ -329,10 +335,10 @@ def _log_unanswered(question: Question) -> None:
 
 
 def _refused(endpoint: str, why: str) -> AzureError:
-    place = without_secrets(endpoint)
+    endpoint_text = without_secrets(endpoint)
     return invalid(
-        f"Webhook validation handshake failed for {place}. {why}. "
-        f"The attempt to validate the provided endpoint {place} failed. "
+        f"Webhook validation handshake failed for {endpoint_text}. {why}. "
+        f"The attempt to validate the provided endpoint {endpoint_text} failed. "
         "For more details, visit https://aka.ms/esvalidation",
         "Url validation",
     )

@@ -84,14 +84,14 @@ def _of_service(account: str, query: Mapping[str, str], act: Act) -> str:
         resource = f"/blob/{account}/{act.container}/{act.blob}"
     else:
         return ""
-    given = {**query, "resource": resource}
+    fields = {**query, "resource": resource}
     scope = ("ses",) if query["sv"] >= _WITH_SCOPE else ()
     names = (
         *("sp", "st", "se", "resource", "si", "sip", "spr", "sv", "sr", "snapshot"),
         *scope,
         *("rscc", "rscd", "rsce", "rscl", "rsct"),
     )
-    return "\n".join(given.get(name, "") for name in names)
+    return "\n".join(fields.get(name, "") for name in names)
 
 
 def _in_force(query: Mapping[str, str], now: int) -> bool:

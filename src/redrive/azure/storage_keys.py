@@ -48,8 +48,10 @@ class StorageKeys:
 
     def signs(self, account: str, text: str, signature: str) -> bool:
         """True if a text's signature, in base64, is by one of an account's keys."""
-        made = [b64encode(hmac.digest(b64decode(key), text.encode(), "sha256")) for key in self.of(account)]
-        return any(hmac.compare_digest(each, signature.encode()) for each in made)
+        signatures = [
+            b64encode(hmac.digest(b64decode(key), text.encode(), "sha256")) for key in self.of(account)
+        ]
+        return any(hmac.compare_digest(each, signature.encode()) for each in signatures)
 
 
 def _is_recent(request: Request, now: int) -> bool:
@@ -69,13 +71,13 @@ def _string_to_sign(request: Request, account: str) -> str:
         values["date"] = ""
     own = sorted((name, value.strip()) for name, value in headers.items() if name.startswith("x-ms-"))
     query = parse_qsl(request.query[:_QUERY_CHARS_MAX], keep_blank_values=True)
-    given = sorted((name.lower(), value) for name, value in query)
+    fields = sorted((name.lower(), value) for name, value in query)
     return "\n".join(
         [
             request.method,
             *values.values(),
             *(f"{name}:{value}" for name, value in own),
             f"/{account}{request.path}",
-            *(f"{name}:{value}" for name, value in given),
+            *(f"{name}:{value}" for name, value in fields),
         ]
     )

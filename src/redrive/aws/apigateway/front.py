@@ -67,21 +67,21 @@ class ApiFront:
             request.record.request_id = request_id
         now = self._engine.runtime.clock.now()
         target = target_of(request) or Target("", "/", "")
-        found = await self._documents.get(API_PLACE, target.api)
+        api_place = await self._documents.get(API_PLACE, target.api)
         exchange = Exchange(request, target, Place("", "", target.api, "", ""), "/", request_id, now)
-        if found is None:
+        if api_place is None:
             return response_of(await self._forbidden(exchange), exchange)
         if request.record is not None:
-            request.record.account = found.account
-        if found.kind == REST:
-            return await self._rest_answer(exchange, found)
-        return await self._http_answer(exchange, found)
+            request.record.account = api_place.account
+        if api_place.kind == REST:
+            return await self._rest_answer(exchange, api_place)
+        return await self._http_answer(exchange, api_place)
 
     async def _forbidden(self, exchange: Exchange) -> Answer:
         return await refused(exchange, Refusal(_UNKNOWN))
 
-    async def _rest_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
-        key = api_key(found.account, found.region, exchange.target.api)
+    async def _rest_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
+        key = api_key(api_place.account, api_place.region, exchange.target.api)
         api = await self._documents.get(REST_API, key)
         stage, exchange.path = stage_and_path(exchange.target)
         staged = None if api is None else await self._rest.staged(api, stage)
@@ -92,8 +92,8 @@ class ApiFront:
         self._told(exchange, staged, answer)
         return response_of(answer, exchange)
 
-    async def _http_answer(self, exchange: Exchange, found: ApiPlace) -> Response:
-        key = api_key(found.account, found.region, exchange.target.api)
+    async def _http_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
+        key = api_key(api_place.account, api_place.region, exchange.target.api)
         api = await self._documents.get(HTTP_API, key)
         if api is None or api.settings.get("DisableExecuteApiEndpoint"):
             return response_of(http_front.said(404), exchange)
@@ -102,10 +102,10 @@ class ApiFront:
         if staged is None:
             return response_of(http_front.said(404), exchange)
         cors = api.settings.get("CorsConfiguration")
-        asked = preflight(cors, exchange.request)
-        if asked is not None:
-            asked.status = HTTPStatus.NO_CONTENT
-            return asked
+        is_preflight = preflight(cors, exchange.request)
+        if is_preflight is not None:
+            is_preflight.status = HTTPStatus.NO_CONTENT
+            return is_preflight
         answer = await self._http.answer(exchange, staged)
         self._told_of_http(exchange, staged, answer)
         answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
@@ -119,12 +119,12 @@ class ApiFront:
             exchange.place, answer.status, exchange.now, now - exchange.now, latency, is_rest=False
         )
         log = staged.settings.get("AccessLogSettings")
-        shown = (
+        settings = (
             None
             if log is None
             else {"destinationArn": log.get("DestinationArn"), "format": log.get("Format")}
         )
-        self._log.write(shown, exchange, answer.status, len(answer.body), now)
+        self._log.write(settings, exchange, answer.status, len(answer.body), now)
 
     def _is_closed(self, api: RestApi, exchange: Exchange) -> bool:
         """True if the API is not to be reached at its own host, which is the only one that this server has for it."""

@@ -42,9 +42,9 @@ def check_name(member: str, name: str) -> None:
         )
 
 
-def id_in(given: str) -> str:
+def id_in(text: str) -> str:
     """The unique part of an ARN of a stack or a change set; empty for a name."""
-    return given.rpartition("/")[2] if given.startswith("arn:") else ""
+    return text.rpartition("/")[2] if text.startswith("arn:") else ""
 
 
 def made_up(

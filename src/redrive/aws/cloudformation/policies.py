@@ -83,10 +83,10 @@ def denied(action: str, logical_id: str) -> str:
 
 
 def _speaks_of(statement: Mapping[str, Any], action: str, logical_id: str, kind: str) -> bool:
-    named = f"LogicalResourceId/{logical_id}"
+    resource_name = f"LogicalResourceId/{logical_id}"
     return (
         _matches(statement, "Action", action)
-        and _matches(statement, "Resource", named)
+        and _matches(statement, "Resource", resource_name)
         and _holds(statement.get("Condition"), kind)
     )
 
@@ -103,8 +103,8 @@ def _holds(condition: Any, kind: str) -> bool:
     if not isinstance(condition, Mapping):
         return True
     types = [kinds.get("ResourceType", []) for kinds in condition.values() if isinstance(kinds, Mapping)]
-    named = [name for found in types for name in (found if isinstance(found, list) else [found])]
-    return any(fnmatchcase(kind, str(name)) for name in named)
+    names = [name for entry in types for name in (entry if isinstance(entry, list) else [entry])]
+    return any(fnmatchcase(kind, str(name)) for name in names)
 
 
 class StackPolicyOperations:

@@ -43,12 +43,12 @@ async def object_text(services: Services, call: Call, url: str) -> str:
     """
     bucket, key = bucket_and_key(url)
     try:
-        found = await services.calls.call(
+        answer = await services.calls.call(
             "s3", "GetObject", {"Bucket": bucket, "Key": key}, call.principal, call.region
         )
     except AwsError as error:
         raise invalid(f"S3 error: {error.message}") from None
-    content: bytes = found["Body"]
+    content: bytes = answer["Body"]
     if len(content) > OBJECT_BYTES_MAX:
         raise invalid(f"Template may not exceed {OBJECT_BYTES_MAX} bytes in size.")
     try:
@@ -73,8 +73,8 @@ def bucket_and_key(url: str) -> tuple[str, str]:
         return host, path
     if parts.scheme not in ("http", "https"):
         raise invalid("TemplateURL must be a supported URL.")
-    named = _IN_HOST.fullmatch(host)
-    bucket, key = (named[1], path) if named else (path.partition("/")[0], path.partition("/")[2])
+    match = _IN_HOST.fullmatch(host)
+    bucket, key = (match[1], path) if match else (path.partition("/")[0], path.partition("/")[2])
     if not bucket or not key:
         raise invalid("TemplateURL must be a supported URL.")
     return bucket, key

@@ -57,27 +57,27 @@ class Dashboards:
         name, body = _named(call, params["DashboardName"]), params["DashboardBody"]
         _check_name(name.name)
         _check_body(body)
-        made = Dashboard(name, body, call.now)
-        await self._documents.update_or_create(DASHBOARD, name.key, made, lambda _: made)
+        dashboard = Dashboard(name, body, call.now)
+        await self._documents.update_or_create(DASHBOARD, name.key, dashboard, lambda _: dashboard)
         return {"DashboardValidationMessages": []}
 
     async def get_dashboard(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetDashboard.html."""
         name = _named(call, params["DashboardName"])
-        found = await self._documents.get(DASHBOARD, name.key)
-        if found is None:
+        dashboard = await self._documents.get(DASHBOARD, name.key)
+        if dashboard is None:
             raise _no_such(name.name)
-        return {"DashboardArn": _arn(name), "DashboardBody": found.body, "DashboardName": name.name}
+        return {"DashboardArn": _arn(name), "DashboardBody": dashboard.body, "DashboardName": name.name}
 
     async def list_dashboards(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListDashboards.html."""
         prefix = _named(call, params.get("DashboardNamePrefix") or "").key
         after = position(params.get("NextToken"))
         begin = _named(call, after).key if after else ""
-        found = await self._documents.find(DASHBOARD, prefix, begin, PAGE + 1)
-        answer: Structure = {"DashboardEntries": [_entry(dashboard) for dashboard in found[:PAGE]]}
-        if len(found) > PAGE:
-            answer["NextToken"] = token(found[PAGE - 1].name.name)
+        dashboards = await self._documents.find(DASHBOARD, prefix, begin, PAGE + 1)
+        answer: Structure = {"DashboardEntries": [_entry(dashboard) for dashboard in dashboards[:PAGE]]}
+        if len(dashboards) > PAGE:
+            answer["NextToken"] = token(dashboards[PAGE - 1].name.name)
         return answer
 
     async def delete_dashboards(self, call: Call, params: Structure) -> Structure:
@@ -137,10 +137,10 @@ def _check_body(text: str) -> None:
     if not isinstance(body, dict):
         raise error("DashboardInvalidInputError", "The field DashboardBody must be a valid JSON object")
     if complaints := list(_complaints(body)):
-        shown = orjson.dumps([{"dataPath": path, "message": text} for path, text in complaints]).decode()
+        messages = orjson.dumps([{"dataPath": path, "message": text} for path, text in complaints]).decode()
         raise error(
             "DashboardInvalidInputError",
-            f"The dashboard body is invalid, there are {len(complaints)} validation errors:{shown}",
+            f"The dashboard body is invalid, there are {len(complaints)} validation errors:{messages}",
         )
 
 
@@ -154,8 +154,8 @@ def _complaints(body: dict[str, Any]) -> Iterator[_Complaint]:
         return
     if len(widgets) > WIDGETS_MAX:
         yield "/widgets", f"Should NOT have more than {WIDGETS_MAX} items"
-    for place, widget in enumerate(widgets[:WIDGETS_MAX]):
-        yield from _about(f"/widgets/{place}", widget)
+    for index, widget in enumerate(widgets[:WIDGETS_MAX]):
+        yield from _about(f"/widgets/{index}", widget)
 
 
 def _about(path: str, widget: object) -> Iterator[_Complaint]:

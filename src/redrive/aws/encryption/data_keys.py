@@ -95,8 +95,8 @@ class DataKeys:
 
     def _root_opened(self, seal: Seal) -> bytes:
         (arn,) = seal.context.values()
-        kept = {"sealed_by": seal.data[:8], "content": seal.data[9:]}
-        return b64decode(self._root.opened(Resource(_KIND, arn, 1, kept)).document["data_key"])
+        root_seal = {"sealed_by": seal.data[:8], "content": seal.data[9:]}
+        return b64decode(self._root.opened(Resource(_KIND, arn, 1, root_seal)).document["data_key"])
 
     def root_sealed(self, arn: str, plaintext: bytes) -> str:
         """A data key for the queue of an ARN, encrypted by the root key, as text."""

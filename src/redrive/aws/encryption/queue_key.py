@@ -43,11 +43,11 @@ class QueueKey:
             StoreUnavailable: None of the root keys that this server has wrapped it.
         """
         while self._seal is None:
-            found = await self._store.get(KIND, _KEY)
-            content = self._random_bytes(_BYTES) if found is None else self._content(found)
+            stored = await self._store.get(KIND, _KEY)
+            content = self._random_bytes(_BYTES) if stored is None else self._content(stored)
             try:
-                if found is None or not self._root.is_of_first(found.document["wrapped"]):
-                    version = 0 if found is None else found.version
+                if stored is None or not self._root.is_of_first(stored.document["wrapped"]):
+                    version = 0 if stored is None else stored.version
                     await self._store.write([Put(KIND, _KEY, self._wrapped(content), version)])
             except Conflict:
                 continue  # another node was faster
@@ -75,6 +75,6 @@ class QueueKey:
     def _wrapped(self, content: bytes) -> dict[str, Any]:
         return {"wrapped": self._root.sealed(KIND, _KEY, {"key": b64encode(content).decode()})}
 
-    def _content(self, found: Resource) -> bytes:
-        opened = self._root.opened(found._replace(document=found.document["wrapped"]))
+    def _content(self, resource: Resource) -> bytes:
+        opened = self._root.opened(resource._replace(document=resource.document["wrapped"]))
         return b64decode(opened.document["key"])

@@ -41,8 +41,8 @@ _DELIMITERS: Final = {"\\n": "\n", "\n": "\n", "\\t": "\t", "\\r\\n": "\r\n"}
 
 def delimiter(parameters: Mapping[str, str]) -> bytes:
     """The text that is put behind each record."""
-    given = parameters.get("Delimiter", "\\n")
-    return _DELIMITERS.get(given, given).encode()
+    delimiter_text = parameters.get("Delimiter", "\\n")
+    return _DELIMITERS.get(delimiter_text, delimiter_text).encode()
 
 
 def of_request(params: Structure) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def of_update(params: Structure, before: Mapping[str, Any]) -> dict[str, Any]:
         raise invalid("Exactly one destination update is required.")
     if update.get("S3BackupUpdate"):
         raise unoffered("backups of source records")
-    given = {name: value for name, value in update.items() if value is not None}
-    return completed({**before, **given})
+    changes = {name: value for name, value in update.items() if value is not None}
+    return completed({**before, **changes})
 
 
 def _refuse_elsewhere(params: Structure) -> None:
@@ -83,14 +83,14 @@ def _refuse_elsewhere(params: Structure) -> None:
             raise unoffered(f"{name}: streams take records by PutRecord, and deliver to S3")
 
 
-def completed(given: Structure) -> dict[str, Any]:
+def completed(configuration: Structure) -> dict[str, Any]:
     """The settings of S3 with every default filled in.
 
     Raises:
         AwsError: One of them is not acceptable.
     """
-    settings = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
-    settings["BufferingHints"] = {**_HINTS, **(given.get("BufferingHints") or {})}
+    settings = {**_DEFAULTS, **{name: value for name, value in configuration.items() if value is not None}}
+    settings["BufferingHints"] = {**_HINTS, **(configuration.get("BufferingHints") or {})}
     _check_places(settings)
     _check_features(settings)
     prefixes.check(settings.get("Prefix") or "", settings.get("ErrorOutputPrefix") or "")
@@ -126,25 +126,25 @@ def _check_features(settings: Mapping[str, Any]) -> None:
         raise unoffered("DynamicPartitioningConfiguration")
 
 
-def _processing(given: Structure) -> dict[str, Any]:
+def _processing(processing: Structure) -> dict[str, Any]:
     """The processors, with the defaults that Amazon shows."""
-    processors = [_processor(each) for each in given.get("Processors") or ()]
+    processors = [_processor(each) for each in processing.get("Processors") or ()]
     types = [each["Type"] for each in processors]
     if len(set(types)) != len(types):
         raise invalid("A processor of a type is supported once at most.")
-    return {"Enabled": bool(given.get("Enabled")), "Processors": processors}
+    return {"Enabled": bool(processing.get("Enabled")), "Processors": processors}
 
 
-def _processor(given: Structure) -> dict[str, Any]:
-    kind, listed = given["Type"], given.get("Parameters") or ()
+def _processor(processor: Structure) -> dict[str, Any]:
+    kind, listed = processor["Type"], processor.get("Parameters") or ()
     if kind not in _OFFERED_PROCESSORS:
         raise unoffered(f"the processor {kind}")
     parameters = {each["ParameterName"]: each["ParameterValue"] for each in listed}
     if kind == "Lambda":
         _check_function(parameters)
         parameters = {**_LAMBDA_DEFAULTS, **parameters}
-    shown = [{"ParameterName": name, "ParameterValue": value} for name, value in parameters.items()]
-    return {"Type": kind, "Parameters": shown}
+    items = [{"ParameterName": name, "ParameterValue": value} for name, value in parameters.items()]
+    return {"Type": kind, "Parameters": items}
 
 
 def _check_function(parameters: Mapping[str, str]) -> None:

@@ -22,24 +22,24 @@ def asked(params: Structure) -> dict[str, str]:
     Raises:
         AwsError: A customer's key is not named, or another is.
     """
-    given = params.get("DeliveryStreamEncryptionConfigurationInput") or {}
-    if not given:
+    configuration = params.get("DeliveryStreamEncryptionConfigurationInput") or {}
+    if not configuration:
         return {}
-    kind, key = given["KeyType"], given.get("KeyARN") or ""
+    kind, key = configuration["KeyType"], configuration.get("KeyARN") or ""
     if (kind == _CUSTOMER) != bool(key):
         raise invalid(f"KeyARN must be given for {_CUSTOMER}, and for that alone.")
     return {"KeyType": kind, **({"KeyARN": key} if key else {})}
 
 
-async def check_key(calls: InnerCalls, call: Call, wanted: Mapping[str, str]) -> None:
+async def check_key(calls: InnerCalls, call: Call, key: Mapping[str, str]) -> None:
     """Refuse a customer's key that the caller may not use, or nobody can: Firehose uses it in the caller's name.
 
     Raises:
         AwsError: `InvalidKMSResourceException`.
     """
-    if "KeyARN" not in wanted:
+    if "KeyARN" not in key:
         return
-    params = {"KeyId": wanted["KeyARN"], "KeySpec": "AES_256"}
+    params = {"KeyId": key["KeyARN"], "KeySpec": "AES_256"}
     try:
         await calls.call("kms", "GenerateDataKey", params, call.principal, call.region)
     except AwsError as refused:

@@ -115,24 +115,24 @@ class Flusher:
         lease_ms = LEASE_MS if stream.processor("Lambda") is None else _LEASE_WITH_FUNCTION_MS
         gathered, limit = Gathered(), _FIRST_CLAIMS
         while gathered.size < stream.bytes_max and len(gathered.deliveries) < _CLAIMS_MAX:
-            found = await self._engine.messages.receive(queue, limit, lease_ms=lease_ms, wait_ms=0)
-            if not found:
+            deliveries = await self._engine.messages.receive(queue, limit, lease_ms=lease_ms, wait_ms=0)
+            if not deliveries:
                 break
-            await self._refuse_sealed(stream, queue, gathered, found)
-            gathered.add(found)
+            await self._refuse_sealed(stream, queue, gathered, deliveries)
+            gathered.add(deliveries)
             each = max(1, gathered.size // len(gathered.deliveries))
             limit = max(1, min(_CLAIMS_AT_ONCE, (stream.bytes_max - gathered.size) // each))
         return gathered
 
     async def _refuse_sealed(
-        self, stream: DeliveryStream, queue: Queue, gathered: Gathered, found: Sequence[Delivery]
+        self, stream: DeliveryStream, queue: Queue, gathered: Gathered, deliveries: Sequence[Delivery]
     ) -> None:
         """Give all claims back where a key that records are sealed with cannot be used now."""
-        if not any(is_sealed(delivery) for delivery in found):
+        if not any(is_sealed(delivery) for delivery in deliveries):
             return
         text = "The key that records are encrypted with cannot be used."
         self._log.write(stream, "KMS.KeyUnusable", text, self._engine.clock.now())
-        claims = [(delivery.seq, delivery.token or 0) for delivery in found]
+        claims = [(delivery.seq, delivery.token or 0) for delivery in deliveries]
         await self._release(queue, [*gathered.claims, *claims])
         raise FlushFailed(text)
 

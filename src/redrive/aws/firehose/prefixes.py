@@ -99,9 +99,9 @@ def evaluated_for_errors(prefix: str, error_prefix: str, kind: str, oldest: date
 
 
 def _evaluated(text: str, oldest: datetime, chance: Random) -> str:
-    def value(found: re.Match[str]) -> str:
-        if found[1] == "timestamp":
-            return formatted(found[2], oldest)
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "timestamp":
+            return formatted(match[2], oldest)
         return "".join(chance.choice(_LETTERS) for _ in range(_RANDOM_CHARS))
 
     return _EXPRESSION.sub(value, text)
@@ -113,10 +113,10 @@ def formatted(pattern: str, moment: datetime) -> str:
     Raises:
         AwsError: The pattern has another letter.
     """
-    found = list(_TOKEN.finditer(pattern))
-    if sum(len(token[0]) for token in found) != len(pattern):
+    tokens = list(_TOKEN.finditer(pattern))
+    if sum(len(token[0]) for token in tokens) != len(pattern):
         raise invalid(f"The timestamp pattern {pattern} is not valid.")
-    return "".join(_token(token[0], token[1], moment) for token in found)
+    return "".join(_token(token[0], token[1], moment) for token in tokens)
 
 
 def _token(text: str, letter: str | None, moment: datetime) -> str:

@@ -83,8 +83,10 @@ class DeliveryStream(Document):
             return None
         for each in processing.get("Processors") or ():
             if each["Type"] == kind:
-                given = each.get("Parameters") or ()
-                pairs = ((parameter["ParameterName"], parameter["ParameterValue"]) for parameter in given)
+                parameters = each.get("Parameters") or ()
+                pairs = (
+                    (parameter["ParameterName"], parameter["ParameterValue"]) for parameter in parameters
+                )
                 return Processor(kind, dict(pairs))
         return None
 

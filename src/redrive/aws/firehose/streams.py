@@ -58,29 +58,29 @@ class Streams:
         settings = configuration.of_request(params)
         await self._check_role(call, settings["RoleARN"])
         await encrypting.check_key(self._calls, call, encrypting.asked(params))
-        wanted = DeliveryStream(
+        delivery_stream = DeliveryStream(
             *name, call.id, call.now, settings, tags=tags_of(params), encryption=encrypting.asked(params)
         )
-        found = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
+        streams = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
 
         async def decide(draft: Draft) -> None:
             if await draft.get(STREAM, name.key) is not None:
                 text = f"Firehose {name.name} under accountId {name.account} already exists"
                 raise error("ResourceInUseException", text)
-            if len(found) >= STREAMS_MAX:
+            if len(streams) >= STREAMS_MAX:
                 raise error("LimitExceededException", f"An account has at most {STREAMS_MAX} streams.")
-            draft.put(STREAM, name.key, wanted)
-            await self._engine.resources.queues.create_in(draft, _buffer(wanted))
+            draft.put(STREAM, name.key, delivery_stream)
+            await self._engine.resources.queues.create_in(draft, _buffer(delivery_stream))
 
         await self._engine.resources.write(decide)
-        return {"DeliveryStreamARN": wanted.arn}
+        return {"DeliveryStreamARN": delivery_stream.arn}
 
     async def describe_delivery_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_DescribeDeliveryStream.html."""
         stream = await self.named(call, params)
         after = params.get("ExclusiveStartDestinationId")
         destinations = [] if after == DESTINATION else [_shown_destination(stream)]
-        shown: dict[str, Any] = {
+        description: dict[str, Any] = {
             "DeliveryStreamName": stream.name,
             "DeliveryStreamARN": stream.arn,
             "DeliveryStreamStatus": "ACTIVE",
@@ -92,8 +92,8 @@ class Streams:
             "HasMoreDestinations": False,
         }
         if stream.updated_at:
-            shown["LastUpdateTimestamp"] = stream.updated_at
-        return {"DeliveryStreamDescription": shown}
+            description["LastUpdateTimestamp"] = stream.updated_at
+        return {"DeliveryStreamDescription": description}
 
     async def list_delivery_streams(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_ListDeliveryStreams.html."""
@@ -103,8 +103,8 @@ class Streams:
         beginning = ResourceName(call.account, call.region, "")
         start = params.get("ExclusiveStartDeliveryStreamName") or ""
         after = beginning._replace(name=start).key if start else ""
-        found = await self._documents.find(STREAM, beginning.key, after, limit + 1)
-        names = [stream.name for stream in found]
+        streams = await self._documents.find(STREAM, beginning.key, after, limit + 1)
+        names = [stream.name for stream in streams]
         return {"DeliveryStreamNames": names[:limit], "HasMoreDeliveryStreams": len(names) > limit}
 
     async def _check_role(self, call: Call, role: str) -> None:
@@ -160,10 +160,10 @@ class Streams:
 
     async def tag_delivery_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/firehose/latest/APIReference/API_TagDeliveryStream.html."""
-        given = tags_of(params)
+        tags = tags_of(params)
 
         def tagged(current: DeliveryStream) -> DeliveryStream:
-            return replace(current, tags=_checked({**current.tags, **given}))
+            return replace(current, tags=_checked({**current.tags, **tags}))
 
         await self.change(await self.named(call, params), tagged)
         return {}
@@ -198,17 +198,17 @@ class Streams:
         await self._encrypt(call, params, {})
         return {}
 
-    async def _encrypt(self, call: Call, params: Structure, wanted: Mapping[str, str]) -> None:
+    async def _encrypt(self, call: Call, params: Structure, key: Mapping[str, str]) -> None:
         """Let records that come from now on be sealed by a key, or by none."""
         stream = await self.named(call, params)
-        await encrypting.check_key(self._calls, call, wanted)
+        await encrypting.check_key(self._calls, call, key)
         queues = self._engine.resources.queues
 
         async def decide(draft: Draft) -> None:
             current = await draft.get(STREAM, stream.resource.key)
             if current is None:
                 raise no_such_stream(stream.resource)
-            changed = replace(current, encryption=dict(wanted))
+            changed = replace(current, encryption=dict(key))
             draft.put(STREAM, stream.resource.key, changed)
             await queues.put_in(draft, _buffer(changed))
 
@@ -223,10 +223,10 @@ class Streams:
             AwsError: `ResourceNotFoundException`.
         """
         name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
-        found = await self._documents.get(STREAM, name.key)
-        if found is None:
+        stream = await self._documents.get(STREAM, name.key)
+        if stream is None:
             raise no_such_stream(name)
-        return found
+        return stream
 
     async def change(self, stream: DeliveryStream, change: Any) -> DeliveryStream:
         """Change a stream that may be gone meanwhile."""

@@ -194,22 +194,22 @@ def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tup
     except (ValueError, TypeError, KeyError, AttributeError, NotBase64):
         text = "The answer of the Lambda function is no JSON with a result for each record"
         raise TransformationFailed("JsonProcessingException", text) from None
-    found = {record_id: (outcome, content) for record_id, outcome, content in listed}
-    if len(found) < len(listed):
+    answers = {record_id: (outcome, content) for record_id, outcome, content in listed}
+    if len(answers) < len(listed):
         raise TransformationFailed(
             "DuplicatedRecordId", "Multiple records were returned with the same record id"
         )
-    if any(record.id not in found for record in batch):
+    if any(record.id not in answers for record in batch):
         raise TransformationFailed("MissingRecordId", "One or more record ids were not returned")
-    return found
+    return answers
 
 
-def _answer(given: Mapping[str, Any]) -> tuple[str, str, bytes]:
-    outcome = given["result"]
+def _answer(record: Mapping[str, Any]) -> tuple[str, str, bytes]:
+    outcome = record["result"]
     if outcome not in _RESULTS:
         raise ValueError(outcome)
-    content = b64decode(given["data"], validate=True) if outcome == "Ok" else b""
-    return str(given["recordId"]), outcome, content
+    content = b64decode(record["data"], validate=True) if outcome == "Ok" else b""
+    return str(record["recordId"]), outcome, content
 
 
 def _failed_line(record: WaitingRecord, failure: Failure, arn: str) -> bytes:

@@ -48,8 +48,8 @@ async def _put_parts(ask: Ask, content: bytes) -> None:
     try:
         for begin in range(0, len(content), _PART_BYTES):
             number, body = len(parts) + 1, content[begin : begin + _PART_BYTES]
-            made = await ask("UploadPart", UploadId=upload, PartNumber=number, Body=body)
-            parts.append({"PartNumber": number, "ETag": made["ETag"]})
+            answer = await ask("UploadPart", UploadId=upload, PartNumber=number, Body=body)
+            parts.append({"PartNumber": number, "ETag": answer["ETag"]})
         await ask("CompleteMultipartUpload", UploadId=upload, MultipartUpload={"Parts": parts})
     except AwsError:
         await ask("AbortMultipartUpload", UploadId=upload)

@@ -174,15 +174,15 @@ class Identities:
         """True if a service may act as a role."""
         principal = service_principal(service, region)
         keys = {**resource_keys(region=region, account=role.account), "aws:sourceaccount": role.account}
-        asked = AccessRequest(principal, "sts:AssumeRole", role.arn, request_keys(keys))
+        access_request = AccessRequest(principal, "sts:AssumeRole", role.arn, request_keys(keys))
         trust = stored_policy(role.trust, Form.TRUST)
-        return evaluate(trust, asked, role.account, policy_decides=True).allowed
+        return evaluate(trust, access_request, role.account, policy_decides=True).allowed
 
     async def has_any(self, account: str) -> bool:
         """True if an account has users or roles."""
         beginning = f"{account}/"
-        found = await self._documents.find(ROLE, beginning, limit=1)
-        return bool(found or await self._documents.find(USER, beginning, limit=1))
+        roles = await self._documents.find(ROLE, beginning, limit=1)
+        return bool(roles or await self._documents.find(USER, beginning, limit=1))
 
     async def managed(self, arn: str) -> ManagedPolicy | None:
         """The managed policy of an ARN."""

@@ -70,11 +70,11 @@ class InnerCalls:
             AwsError: The service refuses.
             StoreUnavailable: The store is away; nobody knows whether it was carried out.
         """
-        asked = Service.load(service).operation(operation)
-        asked.check(params)
+        operation_model = Service.load(service).operation(operation)
+        operation_model.check(params)
         facade = self._facades[service]
         call = Call(
-            Request(asked.method, path_of(asked, params), "", dict(headers or {}), b""),
+            Request(operation_model.method, path_of(operation_model, params), "", dict(headers or {}), b""),
             caller,
             region,
             self._runtime.clock.now(),
@@ -107,4 +107,4 @@ def path_of(operation: Operation, params: Structure) -> str:
         return path
     by_name = {member.json_name: name for name, member in operation.input.members.items()}
     values = {name: params.get(by_name[name], "") for name in names}
-    return _NAME.sub(lambda found: quote(str(values[found[1]]), safe=""), path)
+    return _NAME.sub(lambda match: quote(str(values[match[1]]), safe=""), path)

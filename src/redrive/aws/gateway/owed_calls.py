@@ -48,11 +48,11 @@ async def backlog_in(
     topic = await resources.topics.get_in(draft, name)
     if topic is None:
         topic = await resources.topics.create_in(draft, Topic(0, name, dialect))
-    found = await resources.subscriptions.get_in(draft, name, backlog)
-    if found is None:
+    subscription = await resources.subscriptions.get_in(draft, name, backlog)
+    if subscription is None:
         wanted = Subscription(backlog, name, 0, account, protocol, "")
-        found = await resources.subscriptions.create_in(draft, wanted)
-    return topic, found
+        subscription = await resources.subscriptions.create_in(draft, wanted)
+    return topic, subscription
 
 
 def asked_at(push_request: PushRequest) -> tuple[str, str]:

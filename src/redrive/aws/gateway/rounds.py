@@ -46,7 +46,7 @@ class Rounds:
 
     def of(self, header: str | None) -> int:
         """The rounds that a trace header counts; 0 where it comes from elsewhere."""
-        found = None if header is None else _LINEAGE.search(header)
-        if found is None or not self.secret.is_tag(_PURPOSE, found[1], found[2]):
+        match = None if header is None else _LINEAGE.search(header)
+        if match is None or not self.secret.is_tag(_PURPOSE, match[1], match[2]):
             return 0
-        return int(found[1])
+        return int(match[1])

@@ -60,13 +60,15 @@ class _Asked(NamedTuple):
 
 def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Response | None:
     """The answer to a request that no offered service recognises; None where it is not one to AWS."""
-    asked = _asked(request)
-    if asked is None:
+    request_target = _asked(request)
+    if request_target is None:
         return None
     if request.record is not None:
-        request.record.service, request.record.operation = asked.service, asked.operation
-        request.record.error = _CODES.get(asked.write, _CODE)
-    return asked.write(request, service_text(asked.service, asked.operation, offered), request_id)
+        request.record.service, request.record.operation = request_target.service, request_target.operation
+        request.record.error = _CODES.get(request_target.write, _CODE)
+    return request_target.write(
+        request, service_text(request_target.service, request_target.operation, offered), request_id
+    )
 
 
 def _asked(request: Request) -> _Asked | None:
@@ -82,14 +84,14 @@ def _asked(request: Request) -> _Asked | None:
 
 
 def _signed_for(request: Request) -> str | None:
-    found = _SCOPE.search(request.headers.get("authorization", "")) or _SCOPE_IN_QUERY.search(request.query)
-    return None if found is None else found[1]
+    match = _SCOPE.search(request.headers.get("authorization", "")) or _SCOPE_IN_QUERY.search(request.query)
+    return None if match is None else match[1]
 
 
 def _action(request: Request) -> str | None:
     form = request.body[:_ACTION_BYTES_MAX].decode("latin-1") if request.method == "POST" else request.query
-    found = _ACTION.search(form)
-    return None if found is None else found[1]
+    match = _ACTION.search(form)
+    return None if match is None else match[1]
 
 
 # ---- how each protocol writes an error --------------------------------------------------------------------------

@@ -42,17 +42,17 @@ class AccessKeyOperations:
 
         async def decide(draft: Draft) -> AccessKey:
             user = await USERS.get(draft, call.account, name)
-            kept = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
-            if len(kept) >= USER_KEYS_MAX:
+            keys = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
+            if len(keys) >= USER_KEYS_MAX:
                 raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {USER_KEYS_MAX}")
-            made = replace(fresh, access_key_id=key_id, user=user.name)
-            draft.put(USER_KEY, key_id, made)
+            new_key = replace(fresh, access_key_id=key_id, user=user.name)
+            draft.put(USER_KEY, key_id, new_key)
             draft.put(USERS.kind, user.key, user)  # so that of several at once none is a third
-            return made
+            return new_key
 
         made = await self._resources.write(decide)
-        shown = {**_shown(made), "SecretAccessKey": made.secret}
-        return {"AccessKey": shown}
+        answer = {**_shown(made), "SecretAccessKey": made.secret}
+        return {"AccessKey": answer}
 
     async def list_access_keys(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAccessKeys.html."""

@@ -85,7 +85,7 @@ class AccountOperations:
 
     async def get_account_authorization_details(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccountAuthorizationDetails.html."""
-        wanted = set(params.get("Filter") or ())
+        entity_types = set(params.get("Filter") or ())
         beginning = f"{call.account}/"
         users = await self._documents.find(USERS.kind, beginning)
         groups = await self._documents.find(GROUPS.kind, beginning)
@@ -97,25 +97,25 @@ class AccountOperations:
 
         def of_role(role: Role) -> Structure:
             own = [shown_profile(each, [role]) for each in profiles if role.name in each.roles]
-            shown = {**shown_role(role), **_policies(role, "Role"), "InstanceProfileList": own}
-            return {name: value for name, value in shown.items() if name not in _NOT_IN_DETAIL}
+            description = {**shown_role(role), **_policies(role, "Role"), "InstanceProfileList": own}
+            return {name: value for name, value in description.items() if name not in _NOT_IN_DETAIL}
 
         parts: list[tuple[str, str, Structure]] = []
-        if not wanted or "User" in wanted:
+        if not entity_types or "User" in entity_types:
             parts += [("UserDetailList", user.arn, _of_user(user)) for user in users]
-        if not wanted or "Group" in wanted:
+        if not entity_types or "Group" in entity_types:
             parts += [("GroupDetailList", group.arn, _of_group(group)) for group in groups]
-        if not wanted or "Role" in wanted:
+        if not entity_types or "Role" in entity_types:
             parts += [("RoleDetailList", role.arn, of_role(role)) for role in roles]
-        if not wanted or "LocalManagedPolicy" in wanted:
+        if not entity_types or "LocalManagedPolicy" in entity_types:
             parts += [("Policies", each.arn, _of_policy(each, each.attachments)) for each in policies]
-        if not wanted or "AWSManagedPolicy" in wanted:
+        if not entity_types or "AWSManagedPolicy" in entity_types:
             parts += [("Policies", each.arn, _of_policy(each, attached.count(each.arn))) for each in amazons]
         parts.sort(key=lambda part: part[1])
         page = paged(parts, lambda part: part[1], params, "parts", lambda part: part)
         answer: Structure = {name: value for name, value in page.items() if name != "parts"}
         for name in ("UserDetailList", "GroupDetailList", "RoleDetailList", "Policies"):
-            answer[name] = [shown for member, _, shown in page["parts"] if member == name]
+            answer[name] = [item for member, _, item in page["parts"] if member == name]
         return answer
 
 
@@ -176,8 +176,8 @@ def _of_group(group: Group) -> Structure:
 
 
 def _of_policy(policy: ManagedPolicy, attachments: int) -> Structure:
-    shown = {name: value for name, value in shown_policy(policy, attachments).items() if name != "Tags"}
-    shown["PolicyVersionList"] = [
+    description = {name: value for name, value in shown_policy(policy, attachments).items() if name != "Tags"}
+    description["PolicyVersionList"] = [
         {
             "Document": handed_back(version.text),
             "VersionId": f"v{number}",
@@ -186,4 +186,4 @@ def _of_policy(policy: ManagedPolicy, attachments: int) -> Structure:
         }
         for number, version in policy.versions.items()
     ]
-    return shown
+    return description

@@ -65,8 +65,8 @@ class Attachments(Generic[H]):
     async def _list(self, call: Call, params: Structure) -> Structure:
         entity, prefix = self._entity, params.get("PathPrefix") or "/"
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
-        found = sorted(arn for arn in holder.attached if _path(arn).startswith(prefix))
-        return paged(found, str, params, "AttachedPolicies", shown_attached)
+        arns = sorted(arn for arn in holder.attached if _path(arn).startswith(prefix))
+        return paged(arns, str, params, "AttachedPolicies", shown_attached)
 
 
 class Boundaries(Generic[H]):

@@ -71,10 +71,10 @@ class Entity(Generic[N]):
         Raises:
             AwsError: There is none.
         """
-        found = await source.get(self.kind, key_of(account, name))
-        if found is None:
+        entity = await source.get(self.kind, key_of(account, name))
+        if entity is None:
             raise absent(self.missing.format(name))
-        return found
+        return entity
 
 
 USERS: Final[Entity[User]] = Entity(
@@ -135,7 +135,7 @@ def name_in(call: Call, params: Structure) -> str:
 def in_path(params: Structure) -> Callable[[Named], bool]:
     """Tells whether something stands under the path that a call asks about."""
     prefix: str = params.get("PathPrefix") or "/"
-    return lambda named: named.path.startswith(prefix)
+    return lambda entity: entity.path.startswith(prefix)
 
 
 # ---- as answers have them -----------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ def in_path(params: Structure) -> Callable[[Named], bool]:
 
 def shown_user(user: User, *, whole: bool = True) -> Structure:
     """A user; lists leave out the tags and the boundary."""
-    shown = _shown("User", user)
-    return {**shown, **_more(user)} if whole else shown
+    members = _shown("User", user)
+    return {**members, **_more(user)} if whole else members
 
 
 def shown_group(group: Group) -> Structure:
@@ -154,28 +154,28 @@ def shown_group(group: Group) -> Structure:
 
 def shown_role(role: Role, *, whole: bool = True) -> Structure:
     """A role; lists leave out the tags and the boundary."""
-    shown = {
+    members = {
         **_shown("Role", role),
         "AssumeRolePolicyDocument": handed_back(role.trust),
         "MaxSessionDuration": role.max_session_seconds,
     }
     if role.description:
-        shown["Description"] = role.description
-    return {**shown, **_more(role), "RoleLastUsed": {}} if whole else shown
+        members["Description"] = role.description
+    return {**members, **_more(role), "RoleLastUsed": {}} if whole else members
 
 
 def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = True) -> Structure:
     """An instance profile; lists leave out the tags."""
-    shown = {
+    members = {
         **_shown("InstanceProfile", profile),
         "Roles": [shown_role(role, whole=False) for role in roles],
     }
-    return {**shown, "Tags": tags.shown(profile.tags)} if whole and profile.tags else shown
+    return {**members, "Tags": tags.shown(profile.tags)} if whole and profile.tags else members
 
 
 def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
     """A managed policy; lists leave out the description and the tags."""
-    shown = {
+    members = {
         **_shown("Policy", policy),
         "DefaultVersionId": f"v{policy.default}",
         "AttachmentCount": attachments,
@@ -184,19 +184,19 @@ def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True)
         "UpdateDate": policy.updated_at,
     }
     if whole and policy.description:
-        shown["Description"] = policy.description
+        members["Description"] = policy.description
     if whole and policy.tags:
-        shown["Tags"] = tags.shown(policy.tags)
-    return shown
+        members["Tags"] = tags.shown(policy.tags)
+    return members
 
 
-def _shown(word: str, named: Named) -> dict[str, Any]:
+def _shown(word: str, reference: Named) -> dict[str, Any]:
     return {
-        "Path": named.path,
-        f"{word}Name": named.name,
-        f"{word}Id": named.id,
-        "Arn": named.arn,
-        "CreateDate": named.created_at,
+        "Path": reference.path,
+        f"{word}Name": reference.name,
+        f"{word}Id": reference.id,
+        "Arn": reference.arn,
+        "CreateDate": reference.created_at,
     }
 
 

@@ -26,15 +26,15 @@ class GroupOperations:
     async def create_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateGroup.html."""
         path, unique_id = params.get("Path") or "/", GROUPS.new_id(self._runtime.chance)
-        made = Group(call.account, path, params["GroupName"], unique_id, call.now)
+        group = Group(call.account, path, params["GroupName"], unique_id, call.now)
 
         async def decide(draft: Draft) -> None:
-            if await draft.get(GROUPS.kind, made.key) is not None:
-                raise taken(GROUPS.standing.format(made.name))
-            draft.put(GROUPS.kind, made.key, made)
+            if await draft.get(GROUPS.kind, group.key) is not None:
+                raise taken(GROUPS.standing.format(group.name))
+            draft.put(GROUPS.kind, group.key, group)
 
         await self._resources.write(decide)
-        return {"Group": shown_group(made)}
+        return {"Group": shown_group(group)}
 
     async def get_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetGroup.html."""
@@ -49,9 +49,9 @@ class GroupOperations:
 
     async def list_groups(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListGroups.html."""
-        found = await self._resources.documents.find(GROUPS.kind, f"{call.account}/")
-        shown = filter(in_path(params), found)
-        return paged(shown, lambda group: group.key, params, "Groups", shown_group)
+        groups = await self._resources.documents.find(GROUPS.kind, f"{call.account}/")
+        groups_in_path = filter(in_path(params), groups)
+        return paged(groups_in_path, lambda group: group.key, params, "Groups", shown_group)
 
     async def update_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateGroup.html; its users stay in it."""

@@ -23,7 +23,7 @@ class InstanceProfileOperations:
 
     async def create_instance_profile(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html."""
-        made = InstanceProfile(
+        instance_profile = InstanceProfile(
             call.account,
             params.get("Path") or "/",
             params["InstanceProfileName"],
@@ -33,12 +33,12 @@ class InstanceProfileOperations:
         )
 
         async def decide(draft: Draft) -> None:
-            if await draft.get(PROFILES.kind, made.key) is not None:
-                raise taken(PROFILES.standing.format(made.name))
-            draft.put(PROFILES.kind, made.key, made)
+            if await draft.get(PROFILES.kind, instance_profile.key) is not None:
+                raise taken(PROFILES.standing.format(instance_profile.name))
+            draft.put(PROFILES.kind, instance_profile.key, instance_profile)
 
         await self._resources.write(decide)
-        return {"InstanceProfile": shown_profile(made, [])}
+        return {"InstanceProfile": shown_profile(instance_profile, [])}
 
     async def get_instance_profile(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetInstanceProfile.html."""
@@ -47,15 +47,15 @@ class InstanceProfileOperations:
 
     async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfiles.html."""
-        found = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
-        return await self._listed(list(filter(in_path(params), found)), params)
+        profiles = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
+        return await self._listed(list(filter(in_path(params), profiles)), params)
 
     async def list_instance_profiles_for_role(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfilesForRole.html."""
         documents = self._resources.documents
         role = await ROLES.get(documents, call.account, params["RoleName"])
-        found = await documents.find(PROFILES.kind, f"{call.account}/")
-        return await self._listed([profile for profile in found if role.name in profile.roles], params)
+        profiles = await documents.find(PROFILES.kind, f"{call.account}/")
+        return await self._listed([profile for profile in profiles if role.name in profile.roles], params)
 
     async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteInstanceProfile.html."""
@@ -102,10 +102,10 @@ class InstanceProfileOperations:
             roles += [] if role is None else [role]
         return roles
 
-    async def _listed(self, found: list[InstanceProfile], params: Structure) -> Structure:
-        roles = {profile.name: await self._roles(profile) for profile in found}
+    async def _listed(self, profiles: list[InstanceProfile], params: Structure) -> Structure:
+        roles = {profile.name: await self._roles(profile) for profile in profiles}
         return paged(
-            found,
+            profiles,
             lambda profile: profile.key,
             params,
             "InstanceProfiles",

@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def paged(
-    found: Iterable[T], key: Callable[[T], str], params: Structure, member: str, show: Callable[[T], object]
+    items: Iterable[T], key: Callable[[T], str], params: Structure, member: str, show: Callable[[T], object]
 ) -> Structure:
     """The answer with one page of what was found.
 
     Args:
-        found: All of it, in the order of its keys.
+        items: All of it, in the order of its keys.
         key: Of each.
         params: `Marker` and `MaxItems`.
         member: The answer's name of the list.
@@ -33,7 +33,7 @@ def paged(
     except ValueError:
         raise invalid(f"Invalid Marker: {marker}") from None
     size = params.get("MaxItems") or PAGE
-    ordered = found if isinstance(found, Sequence) else list(found)
+    ordered = items if isinstance(items, Sequence) else list(items)
     begin = bisect_right(ordered, after, key=key) if after else 0
     page, goes_on = ordered[begin : begin + size], len(ordered) > begin + size
     answer: Structure = {member: [show(each) for each in page], "IsTruncated": goes_on}

@@ -35,7 +35,7 @@ class PolicyOperations:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreatePolicy.html."""
         text = params["PolicyDocument"]
         check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
-        made = ManagedPolicy(
+        managed_policy = ManagedPolicy(
             call.account,
             params.get("Path") or "/",
             params["PolicyName"],
@@ -48,12 +48,12 @@ class PolicyOperations:
         )
 
         async def decide(draft: Draft) -> None:
-            if await draft.get(POLICIES.kind, made.key) is not None:
-                raise taken(POLICIES.standing.format(made.name))
-            draft.put(POLICIES.kind, made.key, made)
+            if await draft.get(POLICIES.kind, managed_policy.key) is not None:
+                raise taken(POLICIES.standing.format(managed_policy.name))
+            draft.put(POLICIES.kind, managed_policy.key, managed_policy)
 
         await self._resources.write(decide)
-        return {"Policy": shown_policy(made, 0)}
+        return {"Policy": shown_policy(managed_policy, 0)}
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicy.html."""
@@ -66,18 +66,20 @@ class PolicyOperations:
         holders = await self._holders(call)
         attached = [arn for holder in holders for arn in holder.attached]
         bounding = {holder.boundary for holder in holders}
-        found: list[ManagedPolicy] = [] if scope == "Local" else list(AWS_MANAGED.values())
+        policies: list[ManagedPolicy] = [] if scope == "Local" else list(AWS_MANAGED.values())
         if scope != "AWS":
-            found += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
+            policies += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
 
         def wanted(policy: ManagedPolicy) -> bool:
             if params.get("OnlyAttached") and policy.arn not in attached:
                 return False
             return usage is None or policy.arn in (bounding if usage == "PermissionsBoundary" else attached)
 
-        shown = sorted(filter(wanted, filter(in_path(params), found)), key=lambda policy: policy.arn)
+        policies_in_path = sorted(
+            filter(wanted, filter(in_path(params), policies)), key=lambda policy: policy.arn
+        )
         return paged(
-            shown,
+            policies_in_path,
             lambda policy: policy.arn,
             params,
             "Policies",
@@ -127,8 +129,8 @@ class PolicyOperations:
             return changed
 
         policy = await self._resources.write(decide)
-        shown = _version(policy, policy.last)
-        return {"PolicyVersion": {name: value for name, value in shown.items() if name != "Document"}}
+        version = _version(policy, policy.last)
+        return {"PolicyVersion": {name: value for name, value in version.items() if name != "Document"}}
 
     async def get_policy_version(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicyVersion.html."""
@@ -176,7 +178,7 @@ class PolicyOperations:
     async def list_entities_for_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListEntitiesForPolicy.html."""
         arn, usage = (await self._found(call, params)).arn, params.get("PolicyUsageFilter")
-        wanted = params.get("EntityFilter")
+        entity_type = params.get("EntityFilter")
 
         def has(holder: Holder) -> bool:
             bounded, permitted = holder.boundary == arn, arn in holder.attached
@@ -186,12 +188,12 @@ class PolicyOperations:
 
         answer: Structure = {"IsTruncated": False}
         for entity in HOLDERS:
-            found: Iterable[Holder] = await self._resources.documents.find(entity.kind, f"{call.account}/")
-            if wanted not in (None, entity.word):
-                found = ()
+            holders: Iterable[Holder] = await self._resources.documents.find(entity.kind, f"{call.account}/")
+            if entity_type not in (None, entity.word):
+                holders = ()
             answer[f"Policy{entity.word}s"] = [
                 {f"{entity.word}Name": holder.name, f"{entity.word}Id": holder.id}
-                for holder in filter(in_path(params), found)
+                for holder in filter(in_path(params), holders)
                 if has(holder)
             ]
         return answer
@@ -214,10 +216,10 @@ class PolicyOperations:
         return policy
 
     async def _holders(self, call: Call) -> list[Holder]:
-        found: list[Holder] = []
+        holders: list[Holder] = []
         for entity in HOLDERS:
-            found += await self._resources.documents.find(entity.kind, f"{call.account}/")
-        return found
+            holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
+        return holders
 
     async def _attachments(self, call: Call, policy: ManagedPolicy) -> int:
         """To how many it is attached; nobody counts Amazon's own."""

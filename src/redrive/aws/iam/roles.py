@@ -33,7 +33,7 @@ class RoleOperations:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html."""
         trust = params["AssumeRolePolicyDocument"]
         check_document(trust, Form.TRUST, _TRUST_CHARS_MAX, _TRUST_QUOTA)
-        made = Role(
+        role = Role(
             call.account,
             params.get("Path") or "/",
             params["RoleName"],
@@ -47,13 +47,13 @@ class RoleOperations:
         )
 
         async def decide(draft: Draft) -> None:
-            if await draft.get(ROLES.kind, made.key) is not None:
-                raise taken(ROLES.standing.format(made.name))
-            await set_boundary_in(draft, call, "", made.boundary)
-            draft.put(ROLES.kind, made.key, made)
+            if await draft.get(ROLES.kind, role.key) is not None:
+                raise taken(ROLES.standing.format(role.name))
+            await set_boundary_in(draft, call, "", role.boundary)
+            draft.put(ROLES.kind, role.key, role)
 
         await self._resources.write(decide)
-        return {"Role": shown_role(made)}
+        return {"Role": shown_role(role)}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetRole.html."""
@@ -62,10 +62,10 @@ class RoleOperations:
 
     async def list_roles(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListRoles.html."""
-        found = await self._resources.documents.find(ROLES.kind, f"{call.account}/")
-        shown = filter(in_path(params), found)
+        roles = await self._resources.documents.find(ROLES.kind, f"{call.account}/")
+        roles_in_path = filter(in_path(params), roles)
         return paged(
-            shown, lambda role: role.key, params, "Roles", lambda role: shown_role(role, whole=False)
+            roles_in_path, lambda role: role.key, params, "Roles", lambda role: shown_role(role, whole=False)
         )
 
     async def update_role(self, call: Call, params: Structure) -> Structure:

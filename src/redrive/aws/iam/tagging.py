@@ -37,24 +37,24 @@ class Tagging:
         return await self._change(call, params, lambda before: tags.without(before, params["TagKeys"]))
 
     async def _list(self, call: Call, params: Structure) -> Structure:
-        found = await self._found(self._resources.documents, call, params)
-        shown = sorted(tags.shown(found.tags), key=lambda tag: str(tag["Key"]))
-        return paged(shown, lambda tag: str(tag["Key"]), params, "Tags", lambda tag: tag)
+        entity = await self._found(self._resources.documents, call, params)
+        items = sorted(tags.shown(entity.tags), key=lambda tag: str(tag["Key"]))
+        return paged(items, lambda tag: str(tag["Key"]), params, "Tags", lambda tag: tag)
 
     async def _change(
         self, call: Call, params: Structure, change: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> Structure:
         async def decide(draft: Draft) -> None:
-            found = await self._found(draft, call, params)
-            draft.put(self._entity.kind, found.key, replace(found, tags=change(found.tags)))
+            entity = await self._found(draft, call, params)
+            draft.put(self._entity.kind, entity.key, replace(entity, tags=change(entity.tags)))
 
         await self._resources.write(decide)
         return {}
 
     async def _found(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
         if self._entity is not POLICIES:
-            named: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
-            return named
+            entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
+            return entity
         arn = params["PolicyArn"]
         policy = await managed_in(source, arn)
         if policy is None or policy.account != call.account:

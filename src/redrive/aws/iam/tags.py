@@ -40,8 +40,8 @@ def added(before: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
 
 def without(before: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
     """Tags without those of some keys."""
-    gone = {key.lower() for key in keys}
-    return {key: value for key, value in before.items() if key.lower() not in gone}
+    removed_keys = {key.lower() for key in keys}
+    return {key: value for key, value in before.items() if key.lower() not in removed_keys}
 
 
 def shown(tags: Mapping[str, str]) -> list[Structure]:

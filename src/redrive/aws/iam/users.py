@@ -24,7 +24,7 @@ class UserOperations:
 
     async def create_user(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateUser.html."""
-        made = User(
+        user = User(
             call.account,
             params.get("Path") or "/",
             params["UserName"],
@@ -35,12 +35,12 @@ class UserOperations:
         )
 
         async def decide(draft: Draft) -> None:
-            await _check_free_in(draft, made)
-            await set_boundary_in(draft, call, "", made.boundary)
-            draft.put(USERS.kind, made.key, made)
+            await _check_free_in(draft, user)
+            await set_boundary_in(draft, call, "", user.boundary)
+            draft.put(USERS.kind, user.key, user)
 
         await self._resources.write(decide)
-        return {"User": shown_user(made)}
+        return {"User": shown_user(user)}
 
     async def get_user(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetUser.html."""
@@ -52,10 +52,10 @@ class UserOperations:
 
     async def list_users(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListUsers.html."""
-        found = await self._resources.documents.find(USERS.kind, f"{call.account}/")
-        shown = filter(in_path(params), found)
+        users = await self._resources.documents.find(USERS.kind, f"{call.account}/")
+        users_in_path = filter(in_path(params), users)
         return paged(
-            shown, lambda user: user.key, params, "Users", lambda user: shown_user(user, whole=False)
+            users_in_path, lambda user: user.key, params, "Users", lambda user: shown_user(user, whole=False)
         )
 
     async def update_user(self, call: Call, params: Structure) -> Structure:

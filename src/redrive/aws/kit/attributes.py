@@ -179,11 +179,11 @@ class AttributeTable(Generic[R]):
         texts = {name: attribute.shown(resource) for name, attribute in self._attributes.items()}
         return {name: text for name, text in texts.items() if text is not None}
 
-    def difference(self, existing: R, wanted: R, given: Iterable[str]) -> str | None:
+    def difference(self, existing: R, other: R, names: Iterable[str]) -> str | None:
         """The first of the given attributes that differs between two resources."""
-        for name in given:
+        for name in names:
             attribute = self._attributes.get(name)
-            if attribute is not None and attribute.shown(existing) != attribute.shown(wanted):
+            if attribute is not None and attribute.shown(existing) != attribute.shown(other):
                 return name
         return None
 

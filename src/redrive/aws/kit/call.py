@@ -105,11 +105,11 @@ class Call:
         """
         read = None if policy is None else stored_policy(policy, form)
         permissions = self.principal.permissions
-        asked = AccessRequest(self.principal, action, arn)
+        access_request = AccessRequest(self.principal, action, arn)
         # Putting them together takes longer than all the rest.
         if (read is not None and read.keys) or (permissions is not None and permissions.keys):
-            asked = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
-        return evaluate(read, asked, owner, policy_decides=policy_decides)
+            access_request = AccessRequest(self.principal, action, arn, self._condition_keys(owner, keys))
+        return evaluate(read, access_request, owner, policy_decides=policy_decides)
 
     def decide_own(
         self, action: str, scope: ResourceScope, keys: Mapping[str, Values] = _NO_KEYS

@@ -145,9 +145,9 @@ def name_fault(name: str, foreign: re.Pattern[str]) -> str | None:
             f"Invalid non-alphanumeric character '#x{ord(strange[0]):X}' was found in the message attribute name."
             " Can only include alphanumeric characters, hyphens, underscores, or dots."
         )
-    for place, at_fault in (("starting", name.startswith(".")), ("ending", name.endswith("."))):
+    for end, at_fault in (("starting", name.startswith(".")), ("ending", name.endswith("."))):
         if at_fault:
-            return f"Invalid message attribute name {place} with character '.' was found."
+            return f"Invalid message attribute name {end} with character '.' was found."
     return "Message attribute name can not have successive '.' character." if ".." in name else None
 
 

@@ -24,12 +24,12 @@ def operations_of(service: str, *parts: object) -> dict[str, Verb]:
     Raises:
         ValueError: Two parts have a method for the same operation.
     """
-    found: dict[str, Verb] = {}
+    verbs: dict[str, Verb] = {}
     for operation in sorted(Service.load(service).operation_names):
         name = snake_case(operation)
         methods: list[Any] = [getattr(part, name) for part in parts if hasattr(part, name)]
         if len(methods) > 1:
             raise ValueError(f"{service} {operation} has {len(methods)} methods {name}")
         if methods:
-            found[operation] = methods[0]
-    return found
+            verbs[operation] = methods[0]
+    return verbs

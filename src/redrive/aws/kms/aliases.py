@@ -90,8 +90,8 @@ class Aliases:
         if key_id := params.get("KeyId"):
             key = await self._access.managed(call, key_id, "ListAliases")
             aliases = [alias for alias in aliases if alias.key_id == key.id]
-        shown, answer = page(params, "Aliases", aliases, lambda alias: alias.name.name, 50)
-        answer["Aliases"] = [_shown(alias) for alias in shown]
+        page_items, answer = page(params, "Aliases", aliases, lambda alias: alias.name.name, 50)
+        answer["Aliases"] = [_shown(alias) for alias in page_items]
         return answer
 
     async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:

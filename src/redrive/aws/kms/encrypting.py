@@ -130,8 +130,11 @@ class Encrypting:
         if algorithm not in (None, SYMMETRIC):
             return await self._privately_decrypted(call, operation, key_id, blob, algorithm)
         parsed = ciphertext.parse(blob)
-        named = None if key_id is None else await self._access.named(call, key_id)
-        if named is not None and (named.id, named.name.account) != (parsed.key_id, parsed.account):
+        target_key = None if key_id is None else await self._access.named(call, key_id)
+        if target_key is not None and (target_key.id, target_key.name.account) != (
+            parsed.key_id,
+            parsed.account,
+        ):
             raise incorrect_key()
         key = await self._keyring.get(ResourceName(parsed.account, call.region, parsed.key_id), call.now)
         if key is None:

@@ -113,8 +113,8 @@ class Importing:
 
     def _token(self, key: KmsKey, token: bytes) -> dict[str, Any]:
         try:
-            kept = orjson.loads(token)
-            document = self._root.opened(Resource(_KIND, key.name.key, 1, kept)).document
+            token_document = orjson.loads(token)
+            document = self._root.opened(Resource(_KIND, key.name.key, 1, token_document)).document
             return {**document, "private": b64decode(document["private"])}
         except (ValueError, StoreUnavailable, KeyError, TypeError):
             raise error("InvalidImportTokenException", "The import token is not of this key.") from None

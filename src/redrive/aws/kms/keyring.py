@@ -101,8 +101,8 @@ class KeyRing:
             )
 
     async def _present(self, keys: list[KmsKey], now: int) -> list[KmsKey]:
-        found = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
-        return [key for key in found if key is not None]
+        current_keys = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
+        return [key for key in current_keys if key is not None]
 
     async def aliases(self, account: str, region: str) -> list[Alias]:
         """All aliases of an account in a region, in order of their names."""
@@ -207,10 +207,10 @@ def _is_due(key: KmsKey, now: int) -> bool:
 
 
 def _without_expired(key: KmsKey, now: int) -> KmsKey:
-    kept = tuple(
+    materials = tuple(
         material for material in key.materials if material.expires_at is None or material.expires_at > now
     )
-    return replace(key, materials=kept)
+    return replace(key, materials=materials)
 
 
 def _managed_policy(name: ResourceName, service: str) -> str:

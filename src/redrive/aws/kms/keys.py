@@ -70,8 +70,8 @@ class Keys:
     async def list_keys(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListKeys.html."""
         keys = await self._keyring.of_account(call.account, call.region, call.now)
-        shown, answer = page(params, "Keys", keys, lambda key: key.id)
-        answer["Keys"] = [{"KeyId": key.id, "KeyArn": key.arn} for key in shown]
+        page_keys, answer = page(params, "Keys", keys, lambda key: key.id)
+        answer["Keys"] = [{"KeyId": key.id, "KeyArn": key.arn} for key in page_keys]
         return answer
 
     async def update_key_description(self, call: Call, params: Structure) -> Structure:

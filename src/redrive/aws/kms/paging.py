@@ -27,11 +27,11 @@ def page(
     """
     after = _after(params.get("Marker"))
     behind = [element for element in everything if key(element) > after]
-    shown = behind[: params.get("Limit") or limit_default]
-    answer: Structure = {member: [], "Truncated": len(shown) < len(behind)}
+    page_items = behind[: params.get("Limit") or limit_default]
+    answer: Structure = {member: [], "Truncated": len(page_items) < len(behind)}
     if answer["Truncated"]:
-        answer["NextMarker"] = urlsafe_b64encode(key(shown[-1]).encode()).decode()
-    return shown, answer
+        answer["NextMarker"] = urlsafe_b64encode(key(page_items[-1]).encode()).decode()
+    return page_items, answer
 
 
 def _after(marker: str | None) -> str:

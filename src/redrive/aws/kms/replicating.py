@@ -76,9 +76,9 @@ class Replicating:
             current = await draft.get(KEY, key.name.key)
             if current is None or current.primary_region != key.name.region:
                 raise unsupported(f"{key.arn} is not a primary key any more.")
-            kept = tuple(sorted({*current.replica_regions, key.name.region} - {region}))
-            await self._set_regions(draft, current, region, kept)
-            draft.put(KEY, key.name.key, replace(current, primary_region=region, replica_regions=kept))
+            regions = tuple(sorted({*current.replica_regions, key.name.region} - {region}))
+            await self._set_regions(draft, current, region, regions)
+            draft.put(KEY, key.name.key, replace(current, primary_region=region, replica_regions=regions))
 
         await self._documents.transact(decide)
         return {}

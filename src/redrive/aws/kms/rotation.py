@@ -98,8 +98,8 @@ class Rotation:
             for number, material in enumerate(key.materials)
             if every or material.rotation
         ]
-        shown, answer = page(params, "Rotations", chosen, lambda numbered: numbered[0])
-        answer["Rotations"] = [_shown(key, material) for _, material in shown]
+        page_rotations, answer = page(params, "Rotations", chosen, lambda numbered: numbered[0])
+        answer["Rotations"] = [_shown(key, material) for _, material in page_rotations]
         return answer
 
     async def _rotatable(
@@ -125,11 +125,11 @@ def _check_symmetric(key: KmsKey, unfit: str | None = None) -> None:
 
 
 def _shown(key: KmsKey, material: Material) -> Structure:
-    shown: Structure = {
+    members: Structure = {
         "KeyId": key.arn,
         "KeyMaterialId": material.id,
         "KeyMaterialState": "CURRENT" if material is key.current else "NON_CURRENT",
     }
     if material.rotation:
-        shown |= {"RotationDate": material.created_at, "RotationType": material.rotation}
-    return shown
+        members |= {"RotationDate": material.created_at, "RotationType": material.rotation}
+    return members

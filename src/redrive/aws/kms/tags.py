@@ -79,6 +79,6 @@ class Tagging:
     async def list_resource_tags(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListResourceTags.html."""
         key = await self._access.managed(call, params["KeyId"], "ListResourceTags")
-        shown, answer = page(params, "Tags", sorted(key.tags.items()), lambda tag: tag[0], 50)
-        answer["Tags"] = [{"TagKey": name, "TagValue": value} for name, value in shown]
+        page_tags, answer = page(params, "Tags", sorted(key.tags.items()), lambda tag: tag[0], 50)
+        answer["Tags"] = [{"TagKey": name, "TagValue": value} for name, value in page_tags]
         return answer

@@ -49,39 +49,39 @@ class Lookup:
         """Look here."""
         self._documents = documents
 
-    async def function(self, call: Call, named: Named, action: str) -> FunctionRecord:
+    async def function(self, call: Call, reference: Named, action: str) -> FunctionRecord:
         """The function that a caller named, whatever its qualifier.
 
         Raises:
             AwsError: There is none, or the caller may not.
         """
-        function = await self._documents.get(FUNCTION, named.name.key)
-        if function is None and named.name.account != call.account:
-            raise denied(call.principal.name, action, named.arn)  # nobody learns what another account has
+        function = await self._documents.get(FUNCTION, reference.name.key)
+        if function is None and reference.name.account != call.account:
+            raise denied(call.principal.name, action, reference.arn)  # nobody learns what another account has
         if function is None:
-            raise no_function(named.arn)
-        check(call, function, named, action)
+            raise no_function(reference.arn)
+        check(call, function, reference, action)
         return function
 
-    async def meant(self, call: Call, named: Named, action: str) -> Meant:
+    async def meant(self, call: Call, reference: Named, action: str) -> Meant:
         """The version that a caller named.
 
         Raises:
             AwsError: There is none, or the caller may not.
         """
-        function = await self.function(call, named, action)
-        found = await self.version(function, named.qualifier)
-        if found is None:
-            raise no_function(named.arn)
-        return found
+        function = await self.function(call, reference, action)
+        target_version = await self.version(function, reference.qualifier)
+        if target_version is None:
+            raise no_function(reference.arn)
+        return target_version
 
     async def at(self, arn: str) -> Meant | None:
         """The version that a whole ARN means; None: it is not one of a function here."""
-        named = of_arn(arn)
-        if named is None:
+        reference = of_arn(arn)
+        if reference is None:
             return None
-        function = await self._documents.get(FUNCTION, named.name.key)
-        return None if function is None else await self.version(function, named.qualifier)
+        function = await self._documents.get(FUNCTION, reference.name.key)
+        return None if function is None else await self.version(function, reference.qualifier)
 
     async def version(self, function: FunctionRecord, qualifier: str | None) -> Meant | None:
         """The version that a qualifier means; None: there is no such version and no such alias."""
@@ -92,8 +92,8 @@ class Lookup:
             alias = await self._documents.get(ALIAS, alias_key(function.name, qualifier))
             if alias is None:
                 return None
-        found = await self.numbered(function, qualifier if alias is None else alias.version)
-        return None if found is None else Meant(function, found, alias)
+        target_version = await self.numbered(function, qualifier if alias is None else alias.version)
+        return None if target_version is None else Meant(function, target_version, alias)
 
     async def numbered(self, function: FunctionRecord, version: str) -> Configuration | None:
         """The version of that number, or `$LATEST`."""
@@ -101,25 +101,25 @@ class Lookup:
             return function.latest
         return await self._documents.get(VERSION, version_key(function.name, version))
 
-    async def chosen(self, meant: Meant, chance: random.Random) -> Configuration:
+    async def chosen(self, target: Meant, chance: random.Random) -> Configuration:
         """The version that an invocation runs: an alias with a weight sends some to its other version."""
-        if meant.alias is not None:
-            for version, weight in meant.alias.weights.items():
+        if target.alias is not None:
+            for version, weight in target.alias.weights.items():
                 if chance.random() < weight:
-                    other = await self.numbered(meant.function, version)
-                    return other or meant.configuration
-        return meant.configuration
+                    other = await self.numbered(target.function, version)
+                    return other or target.configuration
+        return target.configuration
 
 
-async def function_in(draft: Draft, named: Named) -> FunctionRecord:
+async def function_in(draft: Draft, reference: Named) -> FunctionRecord:
     """The function, which is to stand still until the draft is written.
 
     Raises:
         AwsError: There is none.
     """
-    function = await draft.get(FUNCTION, named.name.key)
+    function = await draft.get(FUNCTION, reference.name.key)
     if function is None:
-        raise no_function(named.arn)
+        raise no_function(reference.arn)
     return function
 
 
@@ -135,18 +135,18 @@ def policy_of(function: FunctionRecord, qualifier: str | None) -> str | None:
     return None if policy is None or not policy.statements else policy_text(policy)
 
 
-def check(call: Call, function: FunctionRecord, named: Named, action: str) -> None:
+def check(call: Call, function: FunctionRecord, reference: Named, action: str) -> None:
     """Refuse an action on a function that the caller has no permission for.
 
     Raises:
         AwsError: `AccessDeniedException`.
     """
-    policy = policy_of(function, named.qualifier)
+    policy = policy_of(function, reference.qualifier)
     # A Deny of a function holds for its versions and aliases: `$LATEST` is but another spelling of it.
-    refusal = call.denial(f"lambda:{action}", [arn_of(function.name)]) if named.qualifier else None
-    if refusal is not None or not call.may(f"lambda:{action}", named.arn, function.name.account, policy):
-        decision = refusal or call.decide(f"lambda:{action}", named.arn, function.name.account, policy)
-        raise denied(call.principal.name, action, named.arn, decision)
+    refusal = call.denial(f"lambda:{action}", [arn_of(function.name)]) if reference.qualifier else None
+    if refusal is not None or not call.may(f"lambda:{action}", reference.arn, function.name.account, policy):
+        decision = refusal or call.decide(f"lambda:{action}", reference.arn, function.name.account, policy)
+        raise denied(call.principal.name, action, reference.arn, decision)
 
 
 def may_be_invoked_for(
@@ -173,8 +173,8 @@ def may_be_invoked_for(
         source_keys(arn=source_arn, account=account),
     )
     principal = service_principal(service, region)
-    asked = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
-    return evaluate(stored_policy(text), asked, owner).allowed
+    access_request = AccessRequest(principal, "lambda:InvokeFunction", arn_of(function.name, qualifier), keys)
+    return evaluate(stored_policy(text), access_request, owner).allowed
 
 
 def key_beginning(name: ResourceName) -> str:

@@ -59,24 +59,24 @@ class InvocationMetrics:
         self._unreserved: Counter[tuple[str, str]] = Counter()
 
     @contextmanager
-    def counting(self, meant: Meant, version: Configuration, began_at: int) -> Iterator[Counted]:
+    def counting(self, target: Meant, version: Configuration, began_at: int) -> Iterator[Counted]:
         """Count one invocation, which runs inside; it began at that moment (ms)."""
         counted = Counted()
         name = version.name
-        place = name.account, name.region
-        is_unreserved = meant.function.reserved is None
+        location = name.account, name.region
+        is_unreserved = target.function.reserved is None
         self._running[name] += 1
-        self._unreserved[place] += is_unreserved
+        self._unreserved[location] += is_unreserved
         try:
             yield counted
         except Throttled:
-            self._add(name, _named(meant), version.version, began_at, {"Throttles": 1})
+            self._add(name, _named(target), version.version, began_at, {"Throttles": 1})
             raise
         finally:
             running = self._running[name]
-            unreserved = self._unreserved[place]
+            unreserved = self._unreserved[location]
             self._running[name] -= 1
-            self._unreserved[place] -= is_unreserved
+            self._unreserved[location] -= is_unreserved
             if counted.result is not None:
                 values = {
                     "Invocations": 1,
@@ -87,7 +87,7 @@ class InvocationMetrics:
                 }
                 if is_unreserved:
                     values[UNRESERVED] = unreserved
-                self._add(name, _named(meant), version.version, began_at, values)
+                self._add(name, _named(target), version.version, began_at, values)
 
     def count_mapping(self, mapping: EventSourceMapping, metric: str, value: int) -> None:
         """Count messages of a mapping, if its owner wants them counted."""
@@ -118,10 +118,10 @@ class InvocationMetrics:
 _MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
 
 
-def _named(meant: Meant) -> str:
+def _named(target: Meant) -> str:
     """The function as it was named: with the alias, if it was named by one."""
-    name = meant.function.name.name
-    return name if meant.alias is None else f"{name}:{meant.alias.name}"
+    name = target.function.name.name
+    return name if target.alias is None else f"{name}:{target.alias.name}"
 
 
 # What is invoked is invoked again: 20 series of an invocation are 10 us to make, and it has as many others to count.

@@ -64,15 +64,15 @@ def read(call: Call, text: str, qualifier: str | None = None) -> Named:
     return Named(ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or within)
 
 
-def check_length(named: Named) -> None:
+def check_length(reference: Named) -> None:
     """Refuse a name that is too long for a new function; of a function that exists it is a name like any other.
 
     Raises:
         AwsError: `InvalidParameterValueException`.
     """
-    if len(named.name.name) > NAME_CHARS_MAX:
+    if len(reference.name.name) > NAME_CHARS_MAX:
         raise invalid(
-            f"1 validation error detected: Value '{named.name.name}' at 'functionName' failed to satisfy constraint:"
+            f"1 validation error detected: Value '{reference.name.name}' at 'functionName' failed to satisfy constraint:"
             f" Member must have length less than or equal to {NAME_CHARS_MAX}"
         )
 

@@ -30,18 +30,18 @@ def after(params: Structure) -> str:
 
 
 def paged(
-    found: Sequence[T], key: Callable[[T], str], size: int, member: str, show: Callable[[T], object]
+    items: Sequence[T], key: Callable[[T], str], size: int, member: str, show: Callable[[T], object]
 ) -> Structure:
     """The answer with one page of what was found, one more than a page at most.
 
     Args:
-        found: In the order of their keys.
+        items: In the order of their keys.
         key: Of each.
         size: How many a page has.
         member: The answer's name of the list.
         show: Makes what the answer shows of each.
     """
-    answer: Structure = {member: [show(each) for each in found[:size]]}
-    if len(found) > size:
-        answer["NextMarker"] = urlsafe_b64encode(key(found[size - 1]).encode()).decode()
+    answer: Structure = {member: [show(each) for each in items[:size]]}
+    if len(items) > size:
+        answer["NextMarker"] = urlsafe_b64encode(key(items[size - 1]).encode()).decode()
     return answer

@@ -47,16 +47,16 @@ class TagOperations:
         return {"Tags": dict(function.tags)}
 
     async def _change(
-        self, call: Call, arn: str, action: str, given: Mapping[str, str], gone: Collection[str]
+        self, call: Call, arn: str, action: str, given: Mapping[str, str], tag_keys: Collection[str]
     ) -> None:
         async def of_mapping(draft: Draft) -> None:
             found = await draft.get(MAPPING, _key(call, arn, action))
             mapping = _standing(found)
-            draft.put(MAPPING, mapping.key, replace(mapping, tags=_merged(mapping.tags, given, gone)))
+            draft.put(MAPPING, mapping.key, replace(mapping, tags=_merged(mapping.tags, given, tag_keys)))
 
         async def of_function(draft: Draft) -> None:
             function = await function_in(draft, _function(arn))
-            tags = _merged(function.tags, given, gone)
+            tags = _merged(function.tags, given, tag_keys)
             draft.put(FUNCTION, function.name.key, replace(function, tags=tags))
 
         if _MAPPING in arn:
@@ -66,19 +66,19 @@ class TagOperations:
         await self._engine.resources.write(of_function)
 
 
-def _merged(before: Mapping[str, str], given: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:
-    tags = {key: value for key, value in {**before, **given}.items() if key not in gone}
+def _merged(before: Mapping[str, str], given: Mapping[str, str], tag_keys: Collection[str]) -> dict[str, str]:
+    tags = {key: value for key, value in {**before, **given}.items() if key not in tag_keys}
     check(tags)
     return tags
 
 
 def _function(arn: str) -> names.Named:
-    named = names.of_arn(arn)
-    if named is None or named.qualifier is not None:
+    reference = names.of_arn(arn)
+    if reference is None or reference.qualifier is not None:
         raise invalid(
             "Tags on function aliases and versions are not supported. Please specify a function ARN."
         )
-    return named
+    return reference
 
 
 def _key(call: Call, arn: str, action: str) -> str:

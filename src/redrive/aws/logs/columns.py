@@ -59,7 +59,7 @@ class Columns:
 
     def words(self, message: str) -> dict[str, str] | None:
         """The words of a message by their columns, `$name`; None where it does not match."""
-        words = [found[1] or found[2] or found[3] or "" for found in _WORD.finditer(message)]
+        words = [match[1] or match[2] or match[3] or "" for match in _WORD.finditer(message)]
         columns = self._columns
         if self._gap is not None:
             extra = len(words) - len(columns) + 1
@@ -72,7 +72,7 @@ class Columns:
         if not all(column.holds(word) for column, word in zip(columns, words, strict=True)):
             return None
         pairs = zip(columns, words, strict=True)
-        return {f"${column.name or place}": word for place, (column, word) in enumerate(pairs, 1)}
+        return {f"${column.name or position}": word for position, (column, word) in enumerate(pairs, 1)}
 
 
 def read_columns(text: str) -> Columns:
@@ -102,10 +102,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _column(part: str) -> Column:
-    found = _COLUMN.fullmatch(part)
-    if found is None:
+    match = _COLUMN.fullmatch(part)
+    if match is None:
         refuse()
-    name, rest = found[1] or "", found[2]
+    name, rest = match[1] or "", match[2]
     groups: list[list[Test]] = [[]]
     regexes = 0
     while rest:

@@ -104,11 +104,11 @@ class Functions:
 
     async def _check_other_group(self, group: ResourceName, arn: str) -> None:
         """Refuse a function's own log group: each run would write lines, and each line lead to a run."""
-        wanted = {"FunctionName": arn}
-        found = await self._calls.call(
-            "lambda", "GetFunctionConfiguration", wanted, account_root(group.account), group.region
+        params = {"FunctionName": arn}
+        answer = await self._calls.call(
+            "lambda", "GetFunctionConfiguration", params, account_root(group.account), group.region
         )
-        if found["LoggingConfig"]["LogGroup"] == group.name:
+        if answer["LoggingConfig"]["LogGroup"] == group.name:
             raise invalid(
                 "The log group provided is reserved for the function log output of the destination function."
             )

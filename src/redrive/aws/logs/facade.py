@@ -133,11 +133,11 @@ class Logs:
             "logGroupIdentifiers",
             "resourceArn",
         )
-        named = [resource_part(text) for text in values_of(params, *members)]
+        group_names = [resource_part(text) for text in values_of(params, *members)]
         if query_id := params.get("queryId"):
             queries = await self._documents.find(QUERY, f"{call.account}/{call.region}/")
-            named = [name for query in queries if query.id == query_id for name in query.groups]
-        groups = dict.fromkeys(name.removeprefix(_GROUP).removesuffix(":*") for name in named)
+            group_names = [name for query in queries if query.id == query_id for name in query.groups]
+        groups = dict.fromkeys(name.removeprefix(_GROUP).removesuffix(":*") for name in group_names)
         return [_of_group(f"{own}:{_GROUP}{name}", params) for name in groups or ["*"]]
 
     def translated(self, refusal: RedriveError) -> AwsError:

@@ -62,10 +62,10 @@ def read_pattern(text: str) -> Pattern:
     Raises:
         AwsError: `InvalidParameterException`.
     """
-    found = _read_pattern(text.strip())
-    if found.regexes > REGEXES_MAX:
+    pattern = _read_pattern(text.strip())
+    if pattern.regexes > REGEXES_MAX:
         raise invalid(f"Invalid filter pattern: it has more than {REGEXES_MAX} regular expressions")
-    return found
+    return pattern
 
 
 def _read_pattern(pattern: str) -> Pattern:
@@ -112,12 +112,12 @@ def _terms(pattern: str) -> Callable[[str], bool]:
     groups: dict[str, list[str]] = {"": [], "?": [], "-": []}
     at = 0
     while at < len(pattern):
-        found = _TERM.match(pattern, at)
-        if found is None:
+        match = _TERM.match(pattern, at)
+        if match is None:
             refuse()
-        phrase = found[2] if found[3] is None else found[3]
-        groups[found[1]].append(re.sub(r"\\(.)", r"\1", phrase))
-        at = found.end()
+        phrase = match[2] if match[3] is None else match[3]
+        groups[match[1]].append(re.sub(r"\\(.)", r"\1", phrase))
+        at = match.end()
     needed, any_of, excluded = groups[""], groups["?"], groups["-"]
 
     def matches(message: str) -> bool:
@@ -148,8 +148,8 @@ class _OnJson:
 
     def extracted(self, message: str) -> dict[str, str]:
         document = _read(message)
-        found = {selector: text_at(document, selector) for selector in self.selectors}
-        return {selector: text for selector, text in found.items() if text is not None}
+        values = {selector: text_at(document, selector) for selector in self.selectors}
+        return {selector: text for selector, text in values.items() if text is not None}
 
 
 def _read(message: str) -> Any:

@@ -78,5 +78,5 @@ def control_message(now: int) -> bytes:
     )
 
 
-def _compressed(told: Mapping[str, Any]) -> bytes:
-    return gzip.compress(orjson.dumps(told), _COMPRESSION, mtime=0)
+def _compressed(document: Mapping[str, Any]) -> bytes:
+    return gzip.compress(orjson.dumps(document), _COMPRESSION, mtime=0)

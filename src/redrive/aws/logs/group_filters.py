@@ -96,7 +96,7 @@ class GroupFilters(Generic[F]):
         """Share the number of regular expressions that a group may have with filters of another kind."""
         self._beside = (others,)
 
-    async def put(self, made: F) -> None:
+    async def put(self, filter_document: F) -> None:
         """Put a filter, in the place of the group's one of that name.
 
         Raises:
@@ -104,19 +104,23 @@ class GroupFilters(Generic[F]):
         """
 
         async def decide(draft: Draft) -> None:
-            others = await draft.find(self._kind, f"{made.group_id:020d}/")
-            if made.key not in dict(others) and len(others) >= self._filters_max:
+            others = await draft.find(self._kind, f"{filter_document.group_id:020d}/")
+            if filter_document.key not in dict(others) and len(others) >= self._filters_max:
                 raise error("LimitExceededException", "Resource limit exceeded.")
-            if read_pattern(made.pattern).regexes:
-                await self._check_regexes(draft, made, [each for key, each in others if key != made.key])
-            await draft.get(self._kind, made.key)
-            draft.put(self._kind, made.key, made)
+            if read_pattern(filter_document.pattern).regexes:
+                await self._check_regexes(
+                    draft, filter_document, [each for key, each in others if key != filter_document.key]
+                )
+            await draft.get(self._kind, filter_document.key)
+            draft.put(self._kind, filter_document.key, filter_document)
 
         await self._documents.transact(decide)
 
-    async def _check_regexes(self, draft: Draft, made: F, others: Sequence[GroupFilter]) -> None:
+    async def _check_regexes(self, draft: Draft, filter_document: F, others: Sequence[GroupFilter]) -> None:
         beside = [
-            each for kind in self._beside for _, each in await draft.find(kind, f"{made.group_id:020d}/")
+            each
+            for kind in self._beside
+            for _, each in await draft.find(kind, f"{filter_document.group_id:020d}/")
         ]
         number = sum(read_pattern(each.pattern).regexes > 0 for each in (*others, *beside))
         if number >= REGEX_FILTERS_MAX:
@@ -150,8 +154,8 @@ class GroupFilters(Generic[F]):
 
     async def remove_of(self, group: LogGroup) -> None:
         """Remove the filters of a group that is gone."""
-        if found := await self._documents.find(self._kind, f"{group.id:020d}/"):
-            await self._documents.write([Removal(self._kind, each.key) for each in found])
+        if filters := await self._documents.find(self._kind, f"{group.id:020d}/"):
+            await self._documents.write([Removal(self._kind, each.key) for each in filters])
 
     async def count(self) -> Mapping[int, int]:
         """The number of filters of each group, by the group's number."""
@@ -168,17 +172,17 @@ class GroupFilters(Generic[F]):
             return
         self._outdated = False
         try:
-            found = await self._documents.find(self._kind, "")
+            filters = await self._documents.find(self._kind, "")
         except BaseException:
             self._outdated = True
             raise
         self._by_group.clear()
-        for each in found:
+        for each in filters:
             self._keep(each)
 
-    def _keep(self, kept: F) -> None:
-        compiled = Compiled(kept, read_pattern(kept.pattern))
-        self._by_group.setdefault(kept.group_id, {})[kept.name] = compiled
+    def _keep(self, filter_document: F) -> None:
+        compiled = Compiled(filter_document, read_pattern(filter_document.pattern))
+        self._by_group.setdefault(filter_document.group_id, {})[filter_document.name] = compiled
 
     def _written(self, kind: str, key: str, value: object | None) -> None:
         if kind != self._kind.name:

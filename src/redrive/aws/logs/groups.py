@@ -68,12 +68,12 @@ class Groups:
         await self._settle()
         beginning = names.group_name(call, prefix or "")
         groups = await self._places.documents.find(GROUP, beginning.key)
-        wanted = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
-        shown, answer = Page.of(params, DESCRIBED_MAX).cut(wanted, lambda group: (0, group.name.name))
+        matching = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
+        page_groups, answer = Page.of(params, DESCRIBED_MAX).cut(matching, lambda group: (0, group.name.name))
         sizes = await self._store.log_bytes()
         filters = await self._filters.count()
         answer["logGroups"] = [
-            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in shown
+            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page_groups
         ]
         if pattern:  # then the answer leaves out what is counted (recorded)
             for described in answer["logGroups"]:

@@ -62,11 +62,11 @@ class _Reader:
         self._tokens: list[tuple[str, str]] = []
         at = 0
         while at < len(text.rstrip()):
-            found = _TOKEN.match(text, at)
-            if found is None or found.lastgroup is None:
+            match = _TOKEN.match(text, at)
+            if match is None or match.lastgroup is None:
                 refuse()
-            self._tokens.append((found.lastgroup, found[found.lastgroup]))
-            at = found.end()
+            self._tokens.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
 
     def whole(self) -> Test:
         """Read all there is."""
@@ -108,9 +108,9 @@ class _Reader:
         del self._tokens[0]
         return True
 
-    def _next(self, wanted: str) -> str:
+    def _next(self, symbol: str) -> str:
         kind, token = self._next_any()
-        if kind != wanted:
+        if kind != symbol:
             refuse()
         return token
 
@@ -142,8 +142,8 @@ def _state(path: list[str | int], verb: str, state: str) -> Test:
         return lambda document: _value(document, path) is _ABSENT
     if verb != "IS" or state not in _STATES:
         refuse()
-    wanted = _STATES[state]
-    return lambda document: _value(document, path) is wanted
+    expected_value = _STATES[state]
+    return lambda document: _value(document, path) is expected_value
 
 
 def comparison(sign: str, kind: str, literal: str) -> Test:
@@ -173,12 +173,12 @@ def comparison(sign: str, kind: str, literal: str) -> Test:
 
 def selectors_in(text: str) -> list[str]:
     """The selectors that an expression names."""
-    return [found["selector"] for found in _TOKEN.finditer(text) if found["selector"]]
+    return [match["selector"] for match in _TOKEN.finditer(text) if match["selector"]]
 
 
 def regexes_in(text: str) -> int:
     """The number of regular expressions in an expression."""
-    return sum(found["regex"] is not None for found in _TOKEN.finditer(text))
+    return sum(match["regex"] is not None for match in _TOKEN.finditer(text))
 
 
 def text_at(document: Any, selector: str) -> str | None:
@@ -250,8 +250,8 @@ def _fits(text: str, first: str, others: Sequence[str]) -> bool:
         return False
     at = len(first)
     for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
+        position = text.find(part, at, end)
+        if position < 0:
             return False
-        at = found + len(part)
+        at = position + len(part)
     return at <= end

@@ -45,15 +45,15 @@ class Page:
             key=key,
             reverse=self.descending,
         )
-        shown = ordered[: self.limit]
-        if len(shown) == len(ordered):
-            return shown, {}
-        return shown, {"nextToken": urlsafe_b64encode(orjson.dumps(key(shown[-1]))).decode()}
+        page = ordered[: self.limit]
+        if len(page) == len(ordered):
+            return page, {}
+        return page, {"nextToken": urlsafe_b64encode(orjson.dumps(key(page[-1]))).decode()}
 
-    def _is_behind(self, place: SortKey) -> bool:
+    def _is_behind(self, position: SortKey) -> bool:
         if self.after is None:
             return True
-        return place < self.after if self.descending else place > self.after
+        return position < self.after if self.descending else position > self.after
 
 
 def _position(token: str | None) -> SortKey | None:

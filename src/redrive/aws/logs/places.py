@@ -33,10 +33,10 @@ class Places:
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        found = await self.documents.get(GROUP, name.key)
-        if found is None:
+        group = await self.documents.get(GROUP, name.key)
+        if group is None:
             raise no_such_group()
-        return found
+        return group
 
     async def stored_group(self, name: ResourceName) -> LogGroup:
         """As `group`, of the store: another node may have made it again, with another number.
@@ -44,10 +44,10 @@ class Places:
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        found = await self.documents.get_stored(GROUP, name.key)
-        if found is None:
+        group = await self.documents.get_stored(GROUP, name.key)
+        if group is None:
             raise no_such_group()
-        return found
+        return group
 
     async def stream(self, group: LogGroup, name: str) -> LogStream:
         """A group's stream of that name.
@@ -55,10 +55,10 @@ class Places:
         Raises:
             AwsError: `ResourceNotFoundException`.
         """
-        found = await self.documents.get(STREAM, stream_key(group.id, name))
-        if found is None:
+        stream = await self.documents.get(STREAM, stream_key(group.id, name))
+        if stream is None:
             raise no_such_stream()
-        return found
+        return stream
 
     async def streams(
         self, group: LogGroup, prefix: str = "", after: str = "", limit: int | None = None

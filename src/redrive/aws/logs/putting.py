@@ -48,11 +48,11 @@ class Putting:
         return answer | {"rejectedLogEventsInfo": rejected} if rejected else answer
 
 
-def _check(given: Sequence[Structure]) -> None:
-    sizes = [len(event["message"].encode()) + EVENT_BYTES for event in given]
+def _check(events: Sequence[Structure]) -> None:
+    sizes = [len(event["message"].encode()) + EVENT_BYTES for event in events]
     if sum(sizes) > BATCH_BYTES_MAX:
         raise invalid(f"Upload too large: {sum(sizes)} bytes exceeds limit of {BATCH_BYTES_MAX}")
-    moments = [event["timestamp"] for event in given]
+    moments = [event["timestamp"] for event in events]
     if moments != sorted(moments):
         raise invalid("Log events in a single PutLogEvents request must be in chronological order.")
     if moments[-1] - moments[0] > _SPAN_MS:
@@ -61,9 +61,9 @@ def _check(given: Sequence[Structure]) -> None:
         )
 
 
-def _rejected(given: Sequence[Structure], group: LogGroup, now: int) -> Structure:
+def _rejected(events: Sequence[Structure], group: LogGroup, now: int) -> Structure:
     """The first and the end of the events, in order of time, that can be taken; the rest is reported, not refused."""
-    moments = [event["timestamp"] for event in given]
+    moments = [event["timestamp"] for event in events]
     found = {
         "tooOldLogEventEndIndex": sum(at < now - _PAST_MS for at in moments),
         "expiredLogEventEndIndex": sum(at < group.expired_before(now) for at in moments),

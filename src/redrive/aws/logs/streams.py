@@ -51,11 +51,11 @@ class Streams:
         page = Page.of(params, DESCRIBED_MAX)
         if by_time:
             spans = await self._spans(group, streams)
-            shown, answer = page.cut(streams, lambda stream: (_last_at(spans, stream), stream.name))
+            page_streams, answer = page.cut(streams, lambda stream: (_last_at(spans, stream), stream.name))
         else:
-            shown, answer = page.cut(streams, lambda stream: (0, stream.name))
-            spans = await self._spans(group, shown)
-        answer["logStreams"] = [_shown(group, stream, spans.get(stream.id)) for stream in shown]
+            page_streams, answer = page.cut(streams, lambda stream: (0, stream.name))
+            spans = await self._spans(group, page_streams)
+        answer["logStreams"] = [_shown(group, stream, spans.get(stream.id)) for stream in page_streams]
         return answer
 
     async def _spans(self, group: LogGroup, streams: Sequence[LogStream]) -> Mapping[int, LogSpan]:

@@ -34,8 +34,8 @@ def check_policy(text: str, bucket: Bucket) -> None:
         raise _malformed(f"This policy contains invalid Json or elements: {invalid.reason}") from None
     if policy.services - {"s3"}:
         raise _malformed("Policy has invalid action")
-    for named in _resources(json.loads(text)):
-        if named != bucket.arn and not named.startswith(f"{bucket.arn}/"):
+    for resource in _resources(json.loads(text)):
+        if resource != bucket.arn and not resource.startswith(f"{bucket.arn}/"):
             raise _malformed("Policy has invalid resource")
 
 
@@ -45,18 +45,18 @@ def is_public(text: str) -> bool:
 
 
 def _lets_everybody_in(statement: Statement) -> bool:
-    named = statement.principals
-    everybody = named.everyone or named.excepted or "AWS" in named.kinds
+    principals = statement.principals
+    everybody = principals.everyone or principals.excepted or "AWS" in principals.kinds
     return statement.allows and everybody and _NARROWING.isdisjoint(statement.keys)
 
 
 def _resources(document: Any) -> list[str]:
     statements = document["Statement"]
-    found: list[str] = []
+    resources: list[str] = []
     for statement in statements if isinstance(statements, list) else [statements]:
-        named = statement.get("Resource", statement.get("NotResource", []))
-        found += named if isinstance(named, list) else [named]
-    return found
+        resource = statement.get("Resource", statement.get("NotResource", []))
+        resources += resource if isinstance(resource, list) else [resource]
+    return resources
 
 
 def _malformed(text: str) -> AwsError:

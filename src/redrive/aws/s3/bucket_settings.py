@@ -88,8 +88,8 @@ class BucketSettings:
     async def put_public_access_block(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutPublicAccessBlock.html; there are no ACLs to block."""
         bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
-        given = params.get("PublicAccessBlockConfiguration") or {}
-        blocks = {name: bool(given.get(name)) for name in _BLOCKS}
+        block = params.get("PublicAccessBlockConfiguration") or {}
+        blocks = {name: bool(block.get(name)) for name in _BLOCKS}
         return await self._change(bucket, lambda current: replace(current, public_access_block=blocks))
 
     async def delete_public_access_block(self, call: Call, params: Structure) -> Structure:

@@ -54,18 +54,18 @@ class BucketOperations:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListBuckets.html."""
         most = min(params.get("MaxBuckets") or BUCKETS_MAX, BUCKETS_MAX)
         after, prefix = params.get("ContinuationToken") or "", params.get("Prefix") or ""
-        found = [
+        buckets = [
             bucket
             for bucket in await self._documents.find(BUCKET, prefix, after)
             if bucket.account == call.account and params.get("BucketRegion") in (None, bucket.region)
         ]
-        shown = [
+        items = [
             {"Name": each.name, "CreationDate": each.created_at, "BucketRegion": each.region}
-            for each in found[:most]
+            for each in buckets[:most]
         ]
-        token = shown[-1]["Name"] if shown and len(found) > most else None
+        token = items[-1]["Name"] if items and len(buckets) > most else None
         owner = {"ID": call.account, "DisplayName": call.account}
-        return {"Buckets": shown, "Owner": owner, "ContinuationToken": token, "Prefix": params.get("Prefix")}
+        return {"Buckets": items, "Owner": owner, "ContinuationToken": token, "Prefix": params.get("Prefix")}
 
     async def delete_bucket(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; uploads under way end with it."""
@@ -112,12 +112,13 @@ def _not_empty(name: str) -> AwsError:
 
 def _region(call: Call, params: Structure) -> str:
     """The region of a new bucket."""
-    asked = (params.get("CreateBucketConfiguration") or {}).get("LocationConstraint") or ""
-    region = _OLD_NAMES.get(asked, asked) or _FIRST_REGION
+    constraint = (params.get("CreateBucketConfiguration") or {}).get("LocationConstraint") or ""
+    region = _OLD_NAMES.get(constraint, constraint) or _FIRST_REGION
     if call.region not in (_FIRST_REGION, region):
-        shown = asked or "unspecified"
+        region_text = constraint or "unspecified"
         raise error(
             "IllegalLocationConstraintException",
-            f"The {shown} location constraint is incompatible for the region specific endpoint this request was sent to.",
+            f"The {region_text} location constraint is incompatible for the region specific endpoint"
+            " this request was sent to.",
         )
     return region

@@ -93,18 +93,18 @@ def verified(params: Structure, content: bytes) -> dict[str, str]:
     """
     if params.get("ContentMD5") is not None:
         _check_md5(params["ContentMD5"], content)
-    given = given_in(params)
-    if len(given) > 1:
+    checksums = given_in(params)
+    if len(checksums) > 1:
         raise error(
             "InvalidRequest",
             "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
         )
-    for member, value in given.items():
+    for member, value in checksums.items():
         algorithm = member.removeprefix(_MEMBER)
         if value != checksum_of(algorithm, [content]):
             text = f"The {algorithm} you specified did not match the calculated checksum."
             raise error("BadDigest", text)
-    return given
+    return checksums
 
 
 def given_in(params: Structure) -> dict[str, str]:

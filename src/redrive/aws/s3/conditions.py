@@ -24,101 +24,105 @@ class Span(NamedTuple):
         return f"bytes {self.first}-{self.first + self.length - 1}/{size}"
 
 
-def check_readable(params: Structure, found: ObjectRecord) -> None:
+def check_readable(params: Structure, object_record: ObjectRecord) -> None:
     """Refuse to show an object that is not as the caller wants it.
 
     Raises:
         AwsError: `PreconditionFailed`, or 304.
     """
-    modified_at = found.modified_at // 1000 * 1000  # as Last-Modified says it
-    wanted, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
+    modified_at = object_record.modified_at // 1000 * 1000  # as Last-Modified says it
+    etag, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
     since, unless = params.get("IfModifiedSince"), params.get("IfUnmodifiedSince")
-    if wanted is not None:
-        if not _names(wanted, found.etag):
+    if etag is not None:
+        if not _names(etag, object_record.etag):
             raise unmet("If-Match")
     elif unless is not None and modified_at > unless:
         raise unmet("If-Unmodified-Since")
     if unwanted is not None:
-        if _names(unwanted, found.etag):
-            raise _not_modified(found)
+        if _names(unwanted, object_record.etag):
+            raise _not_modified(object_record)
     elif since is not None and modified_at <= since:
-        raise _not_modified(found)
+        raise _not_modified(object_record)
 
 
-def check_copied(conditions: Structure, found: ObjectRecord) -> None:
+def check_copied(conditions: Structure, object_record: ObjectRecord) -> None:
     """Refuse to copy an object that is not as the caller wants it; none is "not modified" here.
 
     Raises:
         AwsError: `PreconditionFailed`.
     """
     try:
-        check_readable(conditions, found)
+        check_readable(conditions, object_record)
     except AwsError as refusal:
         if refusal.status == _NOT_MODIFIED:
             raise unmet("x-amz-copy-source-If-None-Match") from None
         raise
 
 
-def check_writable(params: Structure, found: ObjectRecord | None, key: str) -> None:
+def check_writable(params: Structure, object_record: ObjectRecord | None, key: str) -> None:
     """Refuse to write an object, or to remove it, where what is there is not as the caller wants it.
 
     Raises:
         AwsError: `PreconditionFailed`, `NoSuchKey` or `NotImplemented`.
     """
-    wanted, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
+    etag, unwanted = params.get("IfMatch"), params.get("IfNoneMatch")
     if unwanted is not None:
         if unwanted != "*":
             text = "A header you provided implies functionality that is not implemented"
             raise error("NotImplemented", text, 501, Header="If-None-Match")
-        if found is not None:
+        if object_record is not None:
             raise unmet("If-None-Match")
-    if wanted is None:
+    if etag is None:
         return
-    if found is None:
+    if object_record is None:
         raise error("NoSuchKey", "The specified key does not exist.", 404, Key=key)
-    if not _names(wanted, found.etag):
+    if not _names(etag, object_record.etag):
         raise unmet("If-Match")
 
 
-def span_of(params: Structure, found: ObjectRecord) -> Span | None:
+def span_of(params: Structure, object_record: ObjectRecord) -> Span | None:
     """The bytes that are asked for; None: all of them.
 
     Raises:
         AwsError: `InvalidRange` or `InvalidPartNumber`.
     """
     if params.get("PartNumber") is not None:
-        return _part(params["PartNumber"], found)
-    asked = _RANGE.fullmatch((params.get("Range") or "").strip())
-    if asked is None or not (asked[1] or asked[2]):
+        return _part(params["PartNumber"], object_record)
+    match = _RANGE.fullmatch((params.get("Range") or "").strip())
+    if match is None or not (match[1] or match[2]):
         return None  # several ranges, or none that can be read: all, as S3 answers
-    size = found.size
-    if asked[1]:
-        first, last = int(asked[1]), min(int(asked[2] or size), size - 1)
-        if asked[2] and int(asked[2]) < first:
+    size = object_record.size
+    if match[1]:
+        first, last = int(match[1]), min(int(match[2] or size), size - 1)
+        if match[2] and int(match[2]) < first:
             return None
     else:
-        first, last = max(size - int(asked[2]), 0), size - 1
+        first, last = max(size - int(match[2]), 0), size - 1
     if first > last:
         text = "The requested range is not satisfiable"
         raise error("InvalidRange", text, 416, RangeRequested=params["Range"], ActualObjectSize=str(size))
     return Span(first, last - first + 1)
 
 
-def _part(number: int, found: ObjectRecord) -> Span | None:
-    if number == 1 and not found.parts:
+def _part(number: int, object_record: ObjectRecord) -> Span | None:
+    if number == 1 and not object_record.parts:
         return None
-    if not 1 <= number <= found.parts:
+    if not 1 <= number <= object_record.parts:
         text = "The requested partnumber is not satisfiable"
         raise error(
-            "InvalidPartNumber", text, 416, PartNumberRequested=str(number), ActualPartCount=str(found.parts)
+            "InvalidPartNumber",
+            text,
+            416,
+            PartNumberRequested=str(number),
+            ActualPartCount=str(object_record.parts),
         )
-    before = sum(segment.size for segment in found.segments[: number - 1])
-    return Span(before, found.segments[number - 1].size)
+    before = sum(segment.size for segment in object_record.segments[: number - 1])
+    return Span(before, object_record.segments[number - 1].size)
 
 
 def _names(condition: str, etag: str) -> bool:
     return any(each.strip() == "*" or unquoted(each) == etag for each in condition.split(","))
 
 
-def _not_modified(found: ObjectRecord) -> AwsError:
-    return error("NotModified", "Not Modified", _NOT_MODIFIED, ETag=f'"{found.etag}"')
+def _not_modified(object_record: ObjectRecord) -> AwsError:
+    return error("NotModified", "Not Modified", _NOT_MODIFIED, ETag=f'"{object_record.etag}"')

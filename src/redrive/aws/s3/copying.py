@@ -137,12 +137,12 @@ def _replaces(params: Structure) -> bool:
 
 
 def _read_source(text: str) -> tuple[str, str]:
-    found = _SOURCE.fullmatch(text)
-    if found is None or found[3] not in (None, "null"):
+    match = _SOURCE.fullmatch(text)
+    if match is None or match[3] not in (None, "null"):
         message = "Copy Source must mention the source bucket and key: sourcebucket/sourcekey"
         raise invalid(message, ArgumentName="x-amz-copy-source", ArgumentValue=text)
     try:
-        return unquote_to_bytes(found[1]).decode(), unquote_to_bytes(found[2]).decode()
+        return unquote_to_bytes(match[1]).decode(), unquote_to_bytes(match[2]).decode()
     except UnicodeDecodeError:
         raise invalid("Copy Source must be UTF-8", ArgumentName="x-amz-copy-source") from None
 
@@ -150,8 +150,8 @@ def _read_source(text: str) -> tuple[str, str]:
 def _span(text: str | None, source: ObjectRecord) -> Span:
     if text is None:
         return Span(0, source.size)
-    found = _RANGE.fullmatch(text)
-    if found is None or not int(found[1]) <= int(found[2]) < source.size:
+    match = _RANGE.fullmatch(text)
+    if match is None or not int(match[1]) <= int(match[2]) < source.size:
         message = f"Range specified is not valid for source object of size: {source.size}"
         raise invalid(message, ArgumentName="x-amz-copy-source-range", ArgumentValue=text)
-    return Span(int(found[1]), int(found[2]) - int(found[1]) + 1)
+    return Span(int(match[1]), int(match[2]) - int(match[1]) + 1)

@@ -58,118 +58,122 @@ class Listing:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html."""
         token = params.get("ContinuationToken")
         after = params.get("StartAfter") or "" if token is None else _read_token(token)
-        asked = _asked(params, after)
-        answer, last = await self._listed(call, params, asked, fetch_owner=bool(params.get("FetchOwner")))
+        request = _asked(params, after)
+        answer, last = await self._listed(call, params, request, fetch_owner=bool(params.get("FetchOwner")))
         count = len(answer["Contents"]) + len(answer["CommonPrefixes"])
         start = params.get("StartAfter")
         return {
             **answer,
             "KeyCount": count,
             "ContinuationToken": token,
-            "StartAfter": None if start is None else asked.shown(start),
+            "StartAfter": None if start is None else request.shown(start),
             "NextContinuationToken": _token(last) if answer["IsTruncated"] else None,
         }
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjects.html."""
-        asked = _asked(params, params.get("Marker") or "")
-        answer, last = await self._listed(call, params, asked, fetch_owner=True)
-        following = asked.shown(last) if answer["IsTruncated"] and asked.delimiter else None
-        return {**answer, "Marker": asked.shown(asked.after), "NextMarker": following}
+        request = _asked(params, params.get("Marker") or "")
+        answer, last = await self._listed(call, params, request, fetch_owner=True)
+        following = request.shown(last) if answer["IsTruncated"] and request.delimiter else None
+        return {**answer, "Marker": request.shown(request.after), "NextMarker": following}
 
     async def list_multipart_uploads(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html; in order of the keys."""
         bucket = await self._access.bucket(call, params, "ListBucketMultipartUploads")
-        asked = _asked({**params, "MaxKeys": params.get("MaxUploads")}, params.get("KeyMarker") or "")
+        request = _asked({**params, "MaxKeys": params.get("MaxUploads")}, params.get("KeyMarker") or "")
         marker = params.get("UploadIdMarker") or ""
-        shown: list[Upload] = []
+        uploads: list[Upload] = []
         groups: list[str] = []
         last: Upload | None = None
         is_truncated = False
-        for upload in await self._uploads(bucket, asked, marker):
-            group = asked.group(upload.key)
-            if group and group in (*groups[-1:], asked.after):
+        for upload in await self._uploads(bucket, request, marker):
+            group = request.group(upload.key)
+            if group and group in (*groups[-1:], request.after):
                 continue
-            if len(shown) + len(groups) >= asked.limit:
-                is_truncated = asked.limit > 0
+            if len(uploads) + len(groups) >= request.limit:
+                is_truncated = request.limit > 0
                 break
             last = upload
             if group:
                 groups.append(group)
             else:
-                shown.append(upload)
-        next_key = "" if last is None else asked.group(last.key) or last.key
+                uploads.append(upload)
+        next_key = "" if last is None else request.group(last.key) or last.key
         return {
             "Bucket": bucket.name,
-            "KeyMarker": asked.shown(asked.after),
+            "KeyMarker": request.shown(request.after),
             "UploadIdMarker": marker,
-            "NextKeyMarker": asked.shown(next_key) if is_truncated else None,
+            "NextKeyMarker": request.shown(next_key) if is_truncated else None,
             "NextUploadIdMarker": last.id
             if is_truncated and last is not None and last.key == next_key
             else None,
-            "Prefix": asked.shown(asked.prefix),
-            "Delimiter": asked.shown(asked.delimiter) if asked.delimiter else None,
-            "MaxUploads": asked.limit,
-            "EncodingType": "url" if asked.encodes else None,
+            "Prefix": request.shown(request.prefix),
+            "Delimiter": request.shown(request.delimiter) if request.delimiter else None,
+            "MaxUploads": request.limit,
+            "EncodingType": "url" if request.encodes else None,
             "IsTruncated": is_truncated,
-            "Uploads": [_upload(each, asked, bucket) for each in shown],
-            "CommonPrefixes": [{"Prefix": asked.shown(group)} for group in groups],
+            "Uploads": [_upload(each, request, bucket) for each in uploads],
+            "CommonPrefixes": [{"Prefix": request.shown(group)} for group in groups],
         }
 
-    async def _uploads(self, bucket: Bucket, asked: _Asked, marker: str) -> list[Upload]:
+    async def _uploads(self, bucket: Bucket, request: _Asked, marker: str) -> list[Upload]:
         """The uploads under way behind the markers, in order; those of a key in the order in which they were begun."""
-        found = await self._documents.find(UPLOAD, upload_key(bucket.name, ""))
-        of_prefix = [upload for upload in found if upload.key.startswith(asked.prefix)]
+        uploads = await self._documents.find(UPLOAD, upload_key(bucket.name, ""))
+        of_prefix = [upload for upload in uploads if upload.key.startswith(request.prefix)]
         ordered = sorted(of_prefix, key=lambda upload: (upload.key.encode(), upload.begun_at, upload.id))
-        if not asked.after:
+        if not request.after:
             return ordered
-        ids = [upload.id for upload in ordered if upload.key == asked.after]
+        ids = [upload.id for upload in ordered if upload.key == request.after]
         passed = set(ids[: ids.index(marker) + 1] if marker in ids else ids)
-        after = asked.after.encode()
+        after = request.after.encode()
         return [upload for upload in ordered if upload.key.encode() >= after and upload.id not in passed]
 
     async def _listed(
-        self, call: Call, params: Structure, asked: _Asked, *, fetch_owner: bool
+        self, call: Call, params: Structure, request: _Asked, *, fetch_owner: bool
     ) -> tuple[Structure, str]:
         """The members that both versions have, and the last entry."""
         bucket = await self._access.bucket(call, params, "ListBucket")
         contents: list[Value] = []
         groups: list[Value] = []
         last, is_truncated = "", False
-        async for key, found in self._entries(bucket, asked):
-            if len(contents) + len(groups) >= asked.limit:
-                is_truncated = asked.limit > 0
+        async for key, entry in self._entries(bucket, request):
+            if len(contents) + len(groups) >= request.limit:
+                is_truncated = request.limit > 0
                 break
             last = key
-            if found is None:
-                groups.append({"Prefix": asked.shown(key)})
+            if entry is None:
+                groups.append({"Prefix": request.shown(key)})
             else:
-                contents.append(_entry(found, asked, bucket if fetch_owner else None))
+                contents.append(_entry(entry, request, bucket if fetch_owner else None))
         answer = {
             "Name": bucket.name,
-            "Prefix": asked.shown(asked.prefix),
-            "Delimiter": asked.shown(asked.delimiter) if asked.delimiter else None,
-            "MaxKeys": asked.limit,
-            "EncodingType": "url" if asked.encodes else None,
+            "Prefix": request.shown(request.prefix),
+            "Delimiter": request.shown(request.delimiter) if request.delimiter else None,
+            "MaxKeys": request.limit,
+            "EncodingType": "url" if request.encodes else None,
             "IsTruncated": is_truncated,
             "Contents": contents,
             "CommonPrefixes": groups,
         }
         return answer, last
 
-    async def _entries(self, bucket: Bucket, asked: _Asked) -> AsyncIterator[tuple[str, ObjectRecord | None]]:
+    async def _entries(
+        self, bucket: Bucket, request: _Asked
+    ) -> AsyncIterator[tuple[str, ObjectRecord | None]]:
         """Keys with their objects, and common prefixes without, in order."""
-        after, group = asked.after, ""
-        if after and after.startswith(asked.prefix) and asked.group(after) == after:
+        after, group = request.after, ""
+        if after and after.startswith(request.prefix) and request.group(after) == after:
             group, after = after, after + _LAST  # the list begins behind all of a common prefix
         while True:
             behind = object_key(bucket.name, after) if after else ""
-            batch = await self._documents.find(OBJECT, object_key(bucket.name, asked.prefix), behind, _BATCH)
-            for found in batch:
-                after = found.key
-                of = asked.group(found.key)
+            batch = await self._documents.find(
+                OBJECT, object_key(bucket.name, request.prefix), behind, _BATCH
+            )
+            for entry in batch:
+                after = entry.key
+                of = request.group(entry.key)
                 if not of:
-                    yield found.key, found
+                    yield entry.key, entry
                 elif of != group:
                     yield of, None
                 group = of or group
@@ -194,26 +198,26 @@ def _asked(params: Structure, after: str) -> _Asked:
     )
 
 
-def _entry(found: ObjectRecord, asked: _Asked, owned: Bucket | None) -> Structure:
+def _entry(object_record: ObjectRecord, request: _Asked, owned: Bucket | None) -> Structure:
     entry: Structure = {
-        "Key": asked.shown(found.key),
-        "LastModified": found.modified_at,
-        "ETag": f'"{found.etag}"',
-        "Size": found.size,
+        "Key": request.shown(object_record.key),
+        "LastModified": object_record.modified_at,
+        "ETag": f'"{object_record.etag}"',
+        "Size": object_record.size,
         "StorageClass": "STANDARD",
     }
-    if found.checksums:
-        entry["ChecksumAlgorithm"] = [name.removeprefix("Checksum") for name in found.checksums]
-        entry["ChecksumType"] = found.checksum_type
+    if object_record.checksums:
+        entry["ChecksumAlgorithm"] = [name.removeprefix("Checksum") for name in object_record.checksums]
+        entry["ChecksumType"] = object_record.checksum_type
     if owned is not None:
         entry["Owner"] = {"ID": owned.account, "DisplayName": owned.account}
     return entry
 
 
-def _upload(upload: Upload, asked: _Asked, bucket: Bucket) -> Structure:
+def _upload(upload: Upload, request: _Asked, bucket: Bucket) -> Structure:
     owner = {"ID": bucket.account, "DisplayName": bucket.account}
-    shown: Structure = {
-        "Key": asked.shown(upload.key),
+    item: Structure = {
+        "Key": request.shown(upload.key),
         "UploadId": upload.id,
         "Initiated": upload.begun_at,
         "StorageClass": "STANDARD",
@@ -221,8 +225,8 @@ def _upload(upload: Upload, asked: _Asked, bucket: Bucket) -> Structure:
         "Initiator": owner,
     }
     if upload.algorithm:
-        shown |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.checksum_type}
-    return shown
+        item |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.checksum_type}
+    return item
 
 
 def _token(last: str) -> str:

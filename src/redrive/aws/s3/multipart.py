@@ -105,7 +105,7 @@ class Multipart:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html."""
         bucket = await self._access.bucket(call, params, "AbortMultipartUpload", params["Key"])
         upload = await self._upload(bucket, params)
-        await self._forget(bucket, upload, kept=())
+        await self._forget(bucket, upload, part_ids=())
         return {}
 
     async def complete_multipart_upload(self, call: Call, params: Structure) -> Structure:
@@ -114,8 +114,8 @@ class Multipart:
         upload = await self._upload(bucket, params)
         parts = await self._chosen(upload, params)
         total = await self._checksum(upload, parts)
-        for name, given in checksums.given_in(params).items():
-            if total.get(name) != given:
+        for name, checksum in checksums.given_in(params).items():
+            if total.get(name) != checksum:
                 raise error("BadDigest", f"The {name} you specified did not match the calculated checksum.")
         new = ObjectRecord(
             upload.headers,
@@ -129,7 +129,7 @@ class Multipart:
             upload.checksum_type,
         )
         await self._objects.put(bucket, new, params, upload=upload)
-        await self._forget(bucket, upload, kept=new.blobs)
+        await self._forget(bucket, upload, part_ids=new.blobs)
         location = f"{call.base_url}/{bucket.name}/{upload.key}"
         answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}
         return {**answer, **total, **({"ChecksumType": new.checksum_type} if total else {})}
@@ -176,15 +176,15 @@ class Multipart:
 
     async def _chosen(self, upload: Upload, params: Structure) -> list[Part]:
         """The parts that an upload is completed with."""
-        asked = (params.get("MultipartUpload") or {}).get("Parts") or []
-        numbers = [each.get("PartNumber") for each in asked]
-        if not asked or None in numbers or len(asked) > PARTS_MAX:
+        requested_parts = (params.get("MultipartUpload") or {}).get("Parts") or []
+        numbers = [each.get("PartNumber") for each in requested_parts]
+        if not requested_parts or None in numbers or len(requested_parts) > PARTS_MAX:
             raise malformed()
         if any(first >= second for first, second in itertools.pairwise(numbers)):
             text = "The list of parts was not in ascending order. Parts must be ordered by part number."
             raise error("InvalidPartOrder", text, UploadId=upload.id)
-        found = {part.number: part for part in await self._documents.find(PART, f"{upload.id}/")}
-        chosen = [_matching(each, found.get(each["PartNumber"]), upload) for each in asked]
+        parts = {part.number: part for part in await self._documents.find(PART, f"{upload.id}/")}
+        chosen = [_matching(each, parts.get(each["PartNumber"]), upload) for each in requested_parts]
         for part in chosen[:-1]:
             if part.segment.size < PART_BYTES_MIN:
                 text = "Your proposed upload is smaller than the minimum allowed size"
@@ -207,29 +207,32 @@ class Multipart:
             raise unmet("parts") from None
         return {member: checksums.encoded(summing)}
 
-    async def _forget(self, bucket: Bucket, upload: Upload, kept: Sequence[str]) -> None:
+    async def _forget(self, bucket: Bucket, upload: Upload, part_ids: Sequence[str]) -> None:
         """Forget an upload with its parts, and their contents that are not kept for the object."""
         await self._documents.remove(UPLOAD, upload_key(bucket.name, upload.id))
         parts = await self._documents.find(PART, f"{upload.id}/")
         for part in parts:
             await self._documents.remove(PART, part_key(upload.id, part.number))
-        left = {part.segment.blob for part in parts} - set(kept)
+        left = {part.segment.blob for part in parts} - set(part_ids)
         await self._objects.contents.remove(sorted(left))
 
 
-def _matching(asked: Structure, part: Part | None, upload: Upload) -> Part:
+def _matching(requested_part: Structure, part: Part | None, upload: Upload) -> Part:
     """A part, if it is what the caller takes it for."""
-    is_right = part is not None and unquoted(asked.get("ETag") or "") == part.etag
+    is_right = part is not None and unquoted(requested_part.get("ETag") or "") == part.etag
     if (
         part is None
         or not is_right
-        or any(part.checksums.get(name) != given for name, given in checksums.given_in(asked).items())
+        or any(
+            part.checksums.get(name) != checksum
+            for name, checksum in checksums.given_in(requested_part).items()
+        )
     ):
         text = (
             "One or more of the specified parts could not be found. The part may not have been uploaded, or the"
             " specified entity tag may not match the part's entity tag."
         )
-        raise error("InvalidPart", text, UploadId=upload.id, PartNumber=str(asked["PartNumber"]))
+        raise error("InvalidPart", text, UploadId=upload.id, PartNumber=str(requested_part["PartNumber"]))
     return part
 
 

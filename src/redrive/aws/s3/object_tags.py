@@ -26,8 +26,8 @@ class ObjectTags:
     async def get_object_tagging(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectTagging.html."""
         bucket = await self._access.bucket(call, params, "GetObjectTagging", params["Key"])
-        found = await self._objects.get(bucket, params["Key"])
-        return {"TagSet": [{"Key": key, "Value": value} for key, value in found.tags.items()]}
+        document = await self._objects.get(bucket, params["Key"])
+        return {"TagSet": [{"Key": key, "Value": value} for key, value in document.tags.items()]}
 
     async def put_object_tagging(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectTagging.html."""
@@ -42,10 +42,10 @@ class ObjectTags:
         key = object_key(bucket.name, params["Key"])
 
         async def decide(draft: Draft) -> None:
-            found = await draft.get(OBJECT, key)
-            if found is None:
+            document = await draft.get(OBJECT, key)
+            if document is None:
                 raise no_key(params["Key"])
-            draft.put(OBJECT, key, replace(found, tags=tags))
+            draft.put(OBJECT, key, replace(document, tags=tags))
 
         await self._engine.resources.write(decide)
         return {}

@@ -26,14 +26,14 @@ def bucket_tags(params: Structure) -> dict[str, str]:
 
 def object_tags(params: Structure) -> dict[str, str]:
     """The tags that a document, or a header with a query in it, gives an object; see `bucket_tags`."""
-    given = params.get("Tagging")
-    pairs = parse_qsl(given, keep_blank_values=True) if isinstance(given, str) else _listed(params)
+    header = params.get("Tagging")
+    pairs = parse_qsl(header, keep_blank_values=True) if isinstance(header, str) else _listed(params)
     return _checked(pairs, OBJECT_TAGS_MAX, f"Object tags cannot be greater than {OBJECT_TAGS_MAX}")
 
 
 def _listed(params: Structure) -> list[tuple[str, str]]:
-    given: Sequence[Any] = (params.get("Tagging") or {}).get("TagSet") or ()
-    return [(each.get("Key") or "", each.get("Value") or "") for each in given]
+    tag_set: Sequence[Any] = (params.get("Tagging") or {}).get("TagSet") or ()
+    return [(each.get("Key") or "", each.get("Value") or "") for each in tag_set]
 
 
 def _checked(pairs: Sequence[tuple[str, str]], most: int, too_many: str) -> dict[str, str]:

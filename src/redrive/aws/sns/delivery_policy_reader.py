@@ -172,8 +172,8 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
         "numRetries": members.integer("numRetries", 0, RETRIES_MAX),
         **{count: members.integer(count, 0) for count in _COUNTS},
     }
-    given = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
-    policy = RetryPolicy(**given, curve=_curve(members), given=frozenset(members.members))
+    values = {RETRY_ATTRIBUTES[name]: number for name, number in numbers.items() if number is not None}
+    policy = RetryPolicy(**values, curve=_curve(members), given=frozenset(members.members))
     _check_together(members, policy)
     return policy
 

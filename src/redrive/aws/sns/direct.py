@@ -44,10 +44,10 @@ class Direct:
             AwsError: `InvalidParameter`: there is no such endpoint; `EndpointDisabled`;
                 `PlatformApplicationDisabled`.
         """
-        named = platform.device_in(call, arn, "Publish", "TargetArn")
+        device_name = platform.device_in(call, arn, "Publish", "TargetArn")
         documents = self._engine.resources.documents
-        device = await documents.get(DEVICE, named.key)
-        application = await documents.get(APPLICATION, named.application.key)
+        device = await documents.get(DEVICE, device_name.key)
+        application = await documents.get(APPLICATION, device_name.application.key)
         if device is None or application is None:
             raise invalid("TargetArn Reason: No endpoint found for the target arn specified")
         if application.attributes[platform.ENABLED] != "true":

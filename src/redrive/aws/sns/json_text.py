@@ -51,12 +51,15 @@ def read(attribute: str, text: str) -> Any:
 
 def _complaint(text: str, error: json.JSONDecodeError) -> tuple[str, int, int]:
     """Jackson's complaint about a text, and the line and column where it stopped reading."""
-    found = text[error.pos : error.pos + 1]
-    if not found:
+    character = text[error.pos : error.pos + 1]
+    if not character:
         return "Unexpected end-of-input", error.lineno, error.colno
     if error.msg.startswith("Expecting property name"):
         expected = "double-quote to start field name"
-        return f"Unexpected character ('{found}' (code {ord(found)})): was expecting {expected}", *_at(error)
+        return (
+            f"Unexpected character ('{character}' (code {ord(character)})): was expecting {expected}",
+            *_at(error),
+        )
     word = _WORD.match(text, error.pos)
     if error.msg == "Expecting value" and word:
         reached = error.colno + len(word[0])

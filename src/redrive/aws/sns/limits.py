@@ -23,20 +23,20 @@ _LARGE_PROTOCOLS: Final = frozenset({"firehose", "lambda", "sqs"})
 TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
 
 
-async def check_topics(topics: Topics, wanted: Topic) -> None:
+async def check_topics(topics: Topics, topic: Topic) -> None:
     """Refuse a topic beyond what an account's region may have.
 
     Raises:
         AwsError: `TopicLimitExceeded`.
     """
-    counts = await topics.count(wanted.name.account, wanted.name.region)
-    most = FIFO_TOPICS_MAX if wanted.ordered else STANDARD_TOPICS_MAX
-    if (counts.ordered if wanted.ordered else counts.unordered) >= most:
+    counts = await topics.count(topic.name.account, topic.name.region)
+    most = FIFO_TOPICS_MAX if topic.ordered else STANDARD_TOPICS_MAX
+    if (counts.ordered if topic.ordered else counts.unordered) >= most:
         raise error("TopicLimitExceeded", f"There are {most} topics of this kind already")  # chosen
 
 
 async def check_subscriptions(
-    subscriptions: Subscriptions, topic: Topic, wanted: Subscription, filters_max: int
+    subscriptions: Subscriptions, topic: Topic, subscription: Subscription, filters_max: int
 ) -> None:
     """Refuse a subscription beyond what its topic may have, or its filter policy.
 
@@ -52,8 +52,8 @@ async def check_subscriptions(
             )
     if bytes_max(topic) > BYTES_MAX:
         counts = await subscriptions.count(topic.name)
-        check_large([wanted.protocol], counts.confirmed + counts.unconfirmed + 1)
-    if wanted.filter_text is not None:
+        check_large([subscription.protocol], counts.confirmed + counts.unconfirmed + 1)
+    if subscription.filter_text is not None:
         await check_filters(subscriptions, topic, filters_max)
 
 

@@ -139,11 +139,11 @@ def texts(message: str, structure: str | None, platform: str | None = None) -> T
         document = None
     if not isinstance(document, dict):
         raise error("InvalidParameter", f"{_STRUCTURE}JSON message body failed to parse")
-    given = {name: text for name, text in document.items() if isinstance(text, str)}
-    if platform is not None and "default" not in given:
-        if platform not in given:
+    texts_by_protocol = {name: text for name, text in document.items() if isinstance(text, str)}
+    if platform is not None and "default" not in texts_by_protocol:
+        if platform not in texts_by_protocol:
             raise invalid(f"JSON must contain an entry for 'default' or '{platform}'.")
-        return given[platform], given
-    if "default" not in given:
+        return texts_by_protocol[platform], texts_by_protocol
+    if "default" not in texts_by_protocol:
         raise error("InvalidParameter", f"{_STRUCTURE}No default entry in JSON message body")
-    return given.pop("default"), given
+    return texts_by_protocol.pop("default"), texts_by_protocol

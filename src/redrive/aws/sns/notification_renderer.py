@@ -91,8 +91,8 @@ class NotificationRenderer:
         headers = delivery.headers or b"{}"
         if is_confirmation(headers):  # of a queue in another account, whose owner has to agree
             confirmation = Confirmation.unpack(headers)
-            asked = notification.signed_ask(confirmation, self._links)
-            signed = self._signer.sign_now(asked, confirmation.version)
+            confirmation_request = notification.signed_ask(confirmation, self._links)
+            signed = self._signer.sign_now(confirmation_request, confirmation.version)
             return notification.confirmation_text(confirmation, self._links, signed), {}
         published = Published.unpack(headers)
         replayed = is_replayed(headers)
@@ -100,8 +100,8 @@ class NotificationRenderer:
             attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
             return delivery.body, {name: unpacked(*packed) for name, packed in attributes.items()}
         if published.sequence is not None:
-            shown = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
-            return shown, {}
+            body = notification.notification(published, delivery.body, self._links, None, replayed=replayed)
+            return body, {}
         signed = notification.signed_text(published, delivery.body)
         signature = self._signer.sign_now(signed, published.version)
         return notification.notification(published, delivery.body, self._links, signature), {}

@@ -25,10 +25,10 @@ def after(params: Structure, member: str = "NextToken") -> str:
 
 
 def paged(
-    found: Sequence[T], key: Callable[[T], str], limit: int = PAGE, member: str = "NextToken"
+    items: Sequence[T], key: Callable[[T], str], limit: int = PAGE, member: str = "NextToken"
 ) -> tuple[Sequence[T], Structure]:
     """The page of what was found, one more than a page at most, and the token member of its answer."""
-    page = found[:limit]
-    if len(found) <= limit:
+    page = items[:limit]
+    if len(items) <= limit:
         return page, {}
     return page, {member: urlsafe_b64encode(key(page[-1]).encode()).decode()}

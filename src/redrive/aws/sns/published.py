@@ -49,7 +49,7 @@ class Published:
 
     def envelope(self) -> bytes:
         """The headers that all subscribers share."""
-        kept: dict[str, Any] = {
+        headers: dict[str, Any] = {
             "envelope": ENVELOPE,
             "id": self.id,
             "topic": self.topic,
@@ -57,29 +57,29 @@ class Published:
             "version": self.version,
         }
         if self.subject is not None:
-            kept["subject"] = self.subject
+            headers["subject"] = self.subject
         if self.attributes:
-            kept["attributes"] = self.attributes
+            headers["attributes"] = self.attributes
         if self.trace is not None:
-            kept["trace"] = self.trace
-        return orjson.dumps(kept)
+            headers["trace"] = self.trace
+        return orjson.dumps(headers)
 
     @classmethod
     def unpack(cls, headers: bytes) -> Self:
         """Read the headers of a delivery, or an envelope."""
-        kept = orjson.loads(headers)
-        attributes = kept.get("attributes", {})
+        header_document = orjson.loads(headers)
+        attributes = header_document.get("attributes", {})
         return cls(
-            id=kept["id"],
-            topic=kept["topic"],
-            sent_at=kept["sent_at"],
-            version=kept["version"],
-            subject=kept.get("subject"),
+            id=header_document["id"],
+            topic=header_document["topic"],
+            sent_at=header_document["sent_at"],
+            version=header_document["version"],
+            subject=header_document.get("subject"),
             attributes={name: (declared, value) for name, (declared, value) in attributes.items()},
-            trace=kept.get("trace"),
-            sequence=kept.get("sequence"),
-            subscription=kept.get("subscription", ""),
-            raw=kept.get("raw", False),
+            trace=header_document.get("trace"),
+            sequence=header_document.get("sequence"),
+            subscription=header_document.get("subscription", ""),
+            raw=header_document.get("raw", False),
         )
 
 
@@ -122,9 +122,9 @@ class Confirmation:
     @classmethod
     def unpack(cls, headers: bytes) -> Self:
         """Read what `pack` wrote."""
-        kept = orjson.loads(headers)
-        del kept["envelope"]
-        return cls(**kept)
+        header_document = orjson.loads(headers)
+        del header_document["envelope"]
+        return cls(**header_document)
 
 
 def is_confirmation(headers: bytes) -> bool:

@@ -114,8 +114,8 @@ class Publishing:
         publications = [publication for _, publication in accepted]
         enqueued = await self._engine.messages.publish(topic, publications) if publications else []
         successful = [
-            {"Id": entry["Id"]} | _published(topic, place)
-            for (entry, _), place in zip(accepted, enqueued, strict=True)
+            {"Id": entry["Id"]} | _published(topic, seq)
+            for (entry, _), seq in zip(accepted, enqueued, strict=True)
         ]
         return {"Successful": successful, "Failed": failures}
 
@@ -126,9 +126,13 @@ class Publishing:
         if _bytes_of(entry) > bytes_max(topic):
             raise invalid("Message too long")  # not looked at, nor written down
 
-        def make(kept: Entry, message_id: bytes) -> Publication:
-            left = texts if kept is entry else message.texts(kept["Message"], kept.get("MessageStructure"))
-            return _made(call, topic, kept, left, message_id)
+        def make(admitted_entry: Entry, message_id: bytes) -> Publication:
+            left = (
+                texts
+                if admitted_entry is entry
+                else message.texts(admitted_entry["Message"], admitted_entry.get("MessageStructure"))
+            )
+            return _made(call, topic, admitted_entry, left, message_id)
 
         return await self._screening.publication(call, topic, entry, make)
 

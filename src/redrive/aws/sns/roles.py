@@ -55,9 +55,9 @@ def _takes_attributes(operation: str) -> bool:
 
 def _roles(params: Structure) -> Iterator[tuple[str, str]]:
     """The attributes that name roles; what is no role's ARN is left to the operation, which says so."""
-    given = dict(params.get("Attributes") or params.get("attributes") or {})
+    attributes = dict(params.get("Attributes") or params.get("attributes") or {})
     if "AttributeName" in params:
-        given[params["AttributeName"]] = params.get("AttributeValue") or ""
-    for name, value in given.items():
+        attributes[params["AttributeName"]] = params.get("AttributeValue") or ""
+    for name, value in attributes.items():
         if name.endswith(_ENDINGS) and ROLE_ARN.parse(value) is not None:
             yield name, value

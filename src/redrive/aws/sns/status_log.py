@@ -209,11 +209,11 @@ def _of_service(entry: _Entry) -> str:
     request_name = f"{entry.protocol}RequestId"
     if not entry.attempt.delivered:
         return _failure(entry, request_name)
-    given = dict(entry.attempt.identifiers)
-    request_id = given.get("request_id") or str(uuid5(entry.id, str(entry.attempts)))
+    identifiers = dict(entry.attempt.identifiers)
+    request_id = identifiers.get("request_id") or str(uuid5(entry.id, str(entry.attempts)))
     names = {request_name: request_id}
     if entry.protocol == "sqs":
-        names["sqsMessageId"] = given.get("message_id", "")
+        names["sqsMessageId"] = identifiers.get("message_id", "")
     return orjson.dumps(names).decode()
 
 
@@ -226,7 +226,7 @@ def _failure(entry: _Entry, request_name: str) -> str:
 
 def _error(attempt: Attempt) -> tuple[str, str]:
     try:
-        said = orjson.loads(attempt.response)
-        return str(said["ErrorCode"]), str(said["ErrorMessage"])
+        answer = orjson.loads(attempt.response)
+        return str(answer["ErrorCode"]), str(answer["ErrorMessage"])
     except (ValueError, TypeError, KeyError):  # not a service's own words
         return _CODES.get(attempt.reason, "ServiceUnavailable"), attempt.response

@@ -42,15 +42,15 @@ ROLE: Final = "SubscriptionRoleArn"
 _ORDER: Final = (RAW, FILTER_SCOPE)
 
 
-def with_all(subscription: Subscription, topic: Topic, given: Mapping[str, str]) -> Subscription:
+def with_all(subscription: Subscription, topic: Topic, attributes: Mapping[str, str]) -> Subscription:
     """The subscription with all the attributes that Subscribe gives.
 
     Raises:
         AttributeRefused: One is unknown or not acceptable, or one is missing.
     """
-    first = [name for name in _ORDER if name in given]
-    for name in [*first, *(name for name in given if name not in _ORDER)]:
-        subscription = changed(subscription, topic, name, given[name])
+    first = [name for name in _ORDER if name in attributes]
+    for name in [*first, *(name for name in attributes if name not in _ORDER)]:
+        subscription = changed(subscription, topic, name, attributes[name])
     if subscription.protocol == "firehose" and ROLE not in subscription.attributes:
         raise AttributeRefused(f"{ROLE}: required for the firehose protocol")  # chosen
     return subscription
@@ -204,7 +204,7 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
     settings = _TABLE.shown(subscription)
     if subscription.filter_text is None:
         del settings[FILTER_SCOPE]
-    shown = settings | {
+    members = settings | {
         "SubscriptionArn": names.subscription_arn(subscription),
         "TopicArn": names.arn_of(subscription.topic),
         "Protocol": subscription.protocol,
@@ -215,10 +215,10 @@ def shown(topic: Topic, subscription: Subscription) -> dict[str, str]:
         "ConfirmationWasAuthenticated": str(subscription_state.was_authenticated(subscription)).lower(),
     }
     if subscription.protocol in destinations.HTTP:
-        shown["EffectiveDeliveryPolicy"] = effective_delivery_policy(topic, subscription).to_json()
-    return shown
+        members["EffectiveDeliveryPolicy"] = effective_delivery_policy(topic, subscription).to_json()
+    return members
 
 
-def differ(existing: Subscription, wanted: Subscription, given: Mapping[str, str]) -> bool:
+def differ(existing: Subscription, subscription: Subscription, attributes: Mapping[str, str]) -> bool:
     """Returns whether an attribute given at a repeated Subscribe differs from the subscription's."""
-    return _TABLE.difference(existing, wanted, given) is not None
+    return _TABLE.difference(existing, subscription, attributes) is not None

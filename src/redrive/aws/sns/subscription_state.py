@@ -56,12 +56,12 @@ def confirmed(subscription: Subscription, *, signed: bool, locked: bool) -> Subs
     """The subscription with its endpoint's agreement; one that has it already stays as it is."""
     if subscription.confirmed:
         return subscription
-    kept = {name: value for name, value in subscription.attributes.items() if name != _LEAVING}
+    attributes = {name: value for name, value in subscription.attributes.items() if name != _LEAVING}
     if signed:
-        kept[_AUTHENTICATED] = _YES
+        attributes[_AUTHENTICATED] = _YES
     if signed and locked:
-        kept[_LOCKED] = _YES
-    return replace(subscription, confirmed=True, attributes=kept)
+        attributes[_LOCKED] = _YES
+    return replace(subscription, confirmed=True, attributes=attributes)
 
 
 def leaving(subscription: Subscription, now: int) -> Subscription:
@@ -71,11 +71,11 @@ def leaving(subscription: Subscription, now: int) -> Subscription:
 
 def subscribed_by(call: Call) -> dict[str, str]:
     """The record of the subscribing principal; for an account's own key a user is shown that is named after the key."""
-    kept = {PRINCIPAL: call.principal.name}
+    attributes = {PRINCIPAL: call.principal.name}
     scope = credential_scope(call.request)
     if scope is not None and call.principal == account_root(call.account):
-        kept[_USER] = f"arn:aws:iam::{call.account}:user/{scope.access_key_id}"
-    return kept
+        attributes[_USER] = f"arn:aws:iam::{call.account}:user/{scope.access_key_id}"
+    return attributes
 
 
 def principal_shown(subscription: Subscription) -> str:

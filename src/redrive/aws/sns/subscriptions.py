@@ -70,10 +70,10 @@ class SubscriptionOperations:
         keys = {"sns:protocol": params["Protocol"], "sns:endpoint": params.get("Endpoint") or ""}
         topics = self._engine.resources.topics
         topic = await topic_at(call, topics, params["TopicArn"], "Subscribe", keys=keys)
-        given: Mapping[str, str] = params.get("Attributes") or {}
-        wanted = _wanted(call, topic, params, given, id_text(self._engine.runtime.message_id()))
+        attributes: Mapping[str, str] = params.get("Attributes") or {}
+        wanted = _wanted(call, topic, params, attributes, id_text(self._engine.runtime.message_id()))
         subscription = await self._engine.resources.write(
-            lambda draft: self._subscribe_in(draft, call, topic, wanted, given)
+            lambda draft: self._subscribe_in(draft, call, topic, wanted, attributes)
         )
         _tell_unless_set_up(self._engine.operations, subscription)
         if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
@@ -81,7 +81,7 @@ class SubscriptionOperations:
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscribe_in(
-        self, draft: Draft, call: Call, topic: Topic, wanted: Subscription, given: Mapping[str, str]
+        self, draft: Draft, call: Call, topic: Topic, wanted: Subscription, attributes: Mapping[str, str]
     ) -> Subscription:
         """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
         subscriptions = self._engine.resources.subscriptions
@@ -94,7 +94,7 @@ class SubscriptionOperations:
         if subscription is None:
             await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
             subscription = await subscriptions.create_in(draft, wanted)
-        elif subscription_attributes.differ(subscription, wanted, given):
+        elif subscription_attributes.differ(subscription, wanted, attributes):
             raise invalid("Attributes Reason: Subscription already exists with different attributes")
         if not subscription.confirmed:
             await self._confirmations.ask_in(draft, topic, subscription, SUBSCRIBE, call.now)
@@ -158,14 +158,21 @@ class SubscriptionOperations:
             paging.after(params),
             paging.PAGE + 1,
         )
-        found: list[Subscription] = []
+        subscriptions_elsewhere: list[Subscription] = []
         if not after.startswith(_ELSEWHERE):
-            found = await subscriptions.of_account(call.account, call.region, after, more)
+            subscriptions_elsewhere = await subscriptions.of_account(call.account, call.region, after, more)
             after = _ELSEWHERE
-        if len(found) < more:
+        if len(subscriptions_elsewhere) < more:
             last = after.removeprefix(_ELSEWHERE)
-            found += await subscriptions.elsewhere(call.account, call.region, last, more - len(found))
-        return _listed(call, found, lambda subscription: _place_of(call, subscription), owner=call.account)
+            subscriptions_elsewhere += await subscriptions.elsewhere(
+                call.account, call.region, last, more - len(subscriptions_elsewhere)
+            )
+        return _listed(
+            call,
+            subscriptions_elsewhere,
+            lambda subscription: _place_of(call, subscription),
+            owner=call.account,
+        )
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
@@ -173,8 +180,8 @@ class SubscriptionOperations:
             call, self._engine.resources.topics, params["TopicArn"], "ListSubscriptionsByTopic"
         )
         after = paging.after(params)
-        found = await self._engine.resources.subscriptions.of(topic.name, after, paging.PAGE + 1)
-        return _listed(call, found, lambda subscription: subscription.key)
+        subscriptions = await self._engine.resources.subscriptions.of(topic.name, after, paging.PAGE + 1)
+        return _listed(call, subscriptions, lambda subscription: subscription.key)
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
@@ -244,13 +251,13 @@ def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> N
 
 
 def _wanted(
-    call: Call, topic: Topic, params: Structure, given: Mapping[str, str], subscription_id: str
+    call: Call, topic: Topic, params: Structure, attributes: Mapping[str, str], subscription_id: str
 ) -> Subscription:
     """The subscription that Subscribe asks for, not stored yet."""
     protocol: str = params["Protocol"]
     endpoint: str = params.get("Endpoint") or ""
     destinations.check_endpoint(topic, protocol, endpoint)
-    wanted = Subscription(
+    subscription = Subscription(
         id=subscription_id,
         topic=topic.name,
         queue_id=0,
@@ -261,11 +268,13 @@ def _wanted(
         subscriber=_subscriber(protocol, endpoint),
     )
     if destinations.agrees(protocol, endpoint, call.account):
-        wanted = subscription_state.confirmed(replace(wanted, confirmed=False), signed=True, locked=False)
+        subscription = subscription_state.confirmed(
+            replace(subscription, confirmed=False), signed=True, locked=False
+        )
     else:
-        wanted = replace(wanted, confirmed=False)
+        subscription = replace(subscription, confirmed=False)
     try:
-        return subscription_attributes.with_all(wanted, topic, given)
+        return subscription_attributes.with_all(subscription, topic, attributes)
     except AttributeRefused as refusal:
         raise refused_at_creation(refusal) from None
 
@@ -275,9 +284,9 @@ def _subscriber(protocol: str, endpoint: str) -> str:
     return hashlib.sha256(f"{protocol}\n{endpoint}".encode()).hexdigest()[:_SUBSCRIBER_CHARS]
 
 
-def _derived_id(topic: Topic, wanted: Subscription) -> str:
+def _derived_id(topic: Topic, subscription: Subscription) -> str:
     """The id that a subscriber had where ids were still worked out of what they are for."""
-    told_apart = f"{topic.id}\n{wanted.protocol}\n{wanted.endpoint}"
+    told_apart = f"{topic.id}\n{subscription.protocol}\n{subscription.endpoint}"
     return id_text(hashlib.sha256(told_apart.encode()).digest()[:16])
 
 
@@ -290,11 +299,11 @@ def _place_of(call: Call, subscription: Subscription) -> str:
 
 def _listed(
     call: Call,
-    found: Sequence[Subscription],
+    subscriptions: Sequence[Subscription],
     place_of: Callable[[Subscription], str],
     owner: str | None = None,
 ) -> Structure:
-    page, token = paging.paged(found, place_of)
+    page, token = paging.paged(subscriptions, place_of)
     listed = [
         {
             "SubscriptionArn": _arn_listed(subscription, call.now),

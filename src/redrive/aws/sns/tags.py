@@ -51,20 +51,20 @@ class TagOperations:
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_TagResource.html."""
         topic = await self._topic(call, params, "TagResource")
-        given = read(params["Tags"])
-        check_number({**topic.tags, **given})
+        tags = read(params["Tags"])
+        check_number({**topic.tags, **tags})
         await self._engine.resources.topics.update(
-            topic.name, lambda current: replace(current, tags={**current.tags, **given})
+            topic.name, lambda current: replace(current, tags={**current.tags, **tags})
         )
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_UntagResource.html."""
         topic = await self._topic(call, params, "UntagResource")
-        gone = frozenset(params["TagKeys"])
+        tag_keys = frozenset(params["TagKeys"])
 
         def without(current: Topic) -> Topic:
-            left = {key: value for key, value in current.tags.items() if key not in gone}
+            left = {key: value for key, value in current.tags.items() if key not in tag_keys}
             return replace(current, tags=left)
 
         await self._engine.resources.topics.update(topic.name, without)

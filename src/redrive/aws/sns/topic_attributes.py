@@ -48,17 +48,17 @@ _THROUGHPUT_SCOPE: Final = "FifoThroughputScope"
 _SCOPES: Final = {"Topic": False, "MessageGroup": True}
 
 
-def new_topic(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, str], now: int) -> Topic:
+def new_topic(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[str, str], now: int) -> Topic:
     """The topic that CreateTopic asks for, not stored yet.
 
     Raises:
         AwsError: No topic may have the name.
         AttributeRefused: An attribute is not acceptable.
     """
-    fifo = values.read(BOOLEAN, _FIFO, given.get(_FIFO, "false"))
+    fifo = values.read(BOOLEAN, _FIFO, attributes.get(_FIFO, "false"))
     names.check_topic_name(name.name, fifo=fifo)
     topic = Topic(0, name, DIALECT, ordered=fifo, tags=dict(tags))
-    for key, value in given.items():
+    for key, value in attributes.items():
         if key != _FIFO:
             topic = _with(topic, key, value, now)
     return topic
@@ -201,7 +201,7 @@ def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str
         pending: How many wait for confirmation.
         now: ms.
     """
-    shown = _TABLE.shown(topic) | {
+    members = _TABLE.shown(topic) | {
         "Owner": topic.name.account,
         "TopicArn": names.arn_of(topic.name),
         "EffectiveDeliveryPolicy": delivery_policy(topic).effective_json(),
@@ -210,16 +210,16 @@ def shown(topic: Topic, confirmed: int, pending: int, now: int) -> dict[str, str
         DELETED: topic.attributes.get(DELETED, "0"),
     }
     if topic.ordered:
-        shown[_FIFO] = "true"
+        members[_FIFO] = "true"
     if since := topic.attributes.get(_ARCHIVED_SINCE):
-        shown[_ARCHIVED_SINCE] = _iso(max(int(since), now - topic.archive_ms))
-    return shown
+        members[_ARCHIVED_SINCE] = _iso(max(int(since), now - topic.archive_ms))
+    return members
 
 
 def _iso(moment_ms: int) -> str:
     return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
-def differ(existing: Topic, wanted: Topic, given: Iterable[str]) -> bool:
+def differ(existing: Topic, topic: Topic, names_to_compare: Iterable[str]) -> bool:
     """Returns whether an attribute given at a repeated creation is not the topic's; `FifoTopic=false` always is."""
-    return _TABLE.difference(existing, wanted, given) is not None
+    return _TABLE.difference(existing, topic, names_to_compare) is not None

@@ -26,22 +26,22 @@ class TopicOperations:
     async def create_topic(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html."""
         name = ResourceName(call.account, call.region, params["Name"])
-        given: Mapping[str, str] = params.get("Attributes") or {}
+        attributes: Mapping[str, str] = params.get("Attributes") or {}
         labels = tags.read(params.get("Tags") or ())
         try:
-            wanted = topic_attributes.new_topic(name, given, labels, call.now)
+            new_topic = topic_attributes.new_topic(name, attributes, labels, call.now)
         except AttributeRefused as refusal:
             raise refused_at_creation(refusal) from None
-        wanted = data_protection.changed(wanted, params.get("DataProtectionPolicy") or "")
+        new_topic = data_protection.changed(new_topic, params.get("DataProtectionPolicy") or "")
         existing = await self._engine.resources.topics.get_stored(name)
         if existing is None:
-            await limits.check_topics(self._engine.resources.topics, wanted)
+            await limits.check_topics(self._engine.resources.topics, new_topic)
             try:
-                existing = await self._engine.resources.topics.create(wanted)
+                existing = await self._engine.resources.topics.create(new_topic)
             except AlreadyExists:
                 existing = await self._engine.resources.topics.get(name)
         if existing is not None:
-            _check_same(existing, wanted, given)
+            _check_same(existing, new_topic, attributes)
         return {"TopicArn": names.arn_of(name)}
 
     async def delete_topic(self, call: Call, params: Structure) -> Structure:
@@ -58,8 +58,8 @@ class TopicOperations:
     async def list_topics(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListTopics.html."""
         everything = ResourceName(call.account, call.region, "")
-        found = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
-        page, token = paging.paged(found, lambda topic: topic.name.key)
+        topics = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(topics, lambda topic: topic.name.key)
         return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
 
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
@@ -67,8 +67,8 @@ class TopicOperations:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")
         subscriptions = self._engine.resources.subscriptions
         confirmed = (await subscriptions.count(topic.name)).confirmed
-        asked = await subscriptions.unconfirmed(topic.name)
-        pending = sum(subscription_state.is_there(subscription, call.now) for subscription in asked)
+        unconfirmed = await subscriptions.unconfirmed(topic.name)
+        pending = sum(subscription_state.is_there(subscription, call.now) for subscription in unconfirmed)
         return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
@@ -138,11 +138,11 @@ class TopicOperations:
         await self._engine.resources.topics.update(topic.name, changed)
 
 
-def _check_same(existing: Topic, wanted: Topic, given: Mapping[str, str]) -> None:
-    if topic_attributes.differ(existing, wanted, given):
+def _check_same(existing: Topic, topic: Topic, attributes: Mapping[str, str]) -> None:
+    if topic_attributes.differ(existing, topic, attributes):
         raise invalid("Attributes Reason: Topic already exists with different attributes")
-    if not wanted.tags.items() <= existing.tags.items():  # fewer than it has will do: recorded
+    if not topic.tags.items() <= existing.tags.items():  # fewer than it has will do: recorded
         raise invalid("Tags Reason: Topic already exists with different tags")
-    protection = data_protection.text_of(wanted)
+    protection = data_protection.text_of(topic)
     if protection and protection != data_protection.text_of(existing):
         raise invalid("DataProtectionPolicy Reason: Topic already exists with a different one")  # chosen

@@ -48,30 +48,30 @@ _REDRIVE_ALLOW: Final = "RedriveAllowPolicy"
 _PERMISSIONS: Final = ("allowAll", "denyAll", "byQueue")
 
 
-def new_queue(name: ResourceName, given: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
+def new_queue(name: ResourceName, attributes: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
     """The queue that CreateQueue asks for, not stored yet.
 
     Raises:
         AwsError: A name or an attribute is not acceptable.
     """
     fifo = False
-    if _FIFO in given:
-        fifo = _read(_FIFO, BOOLEAN, given[_FIFO])
+    if _FIFO in attributes:
+        fifo = _read(_FIFO, BOOLEAN, attributes[_FIFO])
         if not fifo:
             raise _unknown(_FIFO)
     names.check_name(name.name, fifo=fifo)
-    others = {key: value for key, value in given.items() if key != _FIFO}
+    others = {key: value for key, value in attributes.items() if key != _FIFO}
     return changed(Queue(0, name, ordered=fifo, tags=dict(tags)), others)
 
 
-def changed(queue: Queue, given: Mapping[str, str]) -> Queue:
+def changed(queue: Queue, attributes: Mapping[str, str]) -> Queue:
     """The queue with these attributes changed.
 
     Raises:
         AwsError: An attribute is unknown, of the other kind of queue, or out of its range; nothing changes.
     """
-    _check_encryption(given)
-    for name, value in given.items():
+    _check_encryption(attributes)
+    for name, value in attributes.items():
         queue = TABLE.changed(queue, name, value)
     return queue
 
@@ -199,8 +199,8 @@ def allows_redrive_from(target: Queue, source_arn: str) -> bool:
 # ---- encryption ------------------------------------------------------------------------------------------------
 
 
-def _check_encryption(given: Mapping[str, str]) -> None:
-    if given.get(KEY) and given.get(SQS_SSE, "").lower() == "true":
+def _check_encryption(attributes: Mapping[str, str]) -> None:
+    if attributes.get(KEY) and attributes.get(SQS_SSE, "").lower() == "true":
         raise error(
             "InvalidAttributeName",
             "You can use one type of server-side encryption (SSE) at one time."
@@ -286,20 +286,20 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
 # ---- what callers see ------------------------------------------------------------------------------------------
 
 
-def shown(queue: Queue, wanted: Iterable[str], counts: Counts | None) -> dict[str, str]:
+def shown(queue: Queue, names_asked_for: Iterable[str], counts: Counts | None) -> dict[str, str]:
     """The attributes that GetQueueAttributes answers.
 
     Args:
         queue: The queue.
-        wanted: Attribute names; `All` stands for every one.
-        counts: How many messages there are, where `wanted` needs them.
+        names_asked_for: Attribute names; `All` stands for every one.
+        counts: How many messages there are, where `names_asked_for` needs them.
 
     Raises:
         AwsError: An attribute is unknown.
     """
     everything = _read_only(queue, counts or Counts(0, 0, 0)) | TABLE.shown(queue)
     chosen: dict[str, str] = {}
-    for name in wanted:
+    for name in names_asked_for:
         if name == "All":
             return everything
         if name in everything:
@@ -309,9 +309,9 @@ def shown(queue: Queue, wanted: Iterable[str], counts: Counts | None) -> dict[st
     return chosen
 
 
-def needs_counts(wanted: Iterable[str]) -> bool:
+def needs_counts(names_asked_for: Iterable[str]) -> bool:
     """Returns whether `shown` needs to know how many messages there are."""
-    return any(name == "All" or name in COUNTED for name in wanted)
+    return any(name == "All" or name in COUNTED for name in names_asked_for)
 
 
 def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
@@ -324,6 +324,6 @@ def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
     }
 
 
-def difference(existing: Queue, wanted: Queue, given: Iterable[str]) -> str | None:
+def difference(existing: Queue, queue: Queue, names_to_compare: Iterable[str]) -> str | None:
     """The first attribute given at a repeated creation that differs from the queue's."""
-    return TABLE.difference(existing, wanted, given)
+    return TABLE.difference(existing, queue, names_to_compare)

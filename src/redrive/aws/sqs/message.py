@@ -144,14 +144,14 @@ def unpack(headers: bytes | None) -> dict[str, Any]:
     return unpacked
 
 
-def _chooser(wanted: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+def _chooser(choices: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Exact names, and beginnings: `Hel.*` begins `Hello` as well as `Help.Me`, and `All` begins everything."""
     beginnings = tuple(
         "" if name in ("All", "*") else name.removesuffix(".*")
-        for name in wanted
+        for name in choices
         if name in ("All", "*") or name.endswith(".*")
     )
-    return frozenset(wanted), beginnings
+    return frozenset(choices), beginnings
 
 
 # Receivers repeat a few names in each request; who asks for many or long ones has them read each time.
@@ -159,11 +159,11 @@ _REMEMBERED_CHARS_MAX = 1024
 _remembered_chooser = lru_cache(maxsize=1024)(_chooser)
 
 
-def chosen(attributes: Attributes, wanted: Iterable[str]) -> Attributes:
+def chosen(attributes: Attributes, choices: Iterable[str]) -> Attributes:
     """The attributes a receiver asked for: by name, by `prefix.*`, or `All`, `.*` or `*` for every one."""
     if not attributes:
         return attributes
-    names = tuple(wanted)
+    names = tuple(choices)
     is_short = len(names) <= ATTRIBUTES_MAX and sum(map(len, names)) <= _REMEMBERED_CHARS_MAX
     exact, beginnings = (_remembered_chooser if is_short else _chooser)(names)
     return {

@@ -74,18 +74,18 @@ class Peek:
     async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
         now = self._engine.clock.now()
         caller = await self._authentication.caller(request, "sqs")
-        asked = read_form(request, PROFILES["sqs"].fields_max)
+        form = read_form(request, PROFILES["sqs"].fields_max)
         region, url = _queue_asked_for(request, codec)
         call = Call(
-            request, caller.principal, region or asked.get("Region", caller.region), now, request_id, ""
+            request, caller.principal, region or form.get("Region", caller.region), now, request_id, ""
         )
         queue = await self._access.at(call, url, _OPERATION)
-        view = _View(queue, now, asked)
-        shown: list[Structure] = []
+        view = _View(queue, now, form)
+        items: list[Structure] = []
         after = 0
-        while len(shown) < SHOWN_MAX:
+        while len(items) < SHOWN_MAX:
             page = await self._engine.messages.peek(queue, PAGE, after)
-            shown += [
+            items += [
                 await self._shown(queue, await self._opened(call, delivery), view)
                 for delivery in page
                 if view.includes(delivery)
@@ -93,7 +93,7 @@ class Peek:
             if len(page) < PAGE:
                 break
             after = page[-1].seq
-        return shown
+        return items
 
     async def _opened(self, call: Call, delivery: Delivery) -> Delivery:
         """A delivery as the caller may see it: without the right to its key, its body is not shown."""
@@ -116,11 +116,11 @@ class Peek:
 class _View:
     """The part of a queue that is visible at one moment; deliveries are asked about in order of arrival."""
 
-    def __init__(self, queue: Queue, now: int, asked: Mapping[str, str]) -> None:
+    def __init__(self, queue: Queue, now: int, form: Mapping[str, str]) -> None:
         self._queue = queue
         self._now = now
-        self._invisible = _is_true(asked.get("ShowInvisible"))
-        self._delayed = _is_true(asked.get("ShowDelayed"))
+        self._invisible = _is_true(form.get("ShowInvisible"))
+        self._delayed = _is_true(form.get("ShowDelayed"))
         self._held_up: set[str | None] = set()
 
     def in_flight(self, delivery: Delivery) -> bool:

@@ -97,8 +97,8 @@ def _without(policy: Document, label: str) -> Document:
 
 def _statement(queue: Queue, params: Structure) -> Document:
     accounts, actions = params["AWSAccountIds"], params["Actions"]
-    for name, given in (("AWSAccountId", accounts), ("ActionName", actions)):
-        if not given:
+    for name, values in (("AWSAccountId", accounts), ("ActionName", actions)):
+        if not values:
             raise missing(name)
     if len(actions) > ACTIONS_MAX:
         raise error("OverLimit", f"{len(actions)} Actions were found, maximum allowed is {ACTIONS_MAX}.")

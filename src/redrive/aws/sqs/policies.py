@@ -48,6 +48,6 @@ def within_quotas(policy: Document, text: str) -> bool:
 
 
 def _principals(statement: Document) -> Iterator[Any]:
-    named: Any = statement.get("Principal", statement.get("NotPrincipal"))
-    for names in named.values() if isinstance(named, dict) else [named]:
+    principals: Any = statement.get("Principal", statement.get("NotPrincipal"))
+    for names in principals.values() if isinstance(principals, dict) else [principals]:
         yield from names if isinstance(names, list) else [names]

@@ -40,17 +40,17 @@ class QueueOperations:
         given: Mapping[str, str] = params.get("Attributes") or {}
         _check_no_null(call, "tags")
         tags: Mapping[str, str] = params.get("tags") or {}
-        wanted = attributes.new_queue(name, given, tags)
-        _check_tags(wanted.tags)
-        await self._check_dead_letter_target(wanted, given)
+        queue = attributes.new_queue(name, given, tags)
+        _check_tags(queue.tags)
+        await self._check_dead_letter_target(queue, given)
         existing = await self._engine.resources.queues.get_stored(name)
         if existing is None:
             await self._check_not_just_deleted(name, call.now)
             try:
-                existing = await self._engine.resources.queues.create(wanted)
+                existing = await self._engine.resources.queues.create(queue)
             except AlreadyExists:
                 existing = await self._engine.resources.queues.get(name)
-        if existing is not None and (different := attributes.difference(existing, wanted, given)):
+        if existing is not None and (different := attributes.difference(existing, queue, given)):
             raise error(
                 "QueueNameExists",
                 f"A queue already exists with the same name and a different value for attribute {different}",
@@ -66,18 +66,18 @@ class QueueOperations:
                 " name.",
             )
 
-    async def _check_dead_letter_target(self, wanted: Queue, given: Mapping[str, str]) -> None:
-        if "RedrivePolicy" not in given or wanted.dead_letter is None:
+    async def _check_dead_letter_target(self, queue: Queue, given: Mapping[str, str]) -> None:
+        if "RedrivePolicy" not in given or queue.dead_letter is None:
             return
         policy = given["RedrivePolicy"]
-        target = await self._engine.resources.queues.get_stored(wanted.dead_letter.queue)
+        target = await self._engine.resources.queues.get_stored(queue.dead_letter.queue)
         if target is None:
             raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
-        if target.ordered != wanted.ordered:
+        if target.ordered != queue.ordered:
             raise invalid(
                 "RedrivePolicy", policy, "Dead-letter queue must be same type of queue as the source."
             )
-        if not attributes.allows_redrive_from(target, names.arn_of(wanted.name)):
+        if not attributes.allows_redrive_from(target, names.arn_of(queue.name)):
             raise invalid(
                 "RedrivePolicy",
                 policy,
@@ -124,22 +124,22 @@ class QueueOperations:
         self, member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool
     ) -> Structure:
         answer: Structure = {}
-        shown = queues[:limit]
-        if shown:
-            answer[member] = [self._access.urls.write(call, queue.name) for queue in shown]
+        page = queues[:limit]
+        if page:
+            answer[member] = [self._access.urls.write(call, queue.name) for queue in page]
         if paging and len(queues) > limit:
-            answer["NextToken"] = urlsafe_b64encode(shown[-1].name.key.encode()).decode()
+            answer["NextToken"] = urlsafe_b64encode(page[-1].name.key.encode()).decode()
         return answer
 
     async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
         queue = await self._access.at(call, params["QueueUrl"], "GetQueueAttributes")
-        wanted: Sequence[str] = params.get("AttributeNames") or ()
+        names_asked_for: Sequence[str] = params.get("AttributeNames") or ()
         counts = None
-        if attributes.needs_counts(wanted):
+        if attributes.needs_counts(names_asked_for):
             counts = await self._engine.messages.count(queue)
-        shown = attributes.shown(queue, wanted, counts)
-        return {"Attributes": shown} if shown else {}
+        values = attributes.shown(queue, names_asked_for, counts)
+        return {"Attributes": values} if values else {}
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
@@ -182,9 +182,9 @@ class QueueOperations:
     async def untag_queue(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "UntagQueue")
-        gone = frozenset(params["TagKeys"])
+        tag_keys = frozenset(params["TagKeys"])
         await self._engine.resources.queues.label(
-            queue.name, lambda tags: {key: value for key, value in tags.items() if key not in gone}
+            queue.name, lambda tags: {key: value for key, value in tags.items() if key not in tag_keys}
         )
         return {}
 

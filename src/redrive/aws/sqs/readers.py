@@ -58,7 +58,7 @@ class Readers:
         Raises:
             AwsError: One of `Kms…`: it may read none.
         """
-        shown: list[Delivery] = []
+        readable: list[Delivery] = []
         refused: list[Delivery] = []
         why = KeyUnusable("The key of a message cannot be used.")
         for delivery in deliveries:
@@ -68,10 +68,10 @@ class Readers:
                 why = refusal
                 refused.append(delivery)
                 continue
-            (refused if is_sealed(delivery) else shown).append(delivery)
+            (refused if is_sealed(delivery) else readable).append(delivery)
         if refused:
             claims = [(delivery.seq, delivery.token or 0, 0) for delivery in refused]
             await self._engine.messages.extend(queue, claims)
-        if not shown:
+        if not readable:
             raise key_refused(why, call.id)
-        return shown
+        return readable

@@ -78,8 +78,8 @@ class Sending:
         messages = [sent for _, sent in accepted]
         enqueued = await self._engine.messages.send(queue, messages) if messages else []
         successful = [
-            {"Id": entry["Id"]} | _answer(queue, entry, sent, place)
-            for (entry, sent), place in zip(accepted, enqueued, strict=True)
+            {"Id": entry["Id"]} | _answer(queue, entry, sent, seq)
+            for (entry, sent), seq in zip(accepted, enqueued, strict=True)
         ]
         return batches.answer(successful, failures)
 

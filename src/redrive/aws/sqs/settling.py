@@ -76,15 +76,15 @@ class Settling:
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
         read, failures = self._read_all(queue, entries)
-        wanted = []
+        changes = []
         for entry, handle in read:
             try:
-                wanted.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
+                changes.append((entry, (handle.seq, handle.token, _lease_ms(entry, handle, call.now))))
             except AwsError as refusal:
                 failures.append(failed(entry, refusal))
-        settled = await self._extend(queue, [claim for _, claim in wanted])
+        settled = await self._extend(queue, [claim for _, claim in changes])
         successful = []
-        for (entry, _), result in zip(wanted, settled, strict=True):
+        for (entry, _), result in zip(changes, settled, strict=True):
             try:
                 _check_extended(entry, result)
             except AwsError as refusal:
@@ -131,8 +131,8 @@ class Settling:
     ) -> Settled:
         """Settle the claim that a message is under now; what others receive meanwhile is followed."""
         while True:
-            found = await self._engine.messages.peek(queue, 1, seq - 1)
-            token = found[0].token if found and found[0].seq == seq else None
+            deliveries = await self._engine.messages.peek(queue, 1, seq - 1)
+            token = deliveries[0].token if deliveries and deliveries[0].seq == seq else None
             if token is None:
                 return Settled(done=False, reason="gone")
             (settled,) = await settle((seq, token))

@@ -132,7 +132,7 @@ def _read_handle(text: str) -> tuple[str, str]:
 
 
 def _shown(task: MoveTask) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    members: dict[str, Any] = {
         "Status": (TaskState.RUNNING if task.state in _RUNNING else task.state).upper(),
         "SourceArn": names.arn_of(task.source),
         "ApproximateNumberOfMessagesMoved": task.moved_shown,
@@ -140,11 +140,11 @@ def _shown(task: MoveTask) -> dict[str, Any]:
         "StartedTimestamp": task.started_at,
     }
     if task.state in _RUNNING:
-        shown["TaskHandle"] = _handle(task)
+        members["TaskHandle"] = _handle(task)
     if task.destination is not None:
-        shown["DestinationArn"] = names.arn_of(task.destination)
+        members["DestinationArn"] = names.arn_of(task.destination)
     if task.rate_max is not None:
-        shown["MaxNumberOfMessagesPerSecond"] = task.rate_max
+        members["MaxNumberOfMessagesPerSecond"] = task.rate_max
     if task.failure is not None:
-        shown["FailureReason"] = _FAILURES.get(task.failure, task.failure)
-    return shown
+        members["FailureReason"] = _FAILURES.get(task.failure, task.failure)
+    return members

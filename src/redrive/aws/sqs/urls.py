@@ -77,10 +77,10 @@ def _plain(url: str, region: str) -> ResourceName:
 def _with_region(url: str, region: str) -> ResourceName:
     if len(url) > URL_CHARS_MAX:
         raise _invalid(url)
-    named = _PATH_WITH_REGION.fullmatch(url) or _HOST_WITH_REGION.fullmatch(url)
-    return _plain(url, region if named is None else named[1])
+    match = _PATH_WITH_REGION.fullmatch(url) or _HOST_WITH_REGION.fullmatch(url)
+    return _plain(url, region if match is None else match[1])
 
 
 def _invalid(url: str) -> Exception:
-    shown = url if len(url) <= URL_CHARS_MAX else f"{url[:URL_CHARS_MAX]}…"
-    return error("InvalidAddress", f"The address {shown} is not valid for this endpoint.")
+    url_text = url if len(url) <= URL_CHARS_MAX else f"{url[:URL_CHARS_MAX]}…"
+    return error("InvalidAddress", f"The address {url_text} is not valid for this endpoint.")

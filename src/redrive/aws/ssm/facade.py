@@ -33,14 +33,14 @@ class Ssm:
         """See `Facade.scopes`; a selector (`name:3`) is no part of a name, and `a` and `/a` share an ARN."""
         own = f"arn:aws:ssm:{call.region}:{call.account}"
         names = values_of(params, "Name", "Names", "ResourceId")
-        found = [
+        scopes = [
             ResourceScope(f"{own}:parameter/{plain_name(name).partition(':')[0].lstrip('/')}")
             for name in names
         ]
         if path := params.get("Path"):
             beginning = f"{own}:parameter/{path.strip('/')}"
-            found.append(ResourceScope(f"{own}:parameter{path}", (f"{beginning.rstrip('/')}/*",)))
-        return found or [ResourceScope(f"{own}:*")]
+            scopes.append(ResourceScope(f"{own}:parameter{path}", (f"{beginning.rstrip('/')}/*",)))
+        return scopes or [ResourceScope(f"{own}:*")]
 
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""

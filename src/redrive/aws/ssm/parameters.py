@@ -36,7 +36,9 @@ class ParameterOperations:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html."""
         name = _checked_name(params["Name"])
         key = parameter_key(call.account, call.region, name)
-        found = await self._documents.find(PARAMETER, f"{call.account}/{call.region}/", limit=PARAMETERS_MAX)
+        parameters = await self._documents.find(
+            PARAMETER, f"{call.account}/{call.region}/", limit=PARAMETERS_MAX
+        )
 
         async def decide(draft: Draft) -> Parameter:
             before = await draft.get(PARAMETER, key)
@@ -46,7 +48,7 @@ class ParameterOperations:
                     "The parameter already exists. To overwrite this value, set the overwrite option in the"
                     " request to true.",
                 )
-            if before is None and len(found) >= PARAMETERS_MAX:
+            if before is None and len(parameters) >= PARAMETERS_MAX:
                 raise error("ParameterLimitExceeded", f"An account has at most {PARAMETERS_MAX} parameters.")
             after = _written(call, params, name, before)
             draft.put(PARAMETER, key, after)
@@ -57,21 +59,21 @@ class ParameterOperations:
 
     async def get_parameter(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html."""
-        shown = await self._selected(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
-        if shown is None:
+        parameter = await self._selected(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
+        if parameter is None:
             raise not_found()
-        return {"Parameter": shown}
+        return {"Parameter": parameter}
 
     async def get_parameters(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameters.html."""
-        shown, lost = [], []
+        items, lost = [], []
         for name in dict.fromkeys(params["Names"]):
-            found = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
-            if found is None:
+            parameter = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
+            if parameter is None:
                 lost.append(name)
             else:
-                shown.append(found)
-        return {"Parameters": shown, "InvalidParameters": lost}
+                items.append(parameter)
+        return {"Parameters": items, "InvalidParameters": lost}
 
     async def get_parameters_by_path(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParametersByPath.html."""
@@ -79,8 +81,8 @@ class ParameterOperations:
         if not path.startswith("/"):
             raise invalid(f"The parameter path {path} must begin with a slash.")
         path = path if path.endswith("/") else f"{path}/"
-        found = await self._all(call)
-        under = [each for each in found if each.name.startswith(path) or (path == "/" and each.name)]
+        parameters = await self._all(call)
+        under = [each for each in parameters if each.name.startswith(path) or (path == "/" and each.name)]
         if not params.get("Recursive"):
             under = [each for each in under if "/" not in each.name.removeprefix(path)]
         page, token = _page(under, params)
@@ -95,19 +97,19 @@ class ParameterOperations:
 
     async def delete_parameters(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DeleteParameters.html."""
-        gone: list[str] = []
+        names: list[str] = []
         lost: list[str] = []
         for name in dict.fromkeys(params["Names"]):
             removed = await self._documents.remove(PARAMETER, self._key(call, name))
-            (gone if removed else lost).append(name)
-        return {"DeletedParameters": gone, "InvalidParameters": lost}
+            (names if removed else lost).append(name)
+        return {"DeletedParameters": names, "InvalidParameters": lost}
 
     async def describe_parameters(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DescribeParameters.html."""
-        found = await self._all(call)
-        for wanted in params.get("ParameterFilters") or ():
-            found = [each for each in found if _passes(each, wanted)]
-        page, token = _page(found, params)
+        parameters = await self._all(call)
+        for condition in params.get("ParameterFilters") or ():
+            parameters = [each for each in parameters if _passes(each, condition)]
+        page, token = _page(parameters, params)
         return {"Parameters": [_described(each) for each in page], **token}
 
     def _key(self, call: Call, name: str) -> str:
@@ -118,19 +120,19 @@ class ParameterOperations:
 
     async def _selected(self, call: Call, name: str, *, decrypts: bool) -> Structure | None:
         plain = plain_name(name)
-        found = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
-        selector = "" if found is not None else plain.rpartition(":")[2]
-        if found is None and selector:
+        parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
+        selector = "" if parameter is not None else plain.rpartition(":")[2]
+        if parameter is None and selector:
             plain = plain.rpartition(":")[0]
-            found = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
-        if found is None:
+            parameter = await self._documents.get(PARAMETER, parameter_key(call.account, call.region, plain))
+        if parameter is None:
             return None
-        version = found.version if not selector else int(selector) if selector.isdecimal() else 0
-        if found.value_of(version) is None:
+        version = parameter.version if not selector else int(selector) if selector.isdecimal() else 0
+        if parameter.value_of(version) is None:
             raise error(
                 "ParameterVersionNotFound", f"Systems Manager could not find version {selector} of {plain}."
             )
-        return _shown(found, version, decrypts=decrypts)
+        return _shown(parameter, version, decrypts=decrypts)
 
 
 def plain_name(name: str) -> str:
@@ -211,7 +213,7 @@ def _shown(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
 
 
 def _described(parameter: Parameter) -> Structure:
-    shown: dict[str, Any] = {
+    description: dict[str, Any] = {
         "Name": parameter.name,
         "ARN": _arn(parameter),
         "Type": parameter.type,
@@ -222,30 +224,30 @@ def _described(parameter: Parameter) -> Structure:
         "DataType": parameter.data_type,
     }
     if parameter.description:
-        shown["Description"] = parameter.description
+        description["Description"] = parameter.description
     if parameter.pattern:
-        shown["AllowedPattern"] = parameter.pattern
-    return shown
+        description["AllowedPattern"] = parameter.pattern
+    return description
 
 
-def _passes(parameter: Parameter, wanted: Mapping[str, Any]) -> bool:
-    option, values = wanted.get("Option") or "Equals", wanted.get("Values") or []
+def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
+    option, values = condition.get("Option") or "Equals", condition.get("Values") or []
     given = {"Name": parameter.name, "Type": parameter.type, "DataType": parameter.data_type}.get(
-        wanted["Key"]
+        condition["Key"]
     )
     if given is None:
-        raise error("InvalidFilterKey", f"The filter key {wanted['Key']} is not offered by this server.")
+        raise error("InvalidFilterKey", f"The filter key {condition['Key']} is not offered by this server.")
     if option == "BeginsWith":
         return any(given.startswith(value) for value in values)
     return any(value in given for value in values) if option == "Contains" else given in values
 
 
-def _page(found: Sequence[Parameter], params: Structure) -> tuple[Sequence[Parameter], Structure]:
+def _page(parameters: Sequence[Parameter], params: Structure) -> tuple[Sequence[Parameter], Structure]:
     size = min(params.get("MaxResults") or _PAGE, _PAGE_MAX)
     try:
         begin = int(urlsafe_b64decode(params.get("NextToken") or "") or b"0")
     except ValueError:
         raise error("InvalidNextToken", "The specified token isn't valid.") from None
     end = max(begin, 0) + size
-    more = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
-    return found[max(begin, 0) : end], more
+    more = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(parameters) else {}
+    return parameters[max(begin, 0) : end], more

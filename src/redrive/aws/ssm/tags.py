@@ -37,10 +37,10 @@ class ParameterTags:
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ListTagsForResource.html."""
-        found = await self._documents.get(PARAMETER, _key(call, params))
-        if found is None:
+        parameter = await self._documents.get(PARAMETER, _key(call, params))
+        if parameter is None:
             raise _absent(params)
-        return {"TagList": [{"Key": key, "Value": value} for key, value in found.tags.items()]}
+        return {"TagList": [{"Key": key, "Value": value} for key, value in parameter.tags.items()]}
 
     async def _change(self, call: Call, params: Structure, change: Callable[[Tags], Tags]) -> Structure:
         def changed(current: Parameter) -> Parameter:

@@ -113,11 +113,11 @@ def _actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
 
 def _source_identity(params: Structure, before: Session | None) -> str:
     """The identity that the session goes back to: once it was said, it stays."""
-    asked: str = params.get("SourceIdentity") or ""
-    kept = "" if before is None else before.source_identity
-    if asked and kept and asked != kept:
+    identity: str = params.get("SourceIdentity") or ""
+    inherited = "" if before is None else before.source_identity
+    if identity and inherited and identity != inherited:
         raise common("AccessDeniedException", "The source identity of a session cannot be changed.")  # chosen
-    return asked or kept
+    return identity or inherited
 
 
 def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
@@ -127,27 +127,27 @@ def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
             "InvalidParameterValue",
             "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
         )
-    kept = {} if before is None else {name: before.tags[name] for name in before.transitive}
+    inherited = {} if before is None else {name: before.tags[name] for name in before.transitive}
     tags = {tag["Key"]: tag["Value"] for tag in given}
-    again = {name.lower() for name in kept} & {name.lower() for name in tags}
+    again = {name.lower() for name in inherited} & {name.lower() for name in tags}
     if again:
         raise common(
             "InvalidParameterValue",
             f"One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key"
             f" from the calling session: {', '.join(sorted(again))}.",
         )
-    return kept | tags
+    return inherited | tags
 
 
 def _transitive(params: Structure, before: Session | None) -> tuple[str, ...]:
-    asked = params.get("TransitiveTagKeys") or ()
-    given = {tag["Key"] for tag in params.get("Tags") or ()}
-    if not set(asked) <= given:
+    transitive_keys = params.get("TransitiveTagKeys") or ()
+    tag_keys = {tag["Key"] for tag in params.get("Tags") or ()}
+    if not set(transitive_keys) <= tag_keys:
         raise common(
             "InvalidParameterValue",
             "The specified transitive tag key must be included in the requested tags.",
         )
-    return (*(() if before is None else before.transitive), *asked)
+    return (*(() if before is None else before.transitive), *transitive_keys)
 
 
 def _policies(params: Structure) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ _SCHEMES: Final = frozenset({"https://*", "http://*"})  # which HTTP APIs allow 
 
 def preflight(cors: Mapping[str, Any] | None, request: Request) -> Response | None:
     """The answer to a browser that asks before it sends; None: it does not ask, or nobody made rules."""
-    asked = request.method == "OPTIONS" and "access-control-request-method" in request.headers
-    if cors is None or not asked:
+    is_preflight = request.method == "OPTIONS" and "access-control-request-method" in request.headers
+    if cors is None or not is_preflight:
         return None
     headers = shared(cors, request)
     if headers:

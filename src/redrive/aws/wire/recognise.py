@@ -146,8 +146,8 @@ def _by_route(request: Request) -> Recognised | None:
     service = _rest_service(request)
     if service is None:
         return None
-    found = route(service, request.method, request.path, request.query)
-    return None if found is None else Recognised(service, found[0], RestJsonCodec(found[1]))
+    operation = route(service, request.method, request.path, request.query)
+    return None if operation is None else Recognised(service, operation[0], RestJsonCodec(operation[1]))
 
 
 def _rest_service(request: Request) -> str | None:
@@ -170,8 +170,12 @@ def _may_be_for_s3(request: Request) -> bool:
 
 
 def _by_bucket(request: Request) -> Recognised | None:
-    found = s3_route(request)
-    return None if found is None else Recognised("s3", found[0], RestXmlCodec(found[1]))
+    route_of_bucket = s3_route(request)
+    return (
+        None
+        if route_of_bucket is None
+        else Recognised("s3", route_of_bucket[0], RestXmlCodec(route_of_bucket[1]))
+    )
 
 
 def _by_action(request: Request) -> Recognised | None:

@@ -82,9 +82,9 @@ class Checks:
         check = self._structure(shape)
 
         def violations(structure: Structure) -> Sequence[Violation]:
-            found: list[Violation] = []
-            check(structure, "", found)
-            return found
+            violations_so_far: list[Violation] = []
+            check(structure, "", violations_so_far)
+            return violations_so_far
 
         return violations
 
@@ -107,20 +107,20 @@ class Checks:
         needed = {name for name, _ in required}
         inner: dict[str, tuple[str, Checker]] | None = None
 
-        def check(value: Value, path: str, found: list[Violation]) -> None:
+        def check(value: Value, path: str, collected: list[Violation]) -> None:
             nonlocal inner
             if inner is None:  # compiled at first use: a shape may contain itself
                 inner = self._inner(shape)
             # Nearly every structure has all that it needs and nothing to look into, which sets tell at once.
             if not value.keys() >= needed:
                 missing = [step for name, step in required if name not in value]
-                found.extend(Violation(_join(path, step), Kind.REQUIRED, None, None) for step in missing)
+                collected.extend(Violation(_join(path, step), Kind.REQUIRED, None, None) for step in missing)
             if inner.keys().isdisjoint(value):
                 return
             for name, (step, inspect) in inner.items():
                 item = value.get(name)
                 if item is not None:
-                    inspect(item, _join(path, step), found)
+                    inspect(item, _join(path, step), collected)
 
         return check
 
@@ -137,10 +137,10 @@ class Checks:
         if not rules:
             return contents
 
-        def check(value: Value, path: str, found: list[Violation]) -> None:
-            found.extend(Violation(path, r.kind, value, r.bound) for r in rules if not r.holds(value))
+        def check(value: Value, path: str, collected: list[Violation]) -> None:
+            collected.extend(Violation(path, r.kind, value, r.bound) for r in rules if not r.holds(value))
             if contents is not None:
-                contents(value, path, found)
+                contents(value, path, collected)
 
         return check
 
@@ -151,9 +151,9 @@ class Checks:
         if inspect is None:
             return None
 
-        def check(value: Value, path: str, found: list[Violation]) -> None:
+        def check(value: Value, path: str, collected: list[Violation]) -> None:
             for index, element in enumerate(value, 1):
-                inspect(element, f"{path}.{step(index)}", found)
+                inspect(element, f"{path}.{step(index)}", collected)
 
         return check
 
@@ -165,9 +165,9 @@ class Checks:
         if inspect is None:
             return keys
 
-        def check(value: Value, path: str, found: list[Violation]) -> None:
+        def check(value: Value, path: str, collected: list[Violation]) -> None:
             for index, (key, item) in enumerate(value.items(), 1):
-                inspect(item, f"{path}.{step(key, index)}", found)
+                inspect(item, f"{path}.{step(key, index)}", collected)
 
         return _both(keys, check)
 
@@ -177,9 +177,9 @@ class Checks:
             return None
         phrases = tuple(phrase(rule.kind, rule.bound) for rule in rules)
 
-        def check(value: Value, path: str, found: list[Violation]) -> None:
+        def check(value: Value, path: str, collected: list[Violation]) -> None:
             if not all(rule.holds(item) for item in of(value) for rule in rules):
-                found.append(Violation(path, kind, value, phrases))
+                collected.append(Violation(path, kind, value, phrases))
 
         return check
 
@@ -196,9 +196,9 @@ def _both(first: Checker | None, second: Checker | None) -> Checker | None:
     if first is None or second is None:
         return first or second
 
-    def check(value: Value, path: str, found: list[Violation]) -> None:
-        first(value, path, found)
-        second(value, path, found)
+    def check(value: Value, path: str, collected: list[Violation]) -> None:
+        first(value, path, collected)
+        second(value, path, collected)
 
     return check
 

@@ -86,8 +86,8 @@ class AccountOperations:
 
     async def tenants(self, _: ArmCall) -> Response:
         """List the one tenant."""
-        shown = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "Redrive"}
-        return json_answer({"value": [shown]})
+        tenant = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "Redrive"}
+        return json_answer({"value": [tenant]})
 
     async def subscriptions(self, call: ArmCall) -> Response:
         """List the caller's Azure subscription: its GUID ends in the account of the access key."""
@@ -99,20 +99,20 @@ class AccountOperations:
 
     async def locations(self, call: ArmCall) -> Response:
         """List the one location; resources may say that they are in others."""
-        shown = {"id": f"{call.request.path}/local", "name": "local", "displayName": "Local"}
-        return json_answer({"value": [shown]})
+        location = {"id": f"{call.request.path}/local", "name": "local", "displayName": "Local"}
+        return json_answer({"value": [location]})
 
     async def provider(self, call: ArmCall) -> Response:
         """Show a provider of resources, registered."""
         name = call.params["provider"]
-        shown = {
+        provider = {
             "id": f"/subscriptions/{call.params['subscription']}/providers/{name}",
             "namespace": name,
             "registrationState": "Registered",
             "registrationPolicy": "RegistrationRequired",
             "resourceTypes": types_of(name),
         }
-        return json_answer(shown)
+        return json_answer(provider)
 
     # ---- groups ------------------------------------------------------------------------------------------------
 
@@ -124,32 +124,32 @@ class AccountOperations:
                 "and any of -_.() and not end with a period.",
                 "InvalidResourceGroup",
             )
-        said, key = _GROUP_SCHEMA.accept(call.document), _group_key(call)
+        accepted, key = _GROUP_SCHEMA.accept(call.document), _group_key(call)
 
         async def write(draft: Draft) -> tuple[Group, HTTPStatus]:
-            found = await draft.get(GROUP, key)
-            if found is None:
-                location(said, "location")
-            written = {**(found or _new_group(call)), **said}
-            if found is None:
+            group = await draft.get(GROUP, key)
+            if group is None:
+                location(accepted, "location")
+            written = {**(group or _new_group(call)), **accepted}
+            if group is None:
                 written["properties"] = {"provisioningState": "Succeeded"}
             draft.put(GROUP, key, written)
-            return written, HTTPStatus.CREATED if found is None else HTTPStatus.OK
+            return written, HTTPStatus.CREATED if group is None else HTTPStatus.OK
 
         return json_answer(*await self._documents.transact(write))
 
     async def group(self, call: ArmCall) -> Response:
         """Show a group."""
-        found = await self._documents.get(GROUP, _group_key(call))
-        if found is None:
+        group = await self._documents.get(GROUP, _group_key(call))
+        if group is None:
             name = call.params["group"]
             raise not_found(f"Resource group '{name}' could not be found.", "ResourceGroupNotFound")
-        return json_answer(found)
+        return json_answer(group)
 
     async def has_group(self, call: ArmCall) -> Response:
         """Tell whether there is a group of that name."""
-        found = await self._documents.get(GROUP, _group_key(call))
-        return empty_answer(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.NO_CONTENT)
+        group = await self._documents.get(GROUP, _group_key(call))
+        return empty_answer(HTTPStatus.NOT_FOUND if group is None else HTTPStatus.NO_CONTENT)
 
     async def groups(self, call: ArmCall) -> Response:
         """List the groups of an Azure subscription."""

@@ -77,20 +77,20 @@ class ArmCall:
 Verb = Callable[[ArmCall], Awaitable[Response]]
 
 
-def begun(shown: Mapping[str, Any], state: str) -> dict[str, Any]:
+def begun(document: Mapping[str, Any], state: str) -> dict[str, Any]:
     """A resource that was written, shown as being written still, as Azure shows it: clients then ask again.
 
     Those that take the first answer for the last (azure-mgmt-eventgrid up to 10.2, which `az` brings) read it twice,
     and lose the types of what has types within the second time: destinations, filters, mappings.
 
     Args:
-        shown: The resource; one that waits for somebody stays as it is.
+        document: The resource; one that waits for somebody stays as it is.
         state: `Creating` or `Updating`.
     """
-    properties = shown["properties"]
+    properties = document["properties"]
     if properties["provisioningState"] != "Succeeded":
-        return dict(shown)
-    return {**shown, "properties": {**properties, "provisioningState": state}}
+        return dict(document)
+    return {**document, "properties": {**properties, "provisioningState": state}}
 
 
 def check_theirs(call: ArmCall, *resources: ArmId) -> None:

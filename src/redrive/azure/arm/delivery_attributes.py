@@ -21,24 +21,24 @@ _OURS: Final = ("aeg-", "content-length", "content-type", "transfer-encoding", "
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def accepted_attributes(given: Sequence[Any], before: Sequence[Any]) -> list[dict[str, Any]]:
+def accepted_attributes(values: Sequence[Any], before: Sequence[Any]) -> list[dict[str, Any]]:
     """The mappings as they are kept.
 
     Args:
-        given: As sent.
+        values: As sent.
         before: Those that they replace: a client that sends a secret back as it was shown leaves it as it is.
 
     Raises:
         AzureError: One is none, or there are too many.
     """
-    if len(given) > ATTRIBUTES_MAX:
-        raise invalid(f"There are {len(given)} delivery attributes; {ATTRIBUTES_MAX} are allowed.")
+    if len(values) > ATTRIBUTES_MAX:
+        raise invalid(f"There are {len(values)} delivery attributes; {ATTRIBUTES_MAX} are allowed.")
     secrets = {each["name"].lower(): each["properties"]["value"] for each in before if _is_secret(each)}
-    kept = [_accepted(each, secrets) for each in given]
-    names = [each["name"].lower() for each in kept]
+    accepted = [_accepted(each, secrets) for each in values]
+    names = [each["name"].lower() for each in accepted]
     if len(set(names)) < len(names):
         raise invalid("Two delivery attributes have the same name.")
-    return kept
+    return accepted
 
 
 def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -49,14 +49,14 @@ def masked(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ]
 
 
-def _accepted(given: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(given, dict):
+def _accepted(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise invalid(f"The property '{MAPPINGS}' must be a list of objects.")
-    name = schema.text(given, "name") or ""
+    name = schema.text(value, "name") or ""
     if not _NAME.fullmatch(name) or name.lower().startswith(_OURS):
         raise invalid(f"The delivery attribute '{name}' has a name that no header of a delivery can have.")
-    kind = schema.one_of(given, "type", "Static", "Dynamic")
-    properties = schema.present(schema.part(given, "properties") or {})
+    kind = schema.one_of(value, "type", "Static", "Dynamic")
+    properties = schema.present(schema.part(value, "properties") or {})
     if kind == "Static":
         return {"name": name, "type": kind, "properties": _static(name, properties, secrets)}
     if kind == "Dynamic" and schema.text(properties, "sourceField"):

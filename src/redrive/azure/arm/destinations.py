@@ -90,66 +90,66 @@ def check_container(name: str) -> None:
         raise invalid(f"The blobContainerName '{name}' is no name of a container.")
 
 
-def accepted_destination(given: Document, before: Document, resolve: EndpointResolver) -> Destination:
+def accepted_destination(document: Document, before: Document, resolve: EndpointResolver) -> Destination:
     """Check a destination.
 
     Args:
-        given: As sent.
+        document: As sent.
         before: The one that it replaces; empty for none.
         resolve: What stands behind resource ids.
 
     Raises:
         AzureError: Not a valid destination, or this server cannot deliver there.
     """
-    kind = schema.one_of(given, "endpointType", *KINDS)
+    kind = schema.one_of(document, "endpointType", *KINDS)
     if kind is None:
         raise invalid("The destination has no endpointType.")
-    said = schema.present(schema.part(given, "properties") or {})
-    said.pop("endpointBaseUrl", None)
+    destination = schema.present(schema.part(document, "properties") or {})
+    destination.pop("endpointBaseUrl", None)
     earlier = before.get("properties") or {}
     if kind == WEBHOOK and before.get("endpointType") == WEBHOOK:
-        said = {
+        destination = {
             "endpointUrl": earlier["endpointUrl"],
-            **said,
+            **destination,
         }  # `az … update` leaves out what it was not shown
-    protocol, endpoint = _webhook(said) if kind == WEBHOOK else _resource(kind, said, resolve)
+    protocol, endpoint = _webhook(destination) if kind == WEBHOOK else _resource(kind, destination, resolve)
     if kind in _BATCHED:
-        events = schema.number(said, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
-        kilobytes = schema.number(said, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
-        said["maxEventsPerBatch"] = events or (1 if kilobytes is None else BATCH_EVENTS_MAX)
-        said["preferredBatchSizeInKilobytes"] = kilobytes or 64
-    mappings = schema.items(said, MAPPINGS) or []
+        events = schema.number(destination, "maxEventsPerBatch", 1, BATCH_EVENTS_MAX)
+        kilobytes = schema.number(destination, "preferredBatchSizeInKilobytes", 1, BATCH_KILOBYTES_MAX)
+        destination["maxEventsPerBatch"] = events or (1 if kilobytes is None else BATCH_EVENTS_MAX)
+        destination["preferredBatchSizeInKilobytes"] = kilobytes or 64
+    mappings = schema.items(destination, MAPPINGS) or []
     if mappings and kind in _WITHOUT_ATTRIBUTES:
         raise invalid(f"A destination of the type {kind} has no delivery attributes.")
     if kind not in _WITHOUT_ATTRIBUTES:
-        said[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
+        destination[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
     if kind == WEBHOOK:
-        _check_audience(said, protocol)
-    return Destination(protocol, endpoint, {"endpointType": kind, "properties": said})
+        _check_audience(destination, protocol)
+    return Destination(protocol, endpoint, {"endpointType": kind, "properties": destination})
 
 
-def accepted_container(given: Document) -> dict[str, Any]:
+def accepted_container(document: Document) -> dict[str, Any]:
     """Check a dead-letter destination.
 
     Raises:
         AzureError: Not a valid destination.
     """
-    schema.one_of(given, "endpointType", "StorageBlob")
-    said = schema.part(given, "properties") or {}
-    _checked_id(said, "StorageBlob", STORAGE_ACCOUNT)
-    check_container(schema.text(said, "blobContainerName") or "")
-    return {"endpointType": "StorageBlob", "properties": dict(said)}
+    schema.one_of(document, "endpointType", "StorageBlob")
+    properties = schema.part(document, "properties") or {}
+    _checked_id(properties, "StorageBlob", STORAGE_ACCOUNT)
+    check_container(schema.text(properties, "blobContainerName") or "")
+    return {"endpointType": "StorageBlob", "properties": dict(properties)}
 
 
-def shown_destination(kept: Document) -> dict[str, Any]:
+def shown_destination(document: Document) -> dict[str, Any]:
     """A destination without what only its owner may see: the query and the password of a URL, the secrets of headers."""
-    said = dict(kept["properties"])
-    url = said.pop("endpointUrl", None)
+    properties = dict(document["properties"])
+    url = properties.pop("endpointUrl", None)
     if url is not None:
-        said["endpointBaseUrl"] = without_secrets(url)
-    if MAPPINGS in said:
-        said[MAPPINGS] = delivery_attributes.masked(said[MAPPINGS])
-    return {**kept, "properties": said}
+        properties["endpointBaseUrl"] = without_secrets(url)
+    if MAPPINGS in properties:
+        properties[MAPPINGS] = delivery_attributes.masked(properties[MAPPINGS])
+    return {**document, "properties": properties}
 
 
 def queue_at(endpoint: str) -> ResourceName | None:
@@ -158,9 +158,9 @@ def queue_at(endpoint: str) -> ResourceName | None:
     return None if match is None else ResourceName(match[2], match[1], match[3])
 
 
-def _webhook(said: Document) -> tuple[str, str]:
-    url = schema.text(said, "endpointUrl") or ""
-    TLS.read(said, TLS.name)
+def _webhook(properties: Document) -> tuple[str, str]:
+    url = schema.text(properties, "endpointUrl") or ""
+    TLS.read(properties, TLS.name)
     if queue_at(url) is not None:
         return "queue", url
     try:
@@ -175,31 +175,35 @@ def _webhook(said: Document) -> tuple[str, str]:
     return parts.scheme, url
 
 
-def _check_audience(said: Document, protocol: str) -> None:
+def _check_audience(properties: Document, protocol: str) -> None:
     """Check the audience of tokens, if there are to be any: all its fields or none.
 
     Raises:
         AzureError: A part is missing, or a request would have no room for them.
     """
-    tenant, application = schema.text(said, TENANT), schema.text(said, APPLICATION)
+    tenant, application = schema.text(properties, TENANT), schema.text(properties, APPLICATION)
     if not tenant and not application:
         return
     if not application or not _TENANT_NAME.fullmatch(tenant or ""):
         raise invalid(f"{TENANT}, a GUID or the name of a domain, and {APPLICATION} go together.")
-    named = {each["name"].lower() for each in said[MAPPINGS]}
-    if protocol == "queue" or "authorization" in named or urlsplit(said["endpointUrl"]).username is not None:
+    attribute_names = {each["name"].lower() for each in properties[MAPPINGS]}
+    if (
+        protocol == "queue"
+        or "authorization" in attribute_names
+        or urlsplit(properties["endpointUrl"]).username is not None
+    ):
         raise invalid(
             f"With {TENANT} requests have the header Authorization, so there can be no delivery attribute of that "
             "name, no password in the endpointUrl, and no queue."
         )
 
 
-def _resource(kind: str, said: Document, resolve: EndpointResolver) -> tuple[str, str]:
-    resource = _checked_id(said, kind, _RESOURCES[kind])
+def _resource(kind: str, properties: Document, resolve: EndpointResolver) -> tuple[str, str]:
+    resource = _checked_id(properties, kind, _RESOURCES[kind])
     if kind == "NamespaceTopic":
         return "topic", resource.text
     if kind == "StorageQueue":
-        return "storage-queue", _storage_queue(resource, said, resolve)
+        return "storage-queue", _storage_queue(resource, properties, resolve)
     address = resolve(resource.text)
     if address is None:
         raise _nowhere(kind, resource)
@@ -209,11 +213,11 @@ def _resource(kind: str, said: Document, resolve: EndpointResolver) -> tuple[str
     return url.partition(":")[0], url
 
 
-def _storage_queue(account: ArmId, said: Document, resolve: EndpointResolver) -> str:
-    name = schema.text(said, "queueName") or ""
+def _storage_queue(account: ArmId, properties: Document, resolve: EndpointResolver) -> str:
+    name = schema.text(properties, "queueName") or ""
     if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The queueName '{name}' is no name of a storage queue.")
-    seconds = schema.number(said, "queueMessageTimeToLiveInSeconds", -1, None)
+    seconds = schema.number(properties, "queueMessageTimeToLiveInSeconds", -1, None)
     if seconds == 0:
         raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
     if resolve(account.text) is None:
@@ -231,8 +235,8 @@ def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str)
     return url
 
 
-def _checked_id(said: Document, kind: str, resource_type: str) -> ArmId:
-    text = schema.text(said, "resourceId") or ""
+def _checked_id(properties: Document, kind: str, resource_type: str) -> ArmId:
+    text = schema.text(properties, "resourceId") or ""
     resource = ArmId.parse(text)
     if resource is None or resource.type != resource_type:
         raise invalid(f"The resourceId '{text}' of a {kind} destination is not the id of a {resource_type}.")

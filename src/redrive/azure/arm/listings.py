@@ -62,18 +62,18 @@ class ListingOperations:
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
             return await self._engine.resources.subscriptions.of_account(account, group, after, limit)
 
-        def name(found: Subscription) -> str | None:
-            if not found.topic.name.startswith(beginnings) or found.topic.key in elsewhere:
+        def name(subscription: Subscription) -> str | None:
+            if not subscription.topic.name.startswith(beginnings) or subscription.topic.key in elsewhere:
                 return None
-            return listed_name(found, call.now)
+            return listed_name(subscription, call.now)
 
         return await paging.page(
-            call, fetch, lambda found: found.key, name, lambda found: _shown(found, call.now)
+            call, fetch, lambda record: record.key, name, lambda record: _shown(record, call.now)
         )
 
     def _beginnings(self, call: ArmCall) -> tuple[str, ...]:
-        wanted = call.params.get("topicType", "").lower()
-        return tuple(begins for kind, (begins, _) in _TOPIC_TYPES.items() if wanted in ("", kind.lower()))
+        prefix = call.params.get("topicType", "").lower()
+        return tuple(begins for kind, (begins, _) in _TOPIC_TYPES.items() if prefix in ("", kind.lower()))
 
     async def _topics_elsewhere(self, account: str, group: str, location: str | None) -> frozenset[str]:
         """The keys of topics in another location; a topic without a location is in all of them."""
@@ -103,7 +103,7 @@ class ListingOperations:
         topic = await self._sources.wanted(resource)
         info = properties_of(topic).get("eventTypeInfo") or {}
         inline = info.get("inlineEventTypes") or {}
-        return json_answer({"value": [_event_type(name, said or {}) for name, said in inline.items()]})
+        return json_answer({"value": [_event_type(name, details or {}) for name, details in inline.items()]})
 
     async def extension_topic(self, call: ArmCall) -> Response:
         """Show what a resource publishes by itself, with the system topic that is a name for it, if there is one."""
@@ -113,21 +113,21 @@ class ListingOperations:
         beginning = f"{resource.subscription}/".lower()
         system_topics = await self._engine.resources.documents.find(SYSTEM_TOPIC, beginning)
         ids = [
-            found.attributes[settings.ID] for found in system_topics if found.source.lower() == resource.key
+            topic.attributes[settings.ID] for topic in system_topics if topic.source.lower() == resource.key
         ]
         properties = {"description": resource.text, "systemTopic": ids[0] if ids else None}
-        shown = {
+        item = {
             "id": f"{resource.text}/providers/Microsoft.EventGrid/extensionTopics/default",
             "name": "default",
             "type": "Microsoft.EventGrid/extensionTopics",
             "properties": properties,
         }
-        return json_answer(shown)
+        return json_answer(item)
 
 
-def _shown(found: Subscription, now: int) -> Mapping[str, Any]:
-    topic_id = found.attributes[settings.ID].partition(f"/{EXTENSION}")[0]
-    return SubscriptionForm().shown(found, topic_id, None, now)
+def _shown(subscription: Subscription, now: int) -> Mapping[str, Any]:
+    topic_id = subscription.attributes[settings.ID].partition(f"/{EXTENSION}")[0]
+    return SubscriptionForm().shown(subscription, topic_id, None, now)
 
 
 def _is_elsewhere(topic: Topic, location: str) -> bool:
@@ -135,9 +135,9 @@ def _is_elsewhere(topic: Topic, location: str) -> bool:
 
 
 def _known_type(call: ArmCall) -> str:
-    wanted = call.params["topicType"].lower()
+    name = call.params["topicType"].lower()
     for kind in _TOPIC_TYPES:
-        if kind.lower() == wanted:
+        if kind.lower() == name:
             return kind
     raise not_found(f"The topic type '{call.params['topicType']}' was not found.")
 
@@ -158,15 +158,15 @@ def _topic_type(kind: str) -> Mapping[str, Any]:
     }
 
 
-def _event_type(name: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _event_type(name: str, details: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "id": f"providers/Microsoft.EventGrid/eventTypes/{name}",
         "name": name,
         "type": "Microsoft.EventGrid/topicTypes/eventTypes",
         "properties": {
-            "displayName": said.get("displayName") or name,
-            "description": said.get("description") or name,
-            "schemaUrl": said.get("dataSchemaUrl"),
+            "displayName": details.get("displayName") or name,
+            "description": details.get("description") or name,
+            "schemaUrl": details.get("dataSchemaUrl"),
             "isInDefaultSet": True,
         },
     }

@@ -26,10 +26,10 @@ def name_filter(text: str) -> Wanted:
     if not text.strip():
         return lambda _: True
     reader = _Reader(text)
-    wanted = reader.alternatives(0)
+    condition = reader.alternatives(0)
     if reader.here:
         raise reader.refused()
-    return wanted
+    return condition
 
 
 class _Reader:
@@ -49,14 +49,14 @@ class _Reader:
         while self.here == "or":
             self._next()
             some.append(self._conditions(depth))
-        return lambda name: any(wanted(name) for wanted in some)
+        return lambda name: any(alternative(name) for alternative in some)
 
     def _conditions(self, depth: int) -> Wanted:
         every = [self._condition(depth)]
         while self.here == "and":
             self._next()
             every.append(self._condition(depth))
-        return lambda name: all(wanted(name) for wanted in every)
+        return lambda name: all(condition(name) for condition in every)
 
     def _condition(self, depth: int) -> Wanted:
         if depth > _DEPTH_MAX:
@@ -67,9 +67,9 @@ class _Reader:
             return lambda name: not unwanted(name)
         if self.here == "(":
             self._next()
-            wanted = self.alternatives(depth + 1)
+            condition = self.alternatives(depth + 1)
             self._take(")")
-            return wanted
+            return condition
         if self.here == "contains":
             return self._contains()
         return self._comparison()

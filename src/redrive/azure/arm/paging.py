@@ -26,7 +26,7 @@ async def page(
     fetch: Fetch[T],
     key: Callable[[T], str],
     name: Callable[[T], str | None],
-    shown: Callable[[T], Mapping[str, Any]],
+    render: Callable[[T], Mapping[str, Any]],
 ) -> Response:
     """One page of a list.
 
@@ -35,22 +35,22 @@ async def page(
         fetch: Reads values.
         key: What they are in order of.
         name: What `$filter` is about; None: the value is none of this list's.
-        shown: How one is rendered.
+        render: How one is rendered.
 
     Raises:
         AzureError: `$filter`, `$top` or `$skipToken` is not one.
     """
-    wanted, top = name_filter(call.query.get("$filter", "")), _top(call)
-    after, found = _token(call), list[T]()
-    while len(found) <= top:
+    condition, top = name_filter(call.query.get("$filter", "")), _top(call)
+    after, matching = _token(call), list[T]()
+    while len(matching) <= top:
         values = await fetch(after, _READ_AT_ONCE)
-        found += [value for value in values if (called := name(value)) is not None and wanted(called)]
+        matching += [value for value in values if (called := name(value)) is not None and condition(called)]
         if len(values) < _READ_AT_ONCE:
             break
         after = key(values[-1])
-    listed: dict[str, Any] = {"value": [shown(value) for value in found[:top]]}
-    if len(found) > top:
-        listed["nextLink"] = _next_link(call, key(found[top - 1]))
+    listed: dict[str, Any] = {"value": [render(value) for value in matching[:top]]}
+    if len(matching) > top:
+        listed["nextLink"] = _next_link(call, key(matching[top - 1]))
     return json_answer(listed)
 
 

@@ -96,10 +96,10 @@ def location(document: Document, name: str) -> str:
     Raises:
         AzureError: The document has none.
     """
-    found = schema.text(document, name)
-    if not found:
+    text = schema.text(document, name)
+    if not text:
         raise invalid(f"The {name} property is required for this definition.", "LocationRequired")
-    return found
+    return text
 
 
 LOCATION: Final = Field(_LOCATION, location)
@@ -175,8 +175,8 @@ def properties_of(record: Record) -> dict[str, Any]:
 
 def location_of(record: Record) -> str:
     """A resource's location; empty where it has none."""
-    found: str = _beside(record).get(_LOCATION, "")
-    return found
+    location: str = _beside(record).get(_LOCATION, "")
+    return location
 
 
 def is_same_location(one: str, other: str) -> bool:
@@ -192,15 +192,15 @@ def no_such(resource: ArmId) -> AzureError:
     )
 
 
-def _checked(spec: ResourceSpec, given: Document, before: Document | None) -> dict[str, Any]:
-    return {} if spec.properties is None else spec.properties.accept(given, before)
+def _checked(spec: ResourceSpec, document: Document, before: Document | None) -> dict[str, Any]:
+    return {} if spec.properties is None else spec.properties.accept(document, before)
 
 
-def _check_location(spec: ResourceSpec, record: Record, wanted: str) -> None:
+def _check_location(spec: ResourceSpec, record: Record, location: str) -> None:
     stands = location_of(record)
-    if not is_same_location(stands, wanted):
+    if not is_same_location(stands, location):
         name = id_of(record.attributes).name
-        text = spec.moved.format(name=name, stands=stands, location=wanted)
+        text = spec.moved.format(name=name, stands=stands, location=location)
         raise conflict(text, "InvalidResourceLocation")
 
 

@@ -209,8 +209,8 @@ class SystemTopicCollection(DocumentCollection[SystemTopic]):
     async def _put(
         self, call: ArmCall, resource: ArmId, accept: Accept[SystemTopic]
     ) -> tuple[SystemTopic, bool]:
-        wanted = accept(None)
-        source = await self._sources.resource(ArmId.parse(wanted.source), wanted.source)
+        document = accept(None)
+        source = await self._sources.resource(ArmId.parse(document.source), document.source)
         check_theirs(call, source)
         topic = await self._sources.wanted(source)
         written = await super()._put(call, resource, accept)

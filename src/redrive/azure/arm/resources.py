@@ -62,17 +62,17 @@ class ResourceOperations:
 
     async def list(self, call: ArmCall) -> Response:
         """List the resources of a group, or of all groups, by type, name, group and location."""
-        wanted = dict(_conditions(call.query.get("$filter", "")))
-        types = [kind for kind in _LISTED if wanted.get("type", kind.lower()) == kind.lower()]
+        conditions = dict(_conditions(call.query.get("$filter", "")))
+        types = [kind for kind in _LISTED if conditions.get("type", kind.lower()) == kind.lower()]
         group = f"/resourceGroups/{call.params['group']}" if "group" in call.params else ""
-        found: list[dict[str, Any]] = []
+        items: list[dict[str, Any]] = []
         for kind in types:
             path = f"/subscriptions/{call.params['subscription']}{group}/providers/{kind}"
-            found += [shown async for shown in self._all(call, path)]
+            items += [item async for item in self._all(call, path)]
         chosen = [
-            shown for shown in found if all(_value(shown, name) == text for name, text in wanted.items())
+            item for item in items if all(_value(item, name) == text for name, text in conditions.items())
         ]
-        return json_answer({"value": sorted(chosen, key=lambda shown: str(shown["id"]).lower())})
+        return json_answer({"value": sorted(chosen, key=lambda item: str(item["id"]).lower())})
 
     async def _all(self, call: ArmCall, path: str) -> Any:
         """The resources of a list, page by page."""
@@ -89,12 +89,12 @@ class ResourceOperations:
 
 def types_of(provider: str) -> list[dict[str, Any]]:
     """The types of a provider, as it is shown."""
-    found = next((name for name in TYPES if name.lower() == provider.lower()), None)
-    if found is None:
+    type_name = next((name for name in TYPES if name.lower() == provider.lower()), None)
+    if type_name is None:
         return []
     return [
-        {"resourceType": kind, "locations": ["local"], "apiVersions": [_VERSIONS[found]]}
-        for kind in TYPES[found]
+        {"resourceType": kind, "locations": ["local"], "apiVersions": [_VERSIONS[type_name]]}
+        for kind in TYPES[type_name]
     ]
 
 
@@ -108,7 +108,7 @@ def _conditions(text: str) -> Iterator[tuple[str, str]]:
         yield _MEMBERS[match[1].lower()], match[2].lower()
 
 
-def _value(shown: Mapping[str, Any], name: str) -> str:
+def _value(item: Mapping[str, Any], name: str) -> str:
     if name == "group":
-        return str(shown["id"]).split("/")[4].lower()
-    return str(shown.get(name, "")).lower()
+        return str(item["id"]).split("/")[4].lower()
+    return str(item.get(name, "")).lower()

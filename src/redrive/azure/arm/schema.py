@@ -56,17 +56,17 @@ class Schema:
     read_only: frozenset[str] = frozenset()
     closed: bool = False
 
-    def accept(self, given: Document, before: Document | None = None) -> dict[str, Any]:
+    def accept(self, document: Document, before: Document | None = None) -> dict[str, Any]:
         """The document as it is kept: checked, with the defaults of missing fields, without null values.
 
         Args:
-            given: The document as sent.
+            document: The document as sent.
             before: The document that it replaces, whose fixed fields must stay; None: it is the first.
 
         Raises:
             AzureError: A field is not acceptable.
         """
-        kept = {name: value for name, value in present(given).items() if name not in self.read_only}
+        kept = {name: value for name, value in present(document).items() if name not in self.read_only}
         for field in self.fields:
             value = field.read(kept, field.name)
             if field.default is not None:
@@ -94,8 +94,8 @@ def nested(schema: Schema) -> Reader:
     """A reader of a document within."""
 
     def read(document: Document, name: str) -> dict[str, Any] | None:
-        found = part(document, name)
-        return None if found is None else schema.accept(found)
+        nested_document = part(document, name)
+        return None if nested_document is None else schema.accept(nested_document)
 
     return read
 
@@ -104,10 +104,10 @@ def each(schema: Schema) -> Reader:
     """A reader of a document whose every field, whatever its name, is a document of the schema's."""
 
     def read(document: Document, name: str) -> Document | None:
-        found = part(document, name) or {}
-        for inner in found:
-            schema.accept(part(found, inner) or {})
-        return found or None
+        nested_document = part(document, name) or {}
+        for inner in nested_document:
+            schema.accept(part(nested_document, inner) or {})
+        return nested_document or None
 
     return read
 
@@ -162,10 +162,10 @@ def items(document: Document, name: str) -> list[Any] | None:
 
 def texts(document: Document, name: str) -> list[str] | None:
     """A list of texts."""
-    found = items(document, name)
-    if found is not None and not all(isinstance(item, str) for item in found):
+    values = items(document, name)
+    if values is not None and not all(isinstance(item, str) for item in values):
         raise invalid(f"The property '{name}' must be a list of texts.")
-    return found
+    return values
 
 
 def merged(before: Document, change: Document) -> dict[str, Any]:
@@ -173,14 +173,16 @@ def merged(before: Document, change: Document) -> dict[str, Any]:
 
     The rule is RFC 7396's.
     """
-    made = {name: value for name, value in before.items() if name not in change or change[name] is not None}
+    remaining = {
+        name: value for name, value in before.items() if name not in change or change[name] is not None
+    }
     for name, value in change.items():
         if isinstance(value, dict):
-            within = made.get(name)
-            made[name] = merged(within if isinstance(within, dict) else {}, value)
+            within = remaining.get(name)
+            remaining[name] = merged(within if isinstance(within, dict) else {}, value)
         elif value is not None:
-            made[name] = value
-    return made
+            remaining[name] = value
+    return remaining
 
 
 def kept(document: Document) -> str:

@@ -70,18 +70,18 @@ class Arm:
     async def answer(self, request: Request) -> Response:
         """See `Service.answer`."""
         caller = await self._authentication.caller(request)
-        found = self.routes.find(request.method, request.path)
-        if found is None:
+        route_match = self.routes.find(request.method, request.path)
+        if route_match is None:
             raise not_found(f"The server knows no resource at {request.path}.", "InvalidResourceType")
-        if found.verb is None:
-            status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
-            said = f"The resource does not support {request.method}."
-            raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
-        _check_names(found.params)
-        _check_owner(caller, found.params)
+        if route_match.verb is None:
+            status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(route_match.methods)}
+            message = f"The resource does not support {request.method}."
+            raise AzureError(status, "MethodNotAllowed", message, headers=allowed)
+        _check_names(route_match.params)
+        _check_owner(caller, route_match.params)
         base_url = self._public_url or f"{request.scheme}://{request.host}"
-        call = ArmCall(request, found.params, query_of(request), caller, self._clock.now(), base_url)
-        return await found.verb(call)
+        call = ArmCall(request, route_match.params, query_of(request), caller, self._clock.now(), base_url)
+        return await route_match.verb(call)
 
 
 def _check_names(params: Mapping[str, str]) -> None:

@@ -38,8 +38,8 @@ def _mapped(document: Document, name: str) -> Document | None:
     for field in schema.part(document, name) or ():
         if field not in _MAPPED:
             raise invalid(f"The inputSchemaMapping has '{field}', which is none of {', '.join(_MAPPED)}.")
-    found: Document | None = each(_texts("sourceField", "defaultValue"))(document, name)
-    return found
+    mapping: Document | None = each(_texts("sourceField", "defaultValue"))(document, name)
+    return mapping
 
 
 _MAPPING: Final = Schema((Field("inputSchemaMappingType", words("Json")), Field("properties", _mapped)))
@@ -96,8 +96,8 @@ def _publishers(kind: str) -> ResourceSpec:
         "created in location '{location}'. Please select a new resource name.",
         has_keys=True,
         patched=HTTPStatus.CREATED,
-        in_steps=lambda shown: (
-            "inputSchemaMapping" in shown
+        in_steps=lambda document: (
+            "inputSchemaMapping" in document
         ),  # clients ask again for what has types within it
     )
 

@@ -93,8 +93,8 @@ class StorageOperations:
 
     async def accounts(self, call: ArmCall) -> Response:
         """List the accounts that were made in an Azure subscription or a resource group."""
-        found = await self._accounts.in_subscription(call.params["subscription"], call.params.get("group"))
-        return json_answer({"value": [self._shown(call, resource) for resource in found]})
+        accounts = await self._accounts.in_subscription(call.params["subscription"], call.params.get("group"))
+        return json_answer({"value": [self._shown(call, resource) for resource in accounts]})
 
     async def put_account(self, call: ArmCall) -> Response:
         """Make a storage account, which is there already; from now on it is in lists."""
@@ -126,8 +126,8 @@ class StorageOperations:
         if not self._is_own(resource):
             raise invalid(f"The keys of the storage account '{resource.name}' are not this server's.")
         keys = zip(NAMES, self._keys.of(resource.name), strict=True)
-        shown = [{"keyName": name, "value": key, "permissions": "FULL"} for name, key in keys]
-        return json_answer({"keys": shown})
+        items = [{"keyName": name, "value": key, "permissions": "FULL"} for name, key in keys]
+        return json_answer({"keys": items})
 
     async def blob_service(self, call: ArmCall) -> Response:
         """Show the Blob service, which templates name between an account and its containers; it has no settings here."""

@@ -69,8 +69,8 @@ class StorageAccounts:
 
     async def in_subscription(self, subscription: str, group: str | None) -> list[ArmId]:
         """The ids of those that were made in an Azure subscription, or in one of its resource groups."""
-        kept = await self._documents.entries(STORAGE_ACCOUNT)
-        ids = [ArmId.parse(account.id) for _, account in kept if account.id]
+        accounts = await self._documents.entries(STORAGE_ACCOUNT)
+        ids = [ArmId.parse(account.id) for _, account in accounts if account.id]
         return [
             each
             for each in ids

@@ -34,45 +34,47 @@ class Subscribers:
 
     async def of(self, topic: Topic) -> list[Subscription]:
         """A topic's event subscriptions, without what stands beside them."""
-        found = await self._subscriptions.of(topic.name)
-        return [subscription for subscription in found if not names.is_dead_letter_store(subscription.id)]
+        subscriptions = await self._subscriptions.of(topic.name)
+        return [
+            subscription for subscription in subscriptions if not names.is_dead_letter_store(subscription.id)
+        ]
 
-    async def write(self, topic: Topic, wanted: Subscription) -> Subscription:
+    async def write(self, topic: Topic, subscription: Subscription) -> Subscription:
         """Make an event subscription, or change the existing one.
 
         Args:
             topic: The topic whose events it gets; made with it where it has no number yet.
-            wanted: The event subscription; its number and the time of its making are looked after here.
+            subscription: The event subscription; its number and the time of its making are looked after here.
 
         Raises:
             NotFound: The topic does not exist any more.
         """
-        return await self._write(lambda draft: self.write_in(draft, topic, wanted))
+        return await self._write(lambda draft: self.write_in(draft, topic, subscription))
 
-    async def write_in(self, draft: Draft, topic: Topic, wanted: Subscription) -> Subscription:
+    async def write_in(self, draft: Draft, topic: Topic, subscription: Subscription) -> Subscription:
         """See `write`."""
         if not topic.id and await self._topics.get_in(draft, topic.name) is None:
             await self._make_topic_in(draft, topic)
-        copies = await self._write_dead_letters_in(draft, wanted)
-        if wanted.protocol == PULL:
-            await self._queues.put_in(draft, replace(engine_queue(wanted, topic), copies=copies))
-        return await self._subscriptions.put_in(draft, wanted)
+        copies = await self._write_dead_letters_in(draft, subscription)
+        if subscription.protocol == PULL:
+            await self._queues.put_in(draft, replace(engine_queue(subscription, topic), copies=copies))
+        return await self._subscriptions.put_in(draft, subscription)
 
-    async def make_topic(self, wanted: Topic) -> Topic:
+    async def make_topic(self, topic: Topic) -> Topic:
         """Make a topic; one of a domain is only made while the domain stands.
 
         Raises:
             AlreadyExists: There is one of that name.
             AzureError: The domain does not exist any more.
         """
-        return await self._write(lambda draft: self._make_topic_in(draft, wanted))
+        return await self._write(lambda draft: self._make_topic_in(draft, topic))
 
-    async def _make_topic_in(self, draft: Draft, wanted: Topic) -> Topic:
-        domain = names.domain_of(wanted.name)
+    async def _make_topic_in(self, draft: Draft, topic: Topic) -> Topic:
+        domain = names.domain_of(topic.name)
         if domain is not None and await self._topics.get_in(draft, domain) is None:
-            resource = id_of(wanted.attributes)
+            resource = id_of(topic.attributes)
             raise no_such(resource._replace(parts=resource.parts[:2]))
-        return await self._topics.create_in(draft, wanted)
+        return await self._topics.create_in(draft, topic)
 
     async def follow_in(self, draft: Draft, topic: Topic) -> None:
         """Let a topic's queues keep events for as long as the topic does by now."""
@@ -138,24 +140,24 @@ class Subscribers:
             await self._queues.delete_in(draft, queue)
         return is_gone
 
-    async def _write_dead_letters_in(self, draft: Draft, wanted: Subscription) -> CopyTarget | None:
+    async def _write_dead_letters_in(self, draft: Draft, subscription: Subscription) -> CopyTarget | None:
         """Write what keeps dead letters, or remove it; where copies of those in a queue go."""
-        container = settings.delivery_settings(wanted).dead_letter_container
-        if wanted.dead_letter is None or container is None:
-            await self._remove_dead_letters_in(draft, wanted)
+        container = settings.delivery_settings(subscription).dead_letter_container
+        if subscription.dead_letter is None or container is None:
+            await self._remove_dead_letters_in(draft, subscription)
             return None
-        if await self._queues.get_in(draft, wanted.dead_letter) is None:
-            queue = Queue(0, wanted.dead_letter, retention_ms=DEAD_LETTERS_KEPT_MS)
+        if await self._queues.get_in(draft, subscription.dead_letter) is None:
+            queue = Queue(0, subscription.dead_letter, retention_ms=DEAD_LETTERS_KEPT_MS)
             await self._queues.create_in(draft, queue)
         store = replace(
-            wanted,
-            id=names.dead_letter_store(wanted.id),
+            subscription,
+            id=names.dead_letter_store(subscription.id),
             protocol="blob",
             endpoint=container,
             confirmed=False,
             filter_text=None,
             dead_letter=None,
-            attributes={**wanted.attributes, settings.CONTAINER: settings.REQUIRED},
+            attributes={**subscription.attributes, settings.CONTAINER: settings.REQUIRED},
         )
         return CopyTarget((await self._subscriptions.put_in(draft, store)).queue_id, DELAY_MS)
 

@@ -107,11 +107,11 @@ def part_at(properties: Document, paths: tuple[Path, ...]) -> tuple[Path, Docume
         AzureError: Something on the way is not an object.
     """
     for path in paths:
-        found: Document | None = properties
+        part: Document | None = properties
         for name in path:
-            found = None if found is None else schema.part(found, name)
-        if found is not None:
-            return path, found
+            part = None if part is None else schema.part(part, name)
+        if part is not None:
+            return path, part
     return (), {}
 
 

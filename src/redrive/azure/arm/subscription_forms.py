@@ -97,12 +97,12 @@ class SubscriptionForm:
     in_steps = True
 
     def accepted(
-        self, given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
+        self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> Accepted:
         """Check properties.
 
         Args:
-            given: The properties as sent.
+            document: The properties as sent.
             before: The properties that they replace; empty for none.
             topic: The topic whose events are wanted.
             resolve: What stands behind resource ids.
@@ -111,22 +111,22 @@ class SubscriptionForm:
         Raises:
             AzureError: The properties are not acceptable.
         """
-        path, wanted = part_at(given, DESTINATIONS)
+        path, destinations = part_at(document, DESTINATIONS)
         if not path:
             raise invalid("The property 'destination' is missing.")
-        destination = accepted_destination(wanted, part_at(before, DESTINATIONS)[1], resolve)
-        kept = with_part(_PROPERTIES.accept(given), path, destination.document)
-        kept = _with_container(kept, DEAD_LETTERS)
-        kept["eventDeliverySchema"] = _delivery_schema(kept["eventDeliverySchema"], topic)
-        text = event_filters.filter_text(kept["filter"])
-        return Accepted(kept, destination, text, expires_at(kept, now))
+        destination = accepted_destination(destinations, part_at(before, DESTINATIONS)[1], resolve)
+        properties = with_part(_PROPERTIES.accept(document), path, destination.document)
+        properties = _with_container(properties, DEAD_LETTERS)
+        properties["eventDeliverySchema"] = _delivery_schema(properties["eventDeliverySchema"], topic)
+        text = event_filters.filter_text(properties["filter"])
+        return Accepted(properties, destination, text, expires_at(properties, now))
 
     def patched(self, before: Document, document: Document) -> Document:
         """The properties that a PATCH asks for: its document has no `properties`, and replaces what it names whole."""
-        said = schema.present(document)
+        members = schema.present(document)
         pairs = [{path[0] for path in paths} for paths in (DESTINATIONS, DEAD_LETTERS)]
-        gone = {name for pair in pairs if not pair.isdisjoint(said) for name in pair}
-        return {name: value for name, value in before.items() if name not in gone} | said
+        removed_names = {name for pair in pairs if not pair.isdisjoint(members) for name in pair}
+        return {name: value for name, value in before.items() if name not in removed_names} | members
 
     def resource_id(self, source: ArmId, topic: Topic, name: str, existing: Subscription | None) -> str:  # noqa: ARG002 - for NamespaceForm
         """The ARM id that an event subscription is kept with.
@@ -164,16 +164,16 @@ class SubscriptionForm:
         return not_found(f"The event subscription '{name}' of '{source.text}' was not found.")
 
 
-def _delivery_schema(asked: str, topic: Topic) -> str:
+def _delivery_schema(schema_name: str, topic: Topic) -> str:
     incoming = topic_settings(topic).input_schema
     possible = _DELIVERED_AS[incoming]
-    wanted = asked or possible[0]
-    if wanted not in possible:
+    delivery_schema = schema_name or possible[0]
+    if delivery_schema not in possible:
         raise invalid(
-            f"The event delivery schema '{wanted}' is not supported for a topic whose input schema is '{incoming}'; "
-            f"it must be one of {', '.join(possible)}."
+            f"The event delivery schema '{delivery_schema}' is not supported for a topic whose input schema is"
+            f" '{incoming}'; it must be one of {', '.join(possible)}."
         )
-    return wanted
+    return delivery_schema
 
 
 # ---- topics of namespaces ----------------------------------------------------------------------------------------
@@ -202,15 +202,15 @@ class NamespaceForm(SubscriptionForm):
 
     @override
     def accepted(
-        self, given: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
+        self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> Accepted:
-        kept = _NAMESPACE_PROPERTIES.accept(given)
-        said = schema.part(kept, CONFIGURATION) or {}
+        properties = _NAMESPACE_PROPERTIES.accept(document)
+        configuration = schema.part(properties, CONFIGURATION) or {}
         earlier = before.get(CONFIGURATION) or {}
-        mode = schema.one_of(said, "deliveryMode", QUEUE, PUSH) or QUEUE
+        mode = schema.one_of(configuration, "deliveryMode", QUEUE, PUSH) or QUEUE
         if earlier.get("deliveryMode", mode) != mode:
             raise invalid("The property 'deliveryMode' cannot be changed.")
-        limits = _MODES[mode].accept(schema.part(said, mode.lower()) or {})
+        limits = _MODES[mode].accept(schema.part(configuration, mode.lower()) or {})
         _check_to_live(limits.get("eventTimeToLive"), topic)
         limits, destination = _with_container(limits, (IN_DEAD_LETTER,)), None
         if mode == PUSH:
@@ -220,8 +220,8 @@ class NamespaceForm(SubscriptionForm):
             pushed_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
             destination = accepted_destination(wanted, pushed_before, resolve)
             limits = with_part(limits, path, destination.document)
-        kept[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
-        return Accepted(kept, destination, _filter_text(kept), expires_at(kept, now))
+        properties[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
+        return Accepted(properties, destination, _filter_text(properties), expires_at(properties, now))
 
     @override
     def patched(self, before: Document, document: Document) -> Document:
@@ -238,9 +238,9 @@ class NamespaceForm(SubscriptionForm):
         self, subscription: Subscription, topic_id: str, nested_in: ArmId | None, now: int
     ) -> dict[str, Any]:
         """See `SubscriptionForm.shown`: it has the id that it was made with, and does not name its topic."""
-        made = super().shown(subscription, topic_id, nested_in, now)
-        del made["properties"]["topic"]
-        return {**made, "id": subscription.attributes[ID]}
+        document = super().shown(subscription, topic_id, nested_in, now)
+        del document["properties"]["topic"]
+        return {**document, "id": subscription.attributes[ID]}
 
     @override
     def no_such(self, source: ArmId, name: str) -> AzureError:
@@ -262,12 +262,15 @@ def _check_to_live(text: str | None, topic: Topic) -> None:
 
 def _filter_text(properties: Document) -> str | None:
     """The filter in the words that the other form has for it."""
-    said = schema.part(properties, "filtersConfiguration") or {}
-    given = {"includedEventTypes": said.get("includedEventTypes"), "advancedFilters": said.get("filters")}
-    return event_filters.filter_text(event_filters.accepted_filter(given))
+    configuration = schema.part(properties, "filtersConfiguration") or {}
+    filter_members = {
+        "includedEventTypes": configuration.get("includedEventTypes"),
+        "advancedFilters": configuration.get("filters"),
+    }
+    return event_filters.filter_text(event_filters.accepted_filter(filter_members))
 
 
-def _with_container(kept: Document, paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
+def _with_container(document: Document, paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
     """Properties with their dead-letter destination, if they have one, as it is accepted."""
-    path, given = part_at(kept, paths)
-    return with_part(kept, path, accepted_container(given)) if path else dict(kept)
+    path, destination = part_at(document, paths)
+    return with_part(document, path, accepted_container(destination)) if path else dict(document)

@@ -38,15 +38,15 @@ def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
 
 
 def _event(account: ArmId, container: ArmId, fact: Attempted, path: str, url: str) -> dict[str, object]:
-    kept = dict(fact.attempt.identifiers)
+    identifiers = dict(fact.attempt.identifiers)
     request_id = id_text(fact.delivery.message_id)
     details: dict[str, object] = {
         "api": "PutBlob",
         "clientRequestId": request_id,
         "requestId": request_id,
-        "eTag": kept.get("etag", ""),
+        "eTag": identifiers.get("etag", ""),
         "contentType": "application/json",
-        **({"contentLength": int(kept[_LENGTH])} if _LENGTH in kept else {}),
+        **({"contentLength": int(identifiers[_LENGTH])} if _LENGTH in identifiers else {}),
         "blobType": "BlockBlob",
         "url": url,
         "sequencer": f"{fact.delivery.seq:048x}",

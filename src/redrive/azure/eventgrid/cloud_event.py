@@ -71,8 +71,8 @@ def _one(content: bytes) -> Event:
             check_is_object(item, CLOUD_EVENT_SCHEMA)
         raise misshapen(CLOUD_EVENT_SCHEMA, "StartObject", event)
     check_is_object(event, CLOUD_EVENT_SCHEMA)
-    found: Event = event
-    return found
+    event_object: Event = event
+    return event_object
 
 
 def _of_headers(content: bytes, headers: Mapping[str, str], media_type: str) -> Event:

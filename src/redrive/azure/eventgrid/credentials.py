@@ -197,23 +197,23 @@ def _brought(request: Request, key_scheme: str) -> _Brought:
         return _Brought(key=key[:_CREDENTIAL_CHARS_MAX])
     if SIGNED in headers:
         return _Brought(token=headers[SIGNED][:_CREDENTIAL_CHARS_MAX])
-    scheme, _, given = headers.get("authorization", "").partition(" ")
+    scheme, _, credential = headers.get("authorization", "").partition(" ")
     scheme = scheme.lower()
     if scheme == _SIGNATURE:
-        return _Brought(token=given[:_CREDENTIAL_CHARS_MAX])
+        return _Brought(token=credential[:_CREDENTIAL_CHARS_MAX])
     if scheme and scheme == key_scheme:
-        return _Brought(key=given.strip()[:_CREDENTIAL_CHARS_MAX])
+        return _Brought(key=credential.strip()[:_CREDENTIAL_CHARS_MAX])
     return _Brought(bearer=scheme == _BEARER)
 
 
 def _key_in(query: str) -> str | None:
     """The key that is a parameter of the URL."""
     try:
-        asked = parse_qs(query[:_CREDENTIAL_CHARS_MAX], max_num_fields=_QUERY_FIELDS_MAX)
+        query_fields = parse_qs(query[:_CREDENTIAL_CHARS_MAX], max_num_fields=_QUERY_FIELDS_MAX)
     except ValueError:
         return None
-    named = {name.lower(): values for name, values in asked.items()}
-    return named.get(KEY, [None])[0]
+    fields = {name.lower(): values for name, values in query_fields.items()}
+    return fields.get(KEY, [None])[0]
 
 
 def _check_key(key: str, guarded: Guarded) -> None:

@@ -54,14 +54,14 @@ def _accepted(
         mapped[name] = value
     for name in _OPTIONAL:
         mapped[name] = _mapped(event, settings.mapping, name) or ""
-    place = None
+    topic_name = None
     if in_domain:
         topic = _mapped(event, settings.mapping, "topic")
         if not topic:
             raise lacking(CUSTOM_EVENT_SCHEMA, "topic")
-        place = short_name(topic, settings.id)
-        mapped["topic"] = f"{settings.id}/topics/{place}"
-    return Incoming(event, place=place, mapped=mapped)
+        topic_name = short_name(topic, settings.id)
+        mapped["topic"] = f"{settings.id}/topics/{topic_name}"
+    return Incoming(event, place=topic_name, mapped=mapped)
 
 
 def _mapped(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:

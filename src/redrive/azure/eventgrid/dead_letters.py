@@ -115,11 +115,11 @@ def text_of(body: str, published: Published, letter: Letter) -> str:
         del added["lastDeliveryAttemptTime"]  # the documentation's dead CloudEvent has none
         lower = {name.lower(): value for name, value in added.items()}
         return json_text.written(as_cloud_event(event, published) | lower)
-    found = as_event_grid(event, published)
+    rendered_event = as_event_grid(event, published)
     if letter.schema != CUSTOM_INPUT_SCHEMA:
-        return json_text.written(found | added)
-    inner = found.pop("data")
-    return json_text.written(found | added | {"data": inner})
+        return json_text.written(rendered_event | added)
+    inner = rendered_event.pop("data")
+    return json_text.written(rendered_event | added | {"data": inner})
 
 
 def _added(published: Published, letter: Letter) -> dict[str, Any]:

@@ -16,8 +16,8 @@ def headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any])
         attributes: The subscription's.
         events: The event in the forms in which a field may be looked for: the first that has it counts.
     """
-    found = ((each.name, _value(each, events)) for each in attributes)
-    return {name: value for name, value in found if value is not None and _may_be_sent(value)}
+    values = ((each.name, _value(each, events)) for each in attributes)
+    return {name: value for name, value in values if value is not None and _may_be_sent(value)}
 
 
 def needs_event(attributes: Iterable[DeliveryAttribute]) -> bool:
@@ -34,10 +34,10 @@ def _value(attribute: DeliveryAttribute, events: Iterable[Mapping[str, Any]]) ->
 
 
 def _at(event: Mapping[str, Any], path: Iterable[str]) -> object:
-    found: object = event
+    value: object = event
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _text(value: object) -> str | None:

@@ -44,12 +44,12 @@ def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
     version = event.get("metadataVersion")
     if version is not None and version != METADATA_VERSION:
         raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")
-    place = _place(event, resource_id, in_domain=in_domain)
-    event["topic"] = resource_id if place is None else f"{resource_id}/topics/{place}"
+    source = _place(event, resource_id, in_domain=in_domain)
+    event["topic"] = resource_id if source is None else f"{resource_id}/topics/{source}"
     event["metadataVersion"] = METADATA_VERSION
     if event.get("dataVersion") is None:
         event["dataVersion"] = ""
-    return Incoming(event, place=place)
+    return Incoming(event, place=source)
 
 
 def _place(event: Event, resource_id: str, *, in_domain: bool) -> str | None:

@@ -51,14 +51,14 @@ def read_array(content: bytes, schema: str) -> list[Event]:
     Raises:
         Unacceptable: Not acceptable, or too long.
     """
-    found = read_json(content)
-    if not isinstance(found, list):
-        raise misshapen(schema, "StartArray", found)
-    if len(found) > EVENTS_MAX:
-        raise Unacceptable(f"A request may have {EVENTS_MAX} events, not {len(found)}.")
-    for each in found:
+    value = read_json(content)
+    if not isinstance(value, list):
+        raise misshapen(schema, "StartArray", value)
+    if len(value) > EVENTS_MAX:
+        raise Unacceptable(f"A request may have {EVENTS_MAX} events, not {len(value)}.")
+    for each in value:
         check_is_object(each, schema)
-    return found
+    return value
 
 
 def check_is_object(event: object, schema: str) -> None:

@@ -155,17 +155,17 @@ class Insights:
     async def metrics(self, call: ArmCall) -> Response:
         """https://learn.microsoft.com/rest/api/monitor/metrics/list."""
         wish = await self._wish(call)
-        asked = call.query.get("metricnames")
+        names = call.query.get("metricnames")
         known = wish.metrics
-        wanted = list(known) if asked is None else [_metric(each, known) for each in asked.split(",")]
+        metrics = list(known) if names is None else [_metric(each, known) for each in names.split(",")]
         await self._flush()
         return json_answer(
             {
                 "cost": 0,
                 "timespan": f"{_moment(wish.since)}/{_moment(wish.until)}",
                 "interval": wish.interval,
-                "value": [await self._shown(wish, name) for name in wanted],
-                "namespace": series_of(wish.topic, wanted[0]).namespace,
+                "value": [await self._shown(wish, name) for name in metrics],
+                "namespace": series_of(wish.topic, metrics[0]).namespace,
                 "resourceregion": "local",
             }
         )
@@ -197,8 +197,8 @@ class Insights:
         pattern = series_of(wish.topic, name)
         own = dict(pattern.dimensions)[RESOURCE]
         query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
-        found = await self._store.find_series(query)
-        return [each for each in found if dict(each.dimensions).get(RESOURCE) == own and wish.wants(each)]
+        series = await self._store.find_series(query)
+        return [each for each in series if dict(each.dimensions).get(RESOURCE) == own and wish.wants(each)]
 
     async def _data(
         self, wish: _Wish, several: Sequence[Series], aggregations: Sequence[str], *, counts: bool
@@ -242,8 +242,8 @@ class Insights:
 
     async def _place(self, resource: str) -> tuple[ResourceName, Dimensions]:
         """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
-        above, found, subscription = _parted(resource, "/eventsubscriptions/")
-        if found:
+        above, separator, subscription = _parted(resource, "/eventsubscriptions/")
+        if separator:
             above = _parted(above, "/providers/microsoft.eventgrid", last=True)[0]
         scope = ArmId.parse(above)
         if scope is not None and scope.type == _NAMESPACE:
@@ -252,14 +252,14 @@ class Insights:
         topic = names.topic_name(source)
         if topic is None:
             raise not_found(f"There are no metrics of '{resource}'.")
-        own: Dimensions = ((SUBSCRIPTION, subscription),) if found else ()
+        own: Dimensions = ((SUBSCRIPTION, subscription),) if separator else ()
         if source.type in _WITHIN:
             own = (*own, ("Topic", source.name))
         return topic, own
 
 
-def _values(kept: Statistics, aggregations: Sequence[str]) -> dict[str, float]:
-    return {name: _AGGREGATIONS[name](kept) for name in aggregations}
+def _values(statistics: Statistics, aggregations: Sequence[str]) -> dict[str, float]:
+    return {name: _AGGREGATIONS[name](statistics) for name in aggregations}
 
 
 def _labelled(name: str, value: str) -> dict[str, Any]:
@@ -278,32 +278,32 @@ def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str
 
 
 def _metric(name: str, known: Iterable[str]) -> str:
-    found = next((each for each in known if each.lower() == name.strip().lower()), None)
-    if found is None:
+    metric = next((each for each in known if each.lower() == name.strip().lower()), None)
+    if metric is None:
         raise invalid(f"'{name}' is none of the metrics {', '.join(known)}.", "BadRequest")
-    return found
+    return metric
 
 
-def _aggregations(said: str) -> list[str]:
-    wanted = [each.strip().lower() for each in said.split(",") if each.strip()]
-    unknown = [each for each in wanted if each not in _AGGREGATIONS]
+def _aggregations(text: str) -> list[str]:
+    names = [each.strip().lower() for each in text.split(",") if each.strip()]
+    unknown = [each for each in names if each not in _AGGREGATIONS]
     if unknown:
         raise invalid(f"'{unknown[0]}' is no aggregation.", "BadRequest")
-    return wanted
+    return names
 
 
-def _conditions(said: str) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"\s+and\s+", said.strip(), flags=re.IGNORECASE) if said.strip() else ():
+def _conditions(text: str) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE) if text.strip() else ():
         match = _CONDITION.fullmatch(part)
         if match is None:
             raise invalid(f"The filter '{part}' is not of the form NAME eq 'VALUE'.", "BadRequest")
         yield match[1].lower(), match[2]
 
 
-def _timespan(said: str | None, now: int) -> tuple[int, int]:
-    if said is None:
+def _timespan(text: str | None, now: int) -> tuple[int, int]:
+    if text is None:
         return now - _HOUR_MS, now
-    since, _, until = unquote(said).partition("/")  # `az monitor metrics list` encodes it twice
+    since, _, until = unquote(text).partition("/")  # `az monitor metrics list` encodes it twice
     return _milliseconds(since), _milliseconds(until)
 
 

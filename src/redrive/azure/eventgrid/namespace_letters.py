@@ -85,8 +85,8 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
     """
     headers = orjson.loads(delivery.headers or b"{}")
     published_at = Published.unpack(delivery.headers).published_at
-    said = _received(headers["ended"]) if letter is None else _pushed(letter, published_at)
-    reason, attempts, result, at = said
+    record = _received(headers["ended"]) if letter is None else _pushed(letter, published_at)
+    reason, attempts, result, at = record
     properties = {
         "deadletterreason": reason,
         "deliveryattempts": attempts,

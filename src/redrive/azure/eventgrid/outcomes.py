@@ -116,5 +116,5 @@ def outcome_of(reason: Reason, status: int, response: str, destination_type: str
         return _INVALID_FUNCTION
     if reason in _SPOKEN:
         return _BY_REASON[reason]
-    found = _BY_STATUS.get(status) if status else _BY_REASON.get(reason)
-    return found or ABORTED
+    outcome = _BY_STATUS.get(status) if status else _BY_REASON.get(reason)
+    return outcome or ABORTED

@@ -58,30 +58,30 @@ class Published:
 
     def envelope(self) -> bytes:
         """The headers that all subscribers share."""
-        kept: dict[str, Any] = {
+        headers: dict[str, Any] = {
             "envelope": ENVELOPE,
             "schema": self.schema,
             "topic": self.topic,
             "published_at": self.published_at,
         }
         if self.mapped:
-            kept["mapped"] = self.mapped
+            headers["mapped"] = self.mapped
         if self.letter is not None:
-            kept["letter"] = asdict(self.letter)
-        return orjson.dumps(kept)
+            headers["letter"] = asdict(self.letter)
+        return orjson.dumps(headers)
 
     @classmethod
     def unpack(cls, headers: bytes | None) -> Self:
         """Read the headers of a delivery, or an envelope."""
-        kept = orjson.loads(headers or b"{}")
-        letter = kept.get("letter")
+        header_document = orjson.loads(headers or b"{}")
+        letter = header_document.get("letter")
         return cls(
-            schema=kept["schema"],
-            topic=kept["topic"],
-            published_at=kept["published_at"],
-            mapped=kept.get("mapped", {}),
+            schema=header_document["schema"],
+            topic=header_document["topic"],
+            published_at=header_document["published_at"],
+            mapped=header_document.get("mapped", {}),
             letter=None if letter is None else Letter(**letter),
-            delivered_as=kept.get("as"),
+            delivered_as=header_document.get("as"),
         )
 
 

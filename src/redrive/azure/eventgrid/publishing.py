@@ -189,8 +189,8 @@ class Publishers:
             if event.place is not None and names.is_name(event.place):
                 by_place.setdefault(event.place.lower(), []).append(publication)
         pairs: list[tuple[Topic, Sequence[Publication]]] = [(domain, publications)]
-        for place, these in by_place.items():
-            name = domain.name._replace(name=f"{domain.name.name}:{place}")
+        for topic_name, these in by_place.items():
+            name = domain.name._replace(name=f"{domain.name.name}:{topic_name}")
             topic = self._topics.known(name) or await self._topics.get(name)
             if topic is not None:
                 pairs.append((topic, these))
@@ -211,12 +211,16 @@ class Publishers:
         known = self._names.get(path)
         if known is not None:
             return known
-        found = self._routes.find("POST", path)
-        if found is None or found.verb is None or not all(map(names.is_name, found.params.values())):
+        route_match = self._routes.find("POST", path)
+        if (
+            route_match is None
+            or route_match.verb is None
+            or not all(map(names.is_name, route_match.params.values()))
+        ):
             return None
-        params = found.params
+        params = route_match.params
         own = params.get("domain") or params.get("topic") or ""
-        resource = ArmId(params["subscription"], params["group"], _PROVIDER, (found.verb, own))
+        resource = ArmId(params["subscription"], params["group"], _PROVIDER, (route_match.verb, own))
         name = names.topic_name(resource)
         if name is not None and len(self._names) < _NAMES_MAX:
             self._names[path] = name

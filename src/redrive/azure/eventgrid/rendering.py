@@ -56,22 +56,22 @@ def as_event_grid(event: Mapping[str, Any], published: Published) -> dict[str, A
     if published.schema == EVENT_GRID_SCHEMA:
         known = {name: event[name] for name in ORDER if name in event}
         return known | {name: value for name, value in event.items() if name not in known}
-    made = {**published.mapped, "metadataVersion": METADATA_VERSION, "data": event}
-    return {name: made[name] for name in ORDER}
+    rendered_event = {**published.mapped, "metadataVersion": METADATA_VERSION, "data": event}
+    return {name: rendered_event[name] for name in ORDER}
 
 
 def as_cloud_event(event: Mapping[str, Any], published: Published) -> dict[str, Any]:
     """An event as a CloudEvent."""
     if published.schema == CLOUD_EVENT_SCHEMA:
         return dict(event)
-    found = as_event_grid(event, published)
-    made = {
-        "id": found["id"],
-        "source": found.get("topic", published.topic),
+    event_grid_event = as_event_grid(event, published)
+    cloud_event = {
+        "id": event_grid_event["id"],
+        "source": event_grid_event.get("topic", published.topic),
         "specversion": SPEC_VERSION,
-        "type": found["eventType"],
-        "subject": found.get("subject"),
-        "time": found.get("eventTime"),
+        "type": event_grid_event["eventType"],
+        "subject": event_grid_event.get("subject"),
+        "time": event_grid_event.get("eventTime"),
     }
-    made = {name: value for name, value in made.items() if value is not None}
-    return made | ({"data": found["data"]} if "data" in found else {})
+    cloud_event = {name: value for name, value in cloud_event.items() if value is not None}
+    return cloud_event | ({"data": event_grid_event["data"]} if "data" in event_grid_event else {})

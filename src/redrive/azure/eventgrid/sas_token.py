@@ -68,9 +68,9 @@ class SasToken:
         Raises:
             ValueError: The text is not a token.
         """
-        signed, found, signature = text.strip().rpartition(_SIGNATURE)
+        signed, separator, signature = text.strip().rpartition(_SIGNATURE)
         fields = dict(part.partition("=")[::2] for part in signed.split("&"))
-        if not found or "r" not in fields or "e" not in fields:
+        if not separator or "r" not in fields or "e" not in fields:
             raise ValueError("The token does not have the form r=…&e=…&s=…")
         try:
             decoded = base64.b64decode(unquote(signature), validate=True)
@@ -80,8 +80,8 @@ class SasToken:
 
     def is_signed_with(self, keys: Iterable[str]) -> bool:
         """Tells whether the signature was made with one of these keys (base64)."""
-        made = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
-        return any(hmac.compare_digest(signature, self.signature) for signature in made)
+        signatures = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
+        return any(hmac.compare_digest(signature, self.signature) for signature in signatures)
 
     def is_for(self, *places: Place) -> bool:
         """Tells whether the token is for a resource with these names, or for something above it.
@@ -95,7 +95,9 @@ class SasToken:
         host, path = _named(parts.netloc), parts.path.rstrip("/").lower()
         if not host and not path:
             return False
-        return any(place.is_at(host) and f"{place.path.lower()}/".startswith(f"{path}/") for place in places)
+        return any(
+            resource.is_at(host) and f"{resource.path.lower()}/".startswith(f"{path}/") for resource in places
+        )
 
 
 def check_token(text: str, keys: Iterable[str], places: Iterable[Place], now: int) -> None:

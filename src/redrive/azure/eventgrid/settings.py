@@ -201,30 +201,30 @@ def _as_of_topics(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _unwrapped(properties: Mapping[str, Any], name: str, with_identity: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] | None = properties.get(name) or (properties.get(with_identity) or {}).get(name)
-    return found or {}
+    value: Mapping[str, Any] | None = properties.get(name) or (properties.get(with_identity) or {}).get(name)
+    return value or {}
 
 
-def _batch(said: Mapping[str, Any]) -> Batch:
+def _batch(document: Mapping[str, Any]) -> Batch:
     """Off unless either field is set; the other has then its default."""
-    events, kilobytes = said.get("maxEventsPerBatch"), said.get("preferredBatchSizeInKilobytes")
+    events, kilobytes = document.get("maxEventsPerBatch"), document.get("preferredBatchSizeInKilobytes")
     if events is None and kilobytes is None:
         return ONE_EACH
     return Batch(events or _EVENTS_DEFAULT, (kilobytes or _KILOBYTES_DEFAULT) * 1024)
 
 
-def _attribute(said: Mapping[str, Any]) -> DeliveryAttribute:
-    properties = said.get("properties") or {}
-    return DeliveryAttribute(said["name"], properties.get("value"), properties.get("sourceField"))
+def _attribute(document: Mapping[str, Any]) -> DeliveryAttribute:
+    properties = document.get("properties") or {}
+    return DeliveryAttribute(document["name"], properties.get("value"), properties.get("sourceField"))
 
 
-def _container(said: Mapping[str, Any]) -> str | None:
-    account, container = said.get("resourceId"), said.get("blobContainerName")
+def _container(document: Mapping[str, Any]) -> str | None:
+    account, container = document.get("resourceId"), document.get("blobContainerName")
     return f"{account}/blobServices/default/containers/{container}" if account and container else None
 
 
-def _audience(resource_id: str, said: Mapping[str, Any]) -> Audience | None:
-    tenant, application, resource = said.get(TENANT), said.get(APPLICATION), ArmId.parse(resource_id)
+def _audience(resource_id: str, document: Mapping[str, Any]) -> Audience | None:
+    tenant, application, resource = document.get(TENANT), document.get(APPLICATION), ArmId.parse(resource_id)
     if not tenant or not application or resource is None:
         return None
     return Audience(tenant, application, resource.subscription)

@@ -22,11 +22,11 @@ def is_moment(text: object, *, zoned: bool = True) -> bool:
         text: What is to be one.
         zoned: Whether it has to say in which zone; without one it is no RFC 3339.
     """
-    found = _MOMENT.fullmatch(text) if isinstance(text, str) else None
-    if found is None or (zoned and found["zone"] is None):
+    match = _MOMENT.fullmatch(text) if isinstance(text, str) else None
+    if match is None or (zoned and match["zone"] is None):
         return False
     try:
-        datetime.fromisoformat(found[0].upper())
+        datetime.fromisoformat(match[0].upper())
     except ValueError:  # the 30th of February
         return False
     return True

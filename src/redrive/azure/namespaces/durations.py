@@ -13,8 +13,8 @@ _CHARS_MAX: Final = 99  # more than any meaningful duration has
 
 def duration_ms(text: str) -> int | None:
     """A duration in milliseconds; None: malformed, or with years or months, whose length varies."""
-    found = _DURATION.fullmatch(text) if len(text) <= _CHARS_MAX else None
-    if found is None:
+    match = _DURATION.fullmatch(text) if len(text) <= _CHARS_MAX else None
+    if match is None:
         return None
-    parts = ((found[name], seconds) for name, seconds in _SECONDS.items())
+    parts = ((match[name], seconds) for name, seconds in _SECONDS.items())
     return round(sum(float(number) * seconds for number, seconds in parts if number is not None) * 1000)

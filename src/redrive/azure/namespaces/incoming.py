@@ -55,12 +55,12 @@ def events_of(request: Request) -> list[Event]:
 
 
 def _batch(body: bytes) -> list[Event]:
-    said = _json(body)
-    if not isinstance(said, list):
+    document = _json(body)
+    if not isinstance(document, list):
         raise _malformed("The body of a batch must be an array of events.")
-    if len(said) > EVENTS_MAX:
-        raise _too_large(f"The request has {len(said)} events; {EVENTS_MAX} are allowed.")
-    return [_valid_event(each) for each in said]
+    if len(document) > EVENTS_MAX:
+        raise _too_large(f"The request has {len(document)} events; {EVENTS_MAX} are allowed.")
+    return [_valid_event(each) for each in document]
 
 
 def _binary(request: Request, media_type: str) -> dict[str, Any]:

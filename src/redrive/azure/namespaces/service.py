@@ -158,17 +158,19 @@ class Namespaces:
 
     async def _path_of_host(self, host: str) -> str:
         """The path of the namespace with this host; for an unknown host a path that no namespace has."""
-        found = await self._hosts.find(host, self._exists)
+        route_match = await self._hosts.find(host, self._exists)
         return (
-            f"{_PATH_PREFIX}-/-/{host.partition('.')[0]}" if found is None else f"{_PATH_PREFIX}{found.key}"
+            f"{_PATH_PREFIX}-/-/{host.partition('.')[0]}"
+            if route_match is None
+            else f"{_PATH_PREFIX}{route_match.key}"
         )
 
     async def _host_names(self) -> dict[str, ResourceName]:
         """The namespaces by name; of several with one name the first."""
-        found: dict[str, ResourceName] = {}
+        names: dict[str, ResourceName] = {}
         for namespace in await self._engine.resources.documents.find(NAMESPACE, ""):
-            found.setdefault(namespace.name.name, namespace.name)
-        return found
+            names.setdefault(namespace.name.name, namespace.name)
+        return names
 
     async def _exists(self, name: ResourceName) -> bool:
         return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
@@ -199,7 +201,7 @@ class Namespaces:
         attributes = [record.attributes for record in (namespace, topic) if namespace and record]
         guarded = Guarded(
             account=resource.subscription.lower(),
-            keys=[kept[key] for kept in attributes for key in KEYS],
+            keys=[attribute[key] for attribute in attributes for key in KEYS],
             path=place if path == request.path else request.path.rpartition(":")[0],
             name=resource.name,
             path_at_host="/" + "/".join(place.split("/")[_NAMESPACE_PARTS:]),
@@ -240,20 +242,20 @@ def _unauthorized(refusal: NotAdmitted) -> AzureError:
     if refusal.cause is Cause.BEARER:
         return unauthorized(refusal.detail)
     if refusal.cause is Cause.TOKEN:
-        said = f"The request authorization signature is not authorized: {refusal.detail}."
+        message = f"The request authorization signature is not authorized: {refusal.detail}."
     else:
-        said = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[Cause.KEY])
-    return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", said)
+        message = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[Cause.KEY])
+    return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", message)
 
 
 def _address_refused(request: Request) -> AzureError:
-    said = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
-    return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", said)
+    message = f"The client {request.client_host} is rejected due to IpAddress filtering rules."
+    return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", message)
 
 
-def _operation_of(found: Found[T], request: Request) -> T:
-    if found.verb is None:
-        said = f"The operation is asked for by POST, not {request.method}."
-        status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(found.methods)}
-        raise AzureError(status, "MethodNotAllowed", said, headers=allowed)
-    return found.verb
+def _operation_of(match: Found[T], request: Request) -> T:
+    if match.verb is None:
+        message = f"The operation is asked for by POST, not {request.method}."
+        status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(match.methods)}
+        raise AzureError(status, "MethodNotAllowed", message, headers=allowed)
+    return match.verb

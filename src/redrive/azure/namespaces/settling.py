@@ -136,10 +136,10 @@ def _count(
 
 def _tokens(call: PullCall) -> list[str]:
     try:
-        said = orjson.loads(call.request.body)
+        document = orjson.loads(call.request.body)
     except ValueError:
-        said = None
-    tokens = said.get("lockTokens") if isinstance(said, dict) else None
+        document = None
+    tokens = document.get("lockTokens") if isinstance(document, dict) else None
     if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) for token in tokens):
         raise refused("The body must be a JSON object whose 'lockTokens' are a list of texts, one at least.")
     return tokens

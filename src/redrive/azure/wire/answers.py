@@ -27,7 +27,9 @@ def empty_answer(status: int = HTTPStatus.OK, headers: Mapping[str, str] = _NO_H
 
 def refusal(error: AzureError) -> Response:
     """An error as an answer."""
-    said: dict[str, Any] = {"code": error.code, "message": error.message}
+    error_members: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details:
-        said["details"] = [{"code": detail.code, "message": detail.message} for detail in error.details]
-    return json_answer({"error": said}, error.status, error.headers)
+        error_members["details"] = [
+            {"code": detail.code, "message": detail.message} for detail in error.details
+        ]
+    return json_answer({"error": error_members}, error.status, error.headers)

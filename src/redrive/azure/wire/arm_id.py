@@ -72,11 +72,11 @@ class ArmId(NamedTuple):
         parts = [part for part in text.split("/") if part]
         if len(parts) < 2 or parts[0].lower() != "subscriptions":  # noqa: PLR2004 - the word and the GUID
             return None
-        found, rest = cls(parts[1]), parts[2:]
+        arm_id, rest = cls(parts[1]), parts[2:]
         if len(rest) >= 2 and rest[0].lower() == "resourcegroups":  # noqa: PLR2004 - the word and the name
-            found, rest = found._replace(group=rest[1]), rest[2:]
+            arm_id, rest = arm_id._replace(group=rest[1]), rest[2:]
         if not rest:
-            return found
+            return arm_id
         if rest[0].lower() != "providers" or len(rest) < 4 or len(rest) % 2:  # noqa: PLR2004 - a type, a name
             return None
-        return found._replace(provider=rest[1], parts=tuple(rest[2:]))
+        return arm_id._replace(provider=rest[1], parts=tuple(rest[2:]))

@@ -53,7 +53,7 @@ class AccessLog:
             "awsEndpointRequestId": exchange.id,
         }
         line = _VARIABLE.sub(
-            lambda found: at_path(context, found[1]) or _NOTHING, settings.get("format") or ""
+            lambda match: at_path(context, match[1]) or _NOTHING, settings.get("format") or ""
         )
         self._sink.write(group, self._stream, now, line)
 
@@ -85,5 +85,5 @@ def check_destination(arn: str | None, account: str) -> None:
 
 def group_of(arn: str) -> ResourceName | None:
     """The log group of an ARN; None: it is not the ARN of one."""
-    found = _GROUP.fullmatch(arn)
-    return None if found is None else ResourceName(found[2], found[1], found[3])
+    match = _GROUP.fullmatch(arn)
+    return None if match is None else ResourceName(match[2], match[1], match[3])

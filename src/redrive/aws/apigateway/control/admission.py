@@ -57,17 +57,17 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
     """
     if not signed and not policy:
         return
-    place, caller = exchange.place, exchange.caller or ANONYMOUS
-    arn = place.arn(exchange.request.method, exchange.path)
+    api_place, caller = exchange.place, exchange.caller or ANONYMOUS
+    arn = api_place.arn(exchange.request.method, exchange.path)
     text = None
     if policy:
-        own = f'"arn:aws:execute-api:{place.region}:{place.account}:{place.api}/'
+        own = f'"arn:aws:execute-api:{api_place.region}:{api_place.account}:{api_place.api}/'
         text = _SHORT.sub(own, policy)
     request = exchange.request
     call = Call(
-        request, caller, place.region, exchange.now, exchange.id, f"{request.scheme}://{request.host}"
+        request, caller, api_place.region, exchange.now, exchange.id, f"{request.scheme}://{request.host}"
     )
-    decision = call.decide(ACTION, arn, place.account, text)
+    decision = call.decide(ACTION, arn, api_place.account, text)
     if not decision.allowed:
         reason = decision.reason(ACTION)
         hidden = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
@@ -89,24 +89,24 @@ async def check_request(exchange: Exchange, method: Mapping[str, Any], deploymen
     if validator is None:
         return
     if validator.get("validateRequestParameters"):
-        wanted = method.get("requestParameters") or {}
-        missing = [name for name, required in wanted.items() if required and not _is_given(exchange, name)]
+        declared = method.get("requestParameters") or {}
+        missing = [name for name, required in declared.items() if required and not _is_given(exchange, name)]
         if missing:
-            shown = ", ".join(name.rpartition(".")[2] for name in missing)
-            raise Refusal("BAD_REQUEST_PARAMETERS", detail=shown)
+            names = ", ".join(name.rpartition(".")[2] for name in missing)
+            raise Refusal("BAD_REQUEST_PARAMETERS", detail=names)
     if validator.get("validateRequestBody"):
         await _check_body(exchange, method, deployment)
 
 
 def _is_given(exchange: Exchange, name: str) -> bool:
-    kind, _, wanted = name.removeprefix("method.request.").partition(".")
+    kind, _, parameter = name.removeprefix("method.request.").partition(".")
     match kind:
         case "header":
-            return bool(exchange.header(wanted))
+            return bool(exchange.header(parameter))
         case "querystring":
-            return any(exchange.query.get(wanted) or ())
+            return any(exchange.query.get(parameter) or ())
         case _:
-            return bool(exchange.parameters.get(wanted))
+            return bool(exchange.parameters.get(parameter))
 
 
 async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:

@@ -48,8 +48,8 @@ class Answer:
 
     def header(self, name: str) -> str | None:
         """A header's value, whatever the case of its name."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers.items() if key.lower() == wanted), None)
+        lower_name = name.lower()
+        return next((value for key, value in self.headers.items() if key.lower() == lower_name), None)
 
     @property
     def media_type(self) -> str:
@@ -59,7 +59,7 @@ class Answer:
 
 def response_of(answer: Answer, exchange: Exchange) -> Response:
     """An answer as the server writes it; what is no header is left out."""
-    kept: dict[str, str] = {}
+    headers: dict[str, str] = {}
     content_type = JSON
     for name, value in answer.headers.items():
         if not is_header(name, value) or name.lower() in _OURS:
@@ -67,10 +67,10 @@ def response_of(answer: Answer, exchange: Exchange) -> Response:
         if name.lower() == "content-type":
             content_type = value
         else:
-            kept[name] = value
-    kept.setdefault("x-amzn-RequestId", exchange.id)
-    kept.setdefault("x-amz-apigw-id", exchange.extended_id)
-    return Response(answer.status, answer.body, content_type, kept, cookies=answer.cookies)
+            headers[name] = value
+    headers.setdefault("x-amzn-RequestId", exchange.id)
+    headers.setdefault("x-amz-apigw-id", exchange.extended_id)
+    return Response(answer.status, answer.body, content_type, headers, cookies=answer.cookies)
 
 
 def is_header(name: str, value: str) -> bool:
@@ -108,6 +108,6 @@ async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None
 
 def _own(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:
     """The API's own answer of a kind, or for all of its class."""
-    kept: Mapping[str, Any] = (tree or {}).get(GATEWAY_RESPONSES) or {}
-    found: Mapping[str, Any] | None = kept.get(refusal.kind)
-    return kept.get(_DEFAULTS.get(refusal.status // 100, "")) if found is None else found
+    responses: Mapping[str, Any] = (tree or {}).get(GATEWAY_RESPONSES) or {}
+    response: Mapping[str, Any] | None = responses.get(refusal.kind)
+    return responses.get(_DEFAULTS.get(refusal.status // 100, "")) if response is None else response

@@ -32,10 +32,12 @@ class Callers:
         Raises:
             Refusal: The role cannot be assumed, or there is no caller.
         """
-        place = exchange.place
+        api_place = exchange.place
         if not credentials:
-            arn = place.arn(method, path)
-            return acting_for(SERVICE, place.region, arn, place.account, for_owner=self._open_functions)
+            arn = api_place.arn(method, path)
+            return acting_for(
+                SERVICE, api_place.region, arn, api_place.account, for_owner=self._open_functions
+            )
         if credentials == CALLERS_OWN:
             if exchange.caller is None or exchange.caller.account != place.account:
                 raise Refusal(
@@ -43,8 +45,8 @@ class Callers:
                     reason="The method has no caller of its own account whose credentials it could use",
                 )
             return exchange.caller
-        if not await self._roles.may_act(place.account, credentials, place.region):
+        if not await self._roles.may_act(api_place.account, credentials, api_place.region):
             raise Refusal(
                 "API_CONFIGURATION_ERROR", reason=f"API Gateway cannot assume the role {credentials}"
             )
-        return await self._roles.acting(place.account, credentials, place.region)
+        return await self._roles.acting(api_place.account, credentials, api_place.region)

@@ -107,17 +107,17 @@ class Exchange:
     @property
     def content_type(self) -> str:
         """The body's type without parameters."""
-        given = self.request.headers.get("content-type", "")
-        return given.partition(";")[0].strip().lower() or "application/json"
+        content_type = self.request.headers.get("content-type", "")
+        return content_type.partition(";")[0].strip().lower() or "application/json"
 
     def context(self) -> dict[str, Any]:
         """`$context` as templates, parameter mappings and access logs have it."""
-        request, place = self.request, self.place
+        request, api_place = self.request, self.place
         return {
-            "accountId": place.account,
-            "apiId": place.api,
+            "accountId": api_place.account,
+            "apiId": api_place.api,
             "authorizer": dict(self.authorizer),
-            "deploymentId": place.deployment,
+            "deploymentId": api_place.deployment,
             "domainName": self.target.domain,
             "domainPrefix": self.target.domain.partition(".")[0],
             "error": dict(self.error),
@@ -125,14 +125,14 @@ class Exchange:
             "httpMethod": request.method,
             "identity": self.identity(),
             "integration": dict(self.integration),
-            "path": f"/{place.stage}{self.path}",
+            "path": f"/{api_place.stage}{self.path}",
             "protocol": "HTTP/1.1",
             "requestId": self.id,
             "requestTime": _moment_text(self.now // 1000),
             "requestTimeEpoch": self.now,
             "resourceId": self.resource,
             "resourcePath": self.route,
-            "stage": place.stage,
+            "stage": api_place.stage,
         }
 
     def identity(self) -> dict[str, Any]:
@@ -165,9 +165,9 @@ class Exchange:
 def _headers(request: Request) -> Mapping[str, str]:
     """The headers with names as clients mostly write them, and those that a load balancer adds."""
     port = request.host.rpartition(":")[2]
-    given = {spelled(name): value for name, value in request.headers.items()}
+    values = {spelled(name): value for name, value in request.headers.items()}
     return {
-        **given,
+        **values,
         "X-Forwarded-For": request.client_host,
         "X-Forwarded-Port": port if port.isdigit() else "443" if request.scheme == "https" else "80",
         "X-Forwarded-Proto": request.scheme,

@@ -34,8 +34,8 @@ def function_arn(uri: str) -> str:
     Raises:
         Refusal: It invokes none.
     """
-    found = _FUNCTION.fullmatch(uri)
-    arn = uri if found is None else found[1]
+    match = _FUNCTION.fullmatch(uri)
+    arn = uri if match is None else match[1]
     if not _ARN.fullmatch(arn):
         raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a function")
     return arn
@@ -49,8 +49,8 @@ async def invoked(
     Raises:
         Refusal: It may not be invoked, is not there, or failed.
     """
-    found = _ARN.fullmatch(arn)
-    region = exchange.place.region if found is None else found[1]
+    match = _ARN.fullmatch(arn)
+    region = exchange.place.region if match is None else match[1]
     trace = exchange.header("x-amzn-trace-id")
     headers = {} if trace is None else {"x-amzn-trace-id": trace}
     params = {"FunctionName": arn, "Payload": payload}
@@ -81,7 +81,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     request, context = exchange.request, exchange.context()
     headers, query = exchange.headers, exchange.query
     body = base64.b64encode(request.body).decode() if coded else exchange.body_text
-    shown = {
+    request_context = {
         name: context[name]
         for name in (
             *("accountId", "apiId", "deploymentId", "domainName", "domainPrefix", "extendedRequestId"),
@@ -90,7 +90,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
         )
     }
     if exchange.authorizer:
-        shown["authorizer"] = dict(exchange.authorizer)
+        request_context["authorizer"] = dict(exchange.authorizer)
     event = {
         "resource": exchange.route.rpartition(" ")[2],
         "path": exchange.path,
@@ -101,7 +101,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
         "multiValueQueryStringParameters": {name: list(values) for name, values in query.items()} or None,
         "pathParameters": dict(exchange.parameters) or None,
         "stageVariables": dict(exchange.place.variables) or None,
-        "requestContext": shown,
+        "requestContext": request_context,
         "body": body if request.body else None,
         "isBase64Encoded": coded and bool(request.body),
     }
@@ -119,37 +119,37 @@ def answer_of(payload: bytes, *, coded: bool) -> Answer:
         Refusal: It is no answer.
     """
     try:
-        given = orjson.loads(payload)
+        answer = orjson.loads(payload)
     except orjson.JSONDecodeError:
         raise malformed() from None
-    if not isinstance(given, dict) or not given.keys() <= _KNOWN:
+    if not isinstance(answer, dict) or not answer.keys() <= _KNOWN:
         raise malformed()
-    headers = {name: text_of(value) for name, value in _object(given.get("headers")).items()}
-    for name, values in _object(given.get("multiValueHeaders")).items():
+    headers = {name: text_of(value) for name, value in _object(answer.get("headers")).items()}
+    for name, values in _object(answer.get("multiValueHeaders")).items():
         listed = values if isinstance(values, list) else [values]
         headers = {key: value for key, value in headers.items() if key.lower() != name.lower()}
         headers[name] = ",".join(text_of(value) for value in listed)
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
-    return Answer(status_of(given.get("statusCode", 200)), body_of(given, coded=coded), headers)
+    return Answer(status_of(answer.get("statusCode", 200)), body_of(answer, coded=coded), headers)
 
 
-def _object(given: Any) -> Mapping[str, Any]:
-    if given is None:
+def _object(value: Any) -> Mapping[str, Any]:
+    if value is None:
         return {}
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise malformed()
-    return given
+    return value
 
 
-def status_of(given: Any) -> int:
+def status_of(value: Any) -> int:
     """The status that a function gave.
 
     Raises:
         Refusal: The value is no status of HTTP.
     """
-    text = str(given)
-    if isinstance(given, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
+    text = str(value)
+    if isinstance(value, bool) or not text.isdecimal() or not _STATUS_MIN < int(text[:4]) <= _STATUS_MAX:
         raise malformed()
     return int(text)
 
@@ -167,18 +167,18 @@ def text_of(value: Any) -> str:
     raise malformed()
 
 
-def body_of(given: Mapping[str, Any], *, coded: bool) -> bytes:
+def body_of(answer: Mapping[str, Any], *, coded: bool) -> bytes:
     """The body that a function gave.
 
     Raises:
         Refusal: It is no text.
     """
-    body = given.get("body")
+    body = answer.get("body")
     if body is None:
         return b""
     if not isinstance(body, str):
         raise malformed()
-    if not (coded and given.get("isBase64Encoded")):
+    if not (coded and answer.get("isBase64Encoded")):
         return body.encode()
     try:
         return base64.b64decode(body, validate=True)

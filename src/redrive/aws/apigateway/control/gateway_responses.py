@@ -83,10 +83,10 @@ class Refusal(Exception):  # noqa: N818 - an answer
             detail: What the table's text leaves open.
             reason: What happened.
         """
-        told = RESPONSES[kind]
+        default = RESPONSES[kind]
         super().__init__(kind)
         self.kind = kind
-        self.status = status or told.status or _SERVER
-        self.message = message or told.message.format(detail)
-        self.error = told.error
+        self.status = status or default.status or _SERVER
+        self.message = message or default.message.format(detail)
+        self.error = default.error
         self.reason = reason or self.message

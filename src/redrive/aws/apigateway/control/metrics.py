@@ -28,7 +28,7 @@ class ApiMetrics:
 
     def add(
         self,
-        place: Place,
+        api_place: Place,
         status: int,
         at: int,
         latency: int,
@@ -40,7 +40,7 @@ class ApiMetrics:
         """Count a request that was answered.
 
         Args:
-            place: The stage.
+            api_place: The stage.
             status: Of the answer.
             at: When it came (ms).
             latency: How long it took (ms).
@@ -64,7 +64,14 @@ class ApiMetrics:
             points += [
                 MetricPoint(series, minute, unit, statistics)
                 for series in _series(
-                    place.account, place.region, place.api, place.name, place.stage, method, metric, is_rest
+                    api_place.account,
+                    api_place.region,
+                    api_place.api,
+                    api_place.name,
+                    api_place.stage,
+                    method,
+                    metric,
+                    is_rest,
                 )
             ]
         self._count(points)

@@ -55,8 +55,8 @@ class OutgoingCalls:
         Raises:
             Refusal: `INTEGRATION_FAILURE`: the endpoint does not answer.
         """
-        found = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
-        if isinstance(found, str):
-            raise Refusal("INTEGRATION_FAILURE", reason=found)
-        status = found.status if found.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
-        return Answer(status, found.body, dict(found.headers))
+        fetched_answer = await self._web.fetch(method, url, headers, body, timeout_ms, _ANSWER_BYTES_MAX)
+        if isinstance(fetched_answer, str):
+            raise Refusal("INTEGRATION_FAILURE", reason=fetched_answer)
+        status = fetched_answer.status if fetched_answer.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
+        return Answer(status, fetched_answer.body, dict(fetched_answer.headers))

@@ -11,14 +11,14 @@ _PAGE: Final = 25
 _PAGE_MAX: Final = 500
 
 
-def page(found: Sequence[Any], params: Structure) -> Structure:
+def page(items: Sequence[Any], params: Structure) -> Structure:
     """The answer with one page of what was found.
 
     Raises:
         AwsError: `BadRequestException`: the position was not given out by this server.
     """
-    given = params.get("limit")
-    size = _PAGE if given is None else given
+    limit = params.get("limit")
+    size = _PAGE if limit is None else limit
     if not 1 <= size <= _PAGE_MAX:
         raise bad_request(f"Invalid limit parameter. Limit must be between 1 and {_PAGE_MAX}")
     try:
@@ -26,7 +26,7 @@ def page(found: Sequence[Any], params: Structure) -> Structure:
     except ValueError:
         raise bad_request("Invalid position parameter") from None
     end = max(begin, 0) + size
-    answer: Structure = {"items": list(found[max(begin, 0) : end])}
-    if end < len(found):
+    answer: Structure = {"items": list(items[max(begin, 0) : end])}
+    if end < len(items):
         answer["position"] = urlsafe_b64encode(str(end).encode()).decode()
     return answer

@@ -50,12 +50,12 @@ def period_of(moment: int, period: str) -> tuple[str, str]:
 
 def days_of(used: Used, quota: Mapping[str, Any] | None, begin: str, end: str) -> list[list[int]]:
     """Pairs for each day: the requests, and how many were left then; -1 where there is no quota."""
-    shown: list[list[int]] = []
+    days: list[list[int]] = []
     try:
         day, last = date.fromisoformat(begin), date.fromisoformat(end)
     except ValueError:
-        return shown
-    while day <= last and len(shown) < _DAYS_KEPT:
+        return days
+    while day <= last and len(days) < _DAYS_KEPT:
         count = used.days.get(str(day), 0)
         left = -1
         if quota is not None:
@@ -63,9 +63,9 @@ def days_of(used: Used, quota: Mapping[str, Any] | None, begin: str, end: str) -
             first, _ = period_of(moment, quota["period"])
             spent = sum(number for each, number in used.days.items() if first <= each <= str(day))
             left = max(int(quota["limit"]) - spent, 0)
-        shown.append([count, left])
+        days.append([count, left])
         day += timedelta(days=1)
-    return shown
+    return days
 
 
 @dataclass(slots=True)

@@ -37,8 +37,8 @@ async def check_roles(roles: ServiceRoles, call: Call, tree: Tree, before: Tree)
         AwsError: See `ServiceRoles.check`.
     """
     known = dict(_roles(before))
-    for place, role in _roles(tree):
-        if role != CALLERS_OWN and known.get(place) != role:
+    for field, role in _roles(tree):
+        if role != CALLERS_OWN and known.get(field) != role:
             if not isinstance(role, str):
                 raise bad_request("Invalid ARN specified in the request")
             await roles.check(call, role)

@@ -25,10 +25,10 @@ def _scopes(
 ) -> Iterable[ResourceScope]:
     """The path that the parameters make, however the request spelled it; ARNs of HTTP APIs leave `/v2` out."""
     own = f"arn:aws:apigateway:{call.region}::"
-    asked = Service.load(service).operation(operation)
+    operation_model = Service.load(service).operation(operation)
     if tagged is not None:
         resource = resource_part(tagged).rpartition(":")[2].strip("/")
         return [ResourceScope(f"{own}/tags/{quote(tagged, safe='')}", (f"{own}/{resource}",))]
-    arn = own + unquote(path_of(asked, params)).removeprefix("/v2")
-    lists = asked.method == "GET" and not asked.path.endswith("}")
+    arn = own + unquote(path_of(operation_model, params)).removeprefix("/v2")
+    lists = operation_model.method == "GET" and not operation_model.path.endswith("}")
     return [ResourceScope(arn, (f"{arn}/*",) if lists else ())]

@@ -39,11 +39,11 @@ class TagOperations:
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UntagResource.html."""
-        gone: Collection[str] = params["tagKeys"]
+        tag_keys: Collection[str] = params["tagKeys"]
         await self._change(
             call,
             params["resourceArn"],
-            lambda tags: {key: value for key, value in tags.items() if key not in gone},
+            lambda tags: {key: value for key, value in tags.items() if key not in tag_keys},
         )
         return {}
 
@@ -57,10 +57,10 @@ class TagOperations:
             raise _absent()
         if not stage:
             return {"tags": dict(document.tags)}
-        kept = found(document.tree, [STAGES, stage])
-        if kept is None:
+        stage_tree = found(document.tree, [STAGES, stage])
+        if stage_tree is None:
             raise _absent()
-        return {"tags": dict(kept.get("tags") or {})}
+        return {"tags": dict(stage_tree.get("tags") or {})}
 
     async def _change(
         self, call: Call, arn: str, change: Callable[[Mapping[str, str]], dict[str, str]]
@@ -70,13 +70,13 @@ class TagOperations:
 
         async def decide(draft: Draft) -> None:
             document = await draft.get(kind, key)
-            kept = document
+            subtree = document
             if document is not None and stage:
-                kept = found(document.tree, [STAGES, stage])
-            if document is None or kept is None:
+                subtree = found(document.tree, [STAGES, stage])
+            if document is None or subtree is None:
                 raise _absent()
             if stage:
-                tags = change(kept.get("tags") or {})
+                tags = change(subtree.get("tags") or {})
                 tree = with_value(document.tree, [STAGES, stage, "tags"], tags)
                 changed = replace(document, tree=tree)
             else:

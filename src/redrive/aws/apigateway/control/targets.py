@@ -49,5 +49,5 @@ def target_of(request: Request) -> Target | None:
     old = _OLD.fullmatch(request.path)
     if old is not None:
         return Target(old[1], old[3] or "/", domain, old[2])
-    found = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
-    return None if found is None else Target(found[1].lower(), request.path, domain)
+    match = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
+    return None if match is None else Target(match[1].lower(), request.path, domain)

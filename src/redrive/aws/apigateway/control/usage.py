@@ -98,23 +98,32 @@ class Usage:
             raise Refusal("THROTTLED")
 
     async def _key(self, exchange: Exchange) -> ApiKey:
-        place, value = exchange.place, exchange.header(_HEADER)
-        named = None
+        api_place, value = exchange.place, exchange.header(_HEADER)
+        key_value = None
         if value:
-            named = await self._documents.get(KEY_VALUE, api_key(place.account, place.region, value))
-        found = None
-        if named is not None:
-            found = await self._documents.get(API_KEY, api_key(place.account, place.region, named.id))
-        if found is None or not found.settings.get("enabled"):
+            key_value = await self._documents.get(
+                KEY_VALUE, api_key(api_place.account, api_place.region, value)
+            )
+        key = None
+        if key_value is not None:
+            key = await self._documents.get(
+                API_KEY, api_key(api_place.account, api_place.region, key_value.id)
+            )
+        if key is None or not key.settings.get("enabled"):
             raise Refusal("INVALID_API_KEY")
-        return found
+        return key
 
-    async def _plan(self, place: Place, key: ApiKey) -> tuple[UsagePlan, Mapping[str, Any]]:
+    async def _plan(self, api_place: Place, key: ApiKey) -> tuple[UsagePlan, Mapping[str, Any]]:
         """The plan of a key that is for a stage, and what it says of that."""
         for plan_id in key.plans:
-            plan = await self._documents.get(USAGE_PLAN, api_key(place.account, place.region, plan_id))
+            plan = await self._documents.get(
+                USAGE_PLAN, api_key(api_place.account, api_place.region, plan_id)
+            )
             for covered in () if plan is None else plan.settings.get("apiStages") or ():
-                if plan is not None and (covered["apiId"], covered["stage"]) == (place.api, place.stage):
+                if plan is not None and (covered["apiId"], covered["stage"]) == (
+                    api_place.api,
+                    api_place.stage,
+                ):
                     return plan, covered
         raise Refusal("INVALID_API_KEY")
 

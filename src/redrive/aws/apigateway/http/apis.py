@@ -68,8 +68,8 @@ class HttpApiOperations:
         settings, tree = self._defined(params["Body"])
 
         def change(api: HttpApi) -> HttpApi:
-            kept = {**tree, STAGES: api.tree.get(STAGES) or {}}
-            return replace(api, settings={**api.settings, **settings}, tree=kept)
+            new_tree = {**tree, STAGES: api.tree.get(STAGES) or {}}
+            return replace(api, settings={**api.settings, **settings}, tree=new_tree)
 
         return shown(call, await self.edit(call, params["ApiId"], change))
 
@@ -79,16 +79,16 @@ class HttpApiOperations:
 
     async def get_apis(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - all of them in one answer
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html."""
-        found = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
-        return {"Items": [shown(call, api) for api in found]}
+        apis = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
+        return {"Items": [shown(call, api) for api in apis]}
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html."""
-        given = {name: params[name] for name in _GIVEN if params.get(name) is not None}
+        changes = {name: params[name] for name in _GIVEN if params.get(name) is not None}
 
         def change(api: HttpApi) -> HttpApi:
             tree = _quick_changed(api.tree, params)
-            return replace(api, settings={**api.settings, **given}, tree=tree)
+            return replace(api, settings={**api.settings, **changes}, tree=tree)
 
         return shown(call, await self.edit(call, params["ApiId"], change))
 
@@ -96,8 +96,8 @@ class HttpApiOperations:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-cors.html."""
 
         def change(api: HttpApi) -> HttpApi:
-            kept = {name: value for name, value in api.settings.items() if name != "CorsConfiguration"}
-            return replace(api, settings=kept)
+            settings = {name: value for name, value in api.settings.items() if name != "CorsConfiguration"}
+            return replace(api, settings=settings)
 
         await self.edit(call, params["ApiId"], change)
         return {}
@@ -118,8 +118,8 @@ class HttpApiOperations:
 
     async def api(self, call: Call, api_id: str) -> HttpApi:
         """An API of the caller's; raises AwsError."""
-        found = await self._documents.get(HTTP_API, api_key(call.account, call.region, api_id))
-        return _standing(found, api_id)
+        api = await self._documents.get(HTTP_API, api_key(call.account, call.region, api_id))
+        return _standing(api, api_id)
 
     async def edit(self, call: Call, api_id: str, change: Callable[[HttpApi], HttpApi]) -> HttpApi:
         """Change an API of the caller's; the API as it is then."""
@@ -143,17 +143,17 @@ class HttpApiOperations:
             "DisableExecuteApiEndpoint": False,
             **settings,
         }
-        made = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
+        http_api = HttpApi(call.account, call.region, api_id, call.now, whole, tree, tags)
         await check_roles(self._roles, call, tree, {})
 
         async def decide(draft: Draft) -> None:
             if await draft.get(API_PLACE, api_id) is not None:
                 raise conflict(f"The API identifier {api_id} is taken")
             draft.put(API_PLACE, api_id, ApiPlace(call.account, call.region, HTTP))
-            draft.put(HTTP_API, made.key, made)
+            draft.put(HTTP_API, http_api.key, http_api)
 
         await self._engine.resources.write(decide)
-        return shown(call, made)
+        return shown(call, http_api)
 
     def _defined(self, body: str) -> tuple[dict[str, Any], Tree]:
         definition = read_definition(body.encode())
@@ -170,10 +170,10 @@ class HttpApiOperations:
 
     def _quick(self, params: Structure, now: int) -> Tree:
         """The tree of an API that has one target for everything, or for one route."""
-        target, made = params["Target"], new_id(self._chance, 7)
+        target, part_id = params["Target"], new_id(self._chance, 7)
         is_function = target.startswith("arn:")
         integration = {
-            "IntegrationId": made,
+            "IntegrationId": part_id,
             "ConnectionType": "INTERNET",
             "TimeoutInMillis": 30_000,
             "IntegrationType": "AWS_PROXY" if is_function else "HTTP_PROXY",
@@ -188,7 +188,7 @@ class HttpApiOperations:
             "RouteKey": params.get("RouteKey") or DEFAULT_STAGE,
             "AuthorizationType": "NONE",
             "ApiKeyRequired": False,
-            "Target": f"{TARGET}{made}",
+            "Target": f"{TARGET}{part_id}",
             "ApiGatewayManaged": True,
         }
         stage = {
@@ -199,7 +199,7 @@ class HttpApiOperations:
             "ApiGatewayManaged": True,
         }
         return {
-            INTEGRATIONS: {made: integration},
+            INTEGRATIONS: {part_id: integration},
             ROUTES: {route["RouteId"]: route},
             STAGES: {DEFAULT_STAGE: stage},
         }
@@ -212,33 +212,35 @@ class HttpApiOperations:
 
         async def decide(draft: Draft) -> Deployment:
             api = await _api_in(draft, call, params["ApiId"])
-            tree = {place: part for place, part in api.tree.items() if place != STAGES}
-            made = Deployment(made_id, call.now, params.get("Description") or "", dict(api.settings), tree)
-            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), made)
+            tree = {section: part for section, part in api.tree.items() if section != STAGES}
+            deployment = Deployment(
+                made_id, call.now, params.get("Description") or "", dict(api.settings), tree
+            )
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
             if name:
                 stages = dict(api.tree.get(STAGES) or {})
                 if name not in stages:
                     raise not_found("Invalid stage identifier specified")
                 stages[name] = {**stages[name], "DeploymentId": made_id, "LastUpdatedDate": call.now}
                 draft.put(HTTP_API, api.key, replace(api, tree={**api.tree, STAGES: stages}))
-            return made
+            return deployment
 
         return _shown_deployment(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
-        found = await self._documents.get(DEPLOYMENT, key)
-        if found is None:
+        deployment = await self._documents.get(DEPLOYMENT, key)
+        if deployment is None:
             raise not_found("Invalid Deployment identifier specified")
-        return _shown_deployment(found)
+        return _shown_deployment(deployment)
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
         await self.api(call, params["ApiId"])
         beginning = deployment_key(call.account, call.region, params["ApiId"], "")
-        found = await self._documents.find(DEPLOYMENT, beginning)
-        return {"Items": [_shown_deployment(each) for each in found]}
+        deployments = await self._documents.find(DEPLOYMENT, beginning)
+        return {"Items": [_shown_deployment(each) for each in deployments]}
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
@@ -264,30 +266,30 @@ class HttpApiOperations:
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
-        given = params.get("Tags") or {}
-        await self.edit(call, _tagged(params), lambda api: replace(api, tags={**api.tags, **given}))
+        tags = params.get("Tags") or {}
+        await self.edit(call, _tagged(params), lambda api: replace(api, tags={**api.tags, **tags}))
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
-        gone = params["TagKeys"]
+        tag_keys = params["TagKeys"]
 
         def change(api: HttpApi) -> HttpApi:
-            return replace(api, tags={key: value for key, value in api.tags.items() if key not in gone})
+            return replace(api, tags={key: value for key, value in api.tags.items() if key not in tag_keys})
 
         await self.edit(call, _tagged(params), change)
         return {}
 
 
-def _standing(found: HttpApi | None, api_id: str) -> HttpApi:
-    if found is None:
+def _standing(http_api: HttpApi | None, api_id: str) -> HttpApi:
+    if http_api is None:
         raise not_found(f"Invalid API identifier specified {api_id}")
-    return found
+    return http_api
 
 
 async def _api_in(draft: Draft, call: Call, api_id: str) -> HttpApi:
-    found = await draft.get(HTTP_API, api_key(call.account, call.region, api_id))
-    return _standing(found, api_id)
+    api = await draft.get(HTTP_API, api_key(call.account, call.region, api_id))
+    return _standing(api, api_id)
 
 
 def _quick_changed(tree: Tree, params: Structure) -> Tree:
@@ -296,21 +298,21 @@ def _quick_changed(tree: Tree, params: Structure) -> Tree:
     Raises:
         AwsError: `BadRequestException`: it was made without.
     """
-    for place, given in (
+    for section, members in (
         (
             INTEGRATIONS,
             {"IntegrationUri": params.get("Target"), "CredentialsArn": params.get("CredentialsArn")},
         ),
         (ROUTES, {"RouteKey": params.get("RouteKey")}),
     ):
-        changed = {name: value for name, value in given.items() if value}
-        parts: Mapping[str, Any] = tree.get(place) or {}
+        changed = {name: value for name, value in members.items() if value}
+        parts: Mapping[str, Any] = tree.get(section) or {}
         managed = {id_: {**part, **changed} for id_, part in parts.items() if part.get("ApiGatewayManaged")}
         if changed and not managed:
             raise bad_request(
                 "Target, CredentialsArn and RouteKey are for APIs that were created with a target"
             )
-        tree = {**tree, place: {**parts, **managed}}
+        tree = {**tree, section: {**parts, **managed}}
     return tree
 
 

@@ -42,7 +42,7 @@ def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
             key = _route_key(str(path), str(name))
             if not key:
                 continue
-            given = operation.get(f"{_X}integration")
+            integration = operation.get(f"{_X}integration")
             if operation.get("security", document.get("security")):
                 raise unoffered("authorizers of HTTP APIs")
             route_id = new_id(chance, _ID_CHARS)
@@ -52,10 +52,10 @@ def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
                 "AuthorizationType": "NONE",
                 "ApiKeyRequired": False,
             }
-            if given is not None:
-                made = new_id(chance, _ID_CHARS)
-                integrations[made] = _integration(made, given)
-                route["Target"] = f"{TARGET}{made}"
+            if integration is not None:
+                part_id = new_id(chance, _ID_CHARS)
+                integrations[part_id] = _integration(part_id, integration)
+                route["Target"] = f"{TARGET}{part_id}"
             check_route(route, {ROUTES: routes, INTEGRATIONS: integrations})
             routes[route_id] = route
     return {ROUTES: routes, INTEGRATIONS: integrations}
@@ -70,21 +70,21 @@ def _route_key(path: str, name: str) -> str:
     return f"ANY {path}" if name == f"{_X}any-method" else ""
 
 
-def _integration(made: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    named = {
-        "IntegrationType": str(given.get("type", "")).upper(),
-        "IntegrationMethod": given.get("httpMethod"),
-        "IntegrationUri": given.get("uri"),
-        "IntegrationSubtype": given.get("integrationSubtype"),
-        "CredentialsArn": given.get("credentials"),
-        "RequestParameters": given.get("requestParameters"),
-        "ConnectionType": given.get("connectionType", "INTERNET"),
-        "PayloadFormatVersion": str(given.get("payloadFormatVersion", "1.0")),
-        "TimeoutInMillis": int(given.get("timeoutInMillis", TIMEOUT_MS)),
+def _integration(integration_id: str, definition: Mapping[str, Any]) -> dict[str, Any]:
+    members = {
+        "IntegrationType": str(definition.get("type", "")).upper(),
+        "IntegrationMethod": definition.get("httpMethod"),
+        "IntegrationUri": definition.get("uri"),
+        "IntegrationSubtype": definition.get("integrationSubtype"),
+        "CredentialsArn": definition.get("credentials"),
+        "RequestParameters": definition.get("requestParameters"),
+        "ConnectionType": definition.get("connectionType", "INTERNET"),
+        "PayloadFormatVersion": str(definition.get("payloadFormatVersion", "1.0")),
+        "TimeoutInMillis": int(definition.get("timeoutInMillis", TIMEOUT_MS)),
     }
     integration = {
-        "IntegrationId": made,
-        **{name: value for name, value in named.items() if value is not None},
+        "IntegrationId": integration_id,
+        **{name: value for name, value in members.items() if value is not None},
     }
     check_integration(integration, {})
     return integration

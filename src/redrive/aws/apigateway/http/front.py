@@ -135,10 +135,10 @@ class HttpFront:
             return said(500)
 
     async def _answered(self, exchange: Exchange, staged: StagedApi) -> Answer:
-        found = self._routes_of(exchange.place.api, staged).find(exchange.path, exchange.request.method)
-        if found is None:
+        route_match = self._routes_of(exchange.place.api, staged).find(exchange.path, exchange.request.method)
+        if route_match is None:
             return said(404)
-        _, route, exchange.parameters = found
+        _, route, exchange.parameters = route_match
         exchange.route, exchange.resource = route["RouteKey"], route["RouteId"]
         exchange.method = route["RouteKey"].partition(" ")[0]
         if route.get("AuthorizationType") == SIGNED:
@@ -204,22 +204,22 @@ class HttpFront:
     ) -> Answer:
         """The answer of a service's operation, in the form of its query protocol."""
         service, operation, _ = SUBTYPES[subtype]
-        asked = Service.load(service).operation(operation)
+        operation_model = Service.load(service).operation(operation)
         params: dict[str, Any] = {}
         region = exchange.place.region
         for name, source in (integration.get("RequestParameters") or {}).items():
             value = _value(exchange, source)
             if name == "Region":
                 region = value or region
-            elif value is not None and name in asked.input.members:
-                params[name] = _typed(value, asked.input.members[name].shape.type)
+            elif value is not None and name in operation_model.input.members:
+                params[name] = _typed(value, operation_model.input.members[name].shape.type)
         try:
             result = await self._calls.call(service, operation, params, caller, region)
         except AwsError as refused:
             exchange.integration["error"] = refused.message
-            response = QUERY.render_error(asked.service, refused, exchange.id)
+            response = QUERY.render_error(operation_model.service, refused, exchange.id)
         else:
-            response = QUERY.render(asked, result, exchange.id)
+            response = QUERY.render(operation_model, result, exchange.id)
         return Answer(response.status, response.body, {"content-type": response.content_type})
 
     async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
@@ -265,10 +265,10 @@ def _value(exchange: Exchange, source: str) -> str | None:
     """The value of a parameter: static, or from the request, with variables in the text where there are any."""
     if not source.startswith("$"):
         return source
-    place, _, name = source.partition(".")
-    if place == "$context":
+    origin, _, name = source.partition(".")
+    if origin == "$context":
         return at_path(exchange.context(), name)
-    if place == "$stageVariables":
+    if origin == "$stageVariables":
         return exchange.place.variables.get(name)
     kind, _, name = name.partition(".")
     match kind:

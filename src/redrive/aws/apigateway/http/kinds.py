@@ -72,8 +72,8 @@ def check_integration(integration: Mapping[str, Any], _: Tree) -> None:
 def _check_subtype(integration: Mapping[str, Any], subtype: str) -> None:
     if subtype not in SUBTYPES:
         raise unoffered(f"the integration subtype {subtype}; it offers {', '.join(sorted(SUBTYPES))}")
-    given = integration.get("RequestParameters") or {}
-    missing = [name for name in SUBTYPES[subtype][2] if name not in given]
+    mappings = integration.get("RequestParameters") or {}
+    missing = [name for name in SUBTYPES[subtype][2] if name not in mappings]
     if missing:
         raise bad_request(f"Parameter: {missing[0]} is required for the integration subtype {subtype}")
     if not integration.get("CredentialsArn"):

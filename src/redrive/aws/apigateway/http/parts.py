@@ -75,12 +75,12 @@ class HttpPartOperations:
 
         def change(api: HttpApi) -> HttpApi:
             self._named(api.tree, params)
-            kept = {name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]}
+            rest = {name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]}
             target = f"{TARGET}{params[kind.id]}"
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
             if kind.place == INTEGRATIONS and any(route.get("Target") == target for route in routes.values()):
                 raise conflict("Cannot delete Integration. It is used by a route of this API")
-            return replace(api, tree={**api.tree, kind.place: kept})
+            return replace(api, tree={**api.tree, kind.place: rest})
 
         await self._apis.edit(call, params["ApiId"], change)
         return {}
@@ -90,8 +90,8 @@ class HttpPartOperations:
         value = (tree.get(kind.place) or {}).get(params[kind.id])
         if value is None:
             raise not_found(f"Invalid {kind.noun} identifier specified")
-        found: Structure = value
-        return found
+        part: Structure = value
+        return part
 
     async def _write(self, call: Call, params: Structure, change: Callable[[Tree], Structure]) -> Structure:
         kind = self._kind

@@ -31,16 +31,16 @@ def steps_of(path: str) -> tuple[Step, ...]:
         raise TemplateFailed(f"Invalid JSON path: {path[:100]}")
     at, steps = 1, []
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None:
+        match = _STEP.match(text, at)
+        if match is None:
             raise TemplateFailed(f"Invalid JSON path, or one that is not offered: {path[:100]}")
         key: str | int | None = None
         for name in ("name", "quoted", "double"):
-            key = found[name] if found[name] is not None else key
-        if found["index"] is not None:
-            key = int(found["index"])
-        steps.append((found["deep"] is not None, key))
-        at = found.end()
+            key = match[name] if match[name] is not None else key
+        if match["index"] is not None:
+            key = int(match["index"])
+        steps.append((match["deep"] is not None, key))
+        at = match.end()
     return tuple(steps)
 
 
@@ -48,23 +48,23 @@ def looked_up(budget: Budget, document: Any, path: str) -> Any:
     """The value at a path, or a list of all where it may lead to several; None: nothing stands there."""
     steps = steps_of(path)
     several = any(deep or key is None for deep, key in steps)
-    found = [document]
+    matches = [document]
     for deep, key in steps:
-        budget.spend(len(found) + 1)
+        budget.spend(len(matches) + 1)
         if deep:
-            found = _all_below(budget, found)
-        found = [value for each in found for value in _values(budget, each, key)]
+            matches = _all_below(budget, matches)
+        matches = [value for each in matches for value in _values(budget, each, key)]
     if several:
-        return found
-    return found[0] if found else None
+        return matches
+    return matches[0] if matches else None
 
 
 def json_text(budget: Budget, document: Any, path: str) -> str:
     """The JSON of what stands at a path. Wildcards find a value several times over, and all of it is paid for."""
-    found = looked_up(budget, document, path)
+    matches = looked_up(budget, document, path)
     if any(deep or key is None for deep, key in steps_of(path)):
-        _weigh(budget, found)
-    return orjson.dumps(found).decode()
+        _weigh(budget, matches)
+    return orjson.dumps(matches).decode()
 
 
 def _weigh(budget: Budget, value: Any) -> None:
@@ -87,9 +87,9 @@ def _values(budget: Budget, value: Any, key: str | int | None) -> list[Any]:
     return [value[key]] if isinstance(value, dict) and key in value else []
 
 
-def _all_below(budget: Budget, found: list[Any]) -> list[Any]:
+def _all_below(budget: Budget, matches: list[Any]) -> list[Any]:
     below: list[Any] = []
-    level = list(found)
+    level = list(matches)
     while level:
         budget.spend(len(level))
         below += level

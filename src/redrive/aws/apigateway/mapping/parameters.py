@@ -20,10 +20,10 @@ def request_value(exchange: Exchange, source: str) -> str | None:
     """The value that a source of an integration's request has; None: it has none."""
     if len(source) > 1 and source[0] == source[-1] == "'":
         return source[1:-1]
-    place, _, name = source.partition(".")
-    if place == "context":
+    origin, _, name = source.partition(".")
+    if origin == "context":
         return at_path(exchange.context(), name)
-    if place == "stageVariables":
+    if origin == "stageVariables":
         return exchange.place.variables.get(name)
     kind, _, name = source.removeprefix("method.request.").partition(".")
     match kind:
@@ -48,10 +48,10 @@ def body_value(body: str, path: str) -> str | None:
         return body
     try:
         document = orjson.loads(body)
-        found = looked_up(Budget(_STEPS_MAX), document, path if path.startswith("$") else f"$.{path}")
+        matches = looked_up(Budget(_STEPS_MAX), document, path if path.startswith("$") else f"$.{path}")
     except (orjson.JSONDecodeError, TemplateFailed, OverBudgetError):
         return None
-    return as_text(found)
+    return as_text(matches)
 
 
 def response_value(exchange: Exchange, source: str, headers: Mapping[str, str], body: str) -> str | None:
@@ -76,10 +76,10 @@ def response_value(exchange: Exchange, source: str, headers: Mapping[str, str], 
 
 def at_path(document: Mapping[str, Any], path: str) -> str | None:
     """The text at a path of names in a document; None: nothing stands there."""
-    found: Any = document
+    value: Any = document
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return as_text(found)
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return as_text(value)
 
 
 def as_text(value: Any) -> str | None:

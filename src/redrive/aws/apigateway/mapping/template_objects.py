@@ -46,14 +46,14 @@ class InputObject(HostObject):
     @override
     def call(self, budget: Budget, name: str, arguments: list[Any]) -> Any:
         """`json`, `path` and `params`; null of others."""
-        given = text_of(budget, arguments[0]) if arguments else ""
+        path = text_of(budget, arguments[0]) if arguments else ""
         match name:
             case "json":
-                return json_text(budget, self._read(budget), given or "$")
+                return json_text(budget, self._read(budget), path or "$")
             case "path":
-                return looked_up(budget, self._read(budget), given or "$")
+                return looked_up(budget, self._read(budget), path or "$")
             case "params":
-                return self._parameter(given) if arguments else self._parameters()
+                return self._parameter(path) if arguments else self._parameters()
         return None
 
     def _read(self, budget: Budget) -> Any:
@@ -70,10 +70,10 @@ class InputObject(HostObject):
         exchange = self._exchange
         if name in _PLACES:
             return self._parameters()[name]  # type: ignore[return-value] # a map, as Amazon's answers it
-        found = exchange.parameters.get(name)
-        if found is None and name in exchange.query:
-            found = exchange.query[name][-1]
-        return (exchange.header(name) if found is None else found) or ""
+        value = exchange.parameters.get(name)
+        if value is None and name in exchange.query:
+            value = exchange.query[name][-1]
+        return (exchange.header(name) if value is None else value) or ""
 
     def _parameters(self) -> dict[str, dict[str, str]]:
         exchange = self._exchange
@@ -105,7 +105,7 @@ def _escaped(text: str) -> str:
 
 def _url_encoded(text: str) -> str:
     """A text as Java's URLEncoder writes it; Python's own looks at each byte, which takes six times as long."""
-    return _UNSAFE.sub(lambda found: quote_plus(found[0], safe="*-._"), text)
+    return _UNSAFE.sub(lambda match: quote_plus(match[0], safe="*-._"), text)
 
 
 def _parsed(text: str) -> Any:

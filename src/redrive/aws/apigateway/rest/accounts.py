@@ -32,15 +32,15 @@ class AccountOperations:
             for operation in params.get("patchOperations") or ():
                 if operation.get("path") != _ROLE:
                     raise bad_request(f"Invalid patch path {operation.get('path')}")
-                given = operation.get("value") or ""
-                account = GatewayAccount("" if operation.get("op") == "remove" else given)
+                value = operation.get("value") or ""
+                account = GatewayAccount("" if operation.get("op") == "remove" else value)
             return account
 
-        wanted = patched(GatewayAccount())
-        if wanted.role:
-            await self._roles.check(call, wanted.role)
-        made = await self._documents.update_or_create(ACCOUNT, _key(call), wanted, patched)
-        return _shown(made)
+        default = patched(GatewayAccount())
+        if default.role:
+            await self._roles.check(call, default.role)
+        updated_account = await self._documents.update_or_create(ACCOUNT, _key(call), default, patched)
+        return _shown(updated_account)
 
 
 def _key(call: Call) -> str:

@@ -67,8 +67,8 @@ class RestApiOperations:
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_ImportRestApi.html."""
         definition = read_definition(params["body"])
-        given = _given_types(params)
-        settings = {"name": "Imported", **definition.settings, **given}
+        endpoint_types = _given_types(params)
+        settings = {"name": "Imported", **definition.settings, **endpoint_types}
         return shown(await self._make(call, settings, {}, definition.document))
 
     async def put_rest_api(self, call: Call, params: Structure) -> Structure:
@@ -130,8 +130,8 @@ class RestApiOperations:
 
     async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetRestApis.html."""
-        found = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
-        return page([shown(api) for api in found], params)
+        apis = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
+        return page([shown(api) for api in apis], params)
 
     async def update_rest_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateRestApi.html."""
@@ -176,8 +176,12 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _given_types(params: Structure) -> dict[str, Any]:
     """The endpoint types that an import's parameters give."""
-    given = (params.get("parameters") or {}).get("endpointConfigurationTypes")
-    return {"endpointConfiguration": {"types": [given], "ipAddressType": "ipv4"}} if given else {}
+    endpoint_types = (params.get("parameters") or {}).get("endpointConfigurationTypes")
+    return (
+        {"endpointConfiguration": {"types": [endpoint_types], "ipAddressType": "ipv4"}}
+        if endpoint_types
+        else {}
+    )
 
 
 def _bare(api: RestApi, chance: random.Random) -> Tree:

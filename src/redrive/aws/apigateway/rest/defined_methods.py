@@ -33,12 +33,12 @@ class Definition:
 
     def resolved(self, value: Any) -> Mapping[str, Any]:
         """A parameter, or the one that it refers to."""
-        found = value
+        target = value
         if isinstance(value, Mapping) and isinstance(value.get("$ref"), str):
-            found = self.document
+            target = self.document
             for step in value["$ref"].removeprefix("#/").split("/"):
-                found = found.get(step) if isinstance(found, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+                target = target.get(step) if isinstance(target, Mapping) else None
+        return target if isinstance(target, Mapping) else {}
 
 
 def defined_method(
@@ -64,7 +64,7 @@ def defined_method(
     """
     listed = [*_listed(item.get("parameters")), *_listed(operation.get("parameters"))]
     parameters = [definition.resolved(each) for each in listed]
-    wanted = {
+    params = {
         "httpMethod": name,
         "operationName": operation.get("operationId"),
         "requestParameters": _request_parameters(parameters) or None,
@@ -72,18 +72,18 @@ def defined_method(
         "requestValidatorId": _validator(operation, definition),
         **_authorization(operation, definition),
     }
-    made = method_of(tree, wanted)
+    method_tree = method_of(tree, params)
     responses = {
         str(status): _method_response(str(status), definition.resolved(response))
         for status, response in (operation.get("responses") or {}).items()
         if str(status).isdecimal()
     }
     if responses:
-        made["methodResponses"] = responses
-    given = operation.get(f"{_X}integration")
-    if isinstance(given, Mapping):
-        made[INTEGRATION] = _integration(given, resource_id)
-    return _typed(made)
+        method_tree["methodResponses"] = responses
+    integration = operation.get(f"{_X}integration")
+    if isinstance(integration, Mapping):
+        method_tree[INTEGRATION] = _integration(integration, resource_id)
+    return _typed(method_tree)
 
 
 def _typed(method: dict[str, Any]) -> dict[str, Any]:
@@ -132,26 +132,26 @@ def _validator(operation: Mapping[str, Any], definition: Definition) -> str | No
     name = operation.get(f"{_X}request-validator", definition.document.get(f"{_X}request-validator"))
     if name is None:
         return None
-    found = definition.validators.get(str(name))
-    if found is None:
+    validator = definition.validators.get(str(name))
+    if validator is None:
         raise bad_request(f"Invalid Request Validator specified: {name}")
-    return found
+    return validator
 
 
 def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"authorizationType": "NONE"}
+    settings: dict[str, Any] = {"authorizationType": "NONE"}
     if isinstance(operation.get(f"{_X}auth"), Mapping):
-        wanted["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
+        settings["authorizationType"] = str(operation[f"{_X}auth"].get("type", "NONE")).upper()
     for requirement in _listed(operation.get("security", definition.document.get("security"))):
         for name in requirement if isinstance(requirement, Mapping) else ():
             scheme = definition.resolved(definition.schemes.get(name))
             if f"{_X}authorizer" in scheme:
-                wanted["authorizationType"] = "CUSTOM"
+                settings["authorizationType"] = "CUSTOM"
             elif scheme.get(f"{_X}authtype") == "awsSigv4":
-                wanted["authorizationType"] = "AWS_IAM"
+                settings["authorizationType"] = "AWS_IAM"
             elif scheme.get("type") == "apiKey" and str(scheme.get("name", "")).lower() == "x-api-key":
-                wanted["apiKeyRequired"] = True
-    return wanted
+                settings["apiKeyRequired"] = True
+    return settings
 
 
 def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,35 +160,38 @@ def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]
     models = {kind: _model(content.get("schema")) for kind, content in contents.items()}
     if model := _model(response.get("schema")):
         models[_JSON] = model
-    if kept := {kind: model for kind, model in models.items() if model}:
-        made["responseModels"] = kept
+    if response_models := {kind: model for kind, model in models.items() if model}:
+        made["responseModels"] = response_models
     if isinstance(response.get("headers"), Mapping):
         made["responseParameters"] = {f"method.response.header.{name}": False for name in response["headers"]}
     return made
 
 
-def _integration(given: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
-    kind = str(given.get("type", "")).upper()
+def _integration(definition: Mapping[str, Any], resource_id: str) -> dict[str, Any]:
+    kind = str(definition.get("type", "")).upper()
     if kind not in _KINDS:
-        raise bad_request(f"Invalid integration type specified: {given.get('type')}")
-    timeout = given.get("timeoutInMillis")
-    wanted = {
-        **{key: given.get(key) for key in ("uri", "credentials", "connectionId", "cacheNamespace")},
-        **{key: given.get(key) for key in ("requestParameters", "requestTemplates", "cacheKeyParameters")},
+        raise bad_request(f"Invalid integration type specified: {definition.get('type')}")
+    timeout = definition.get("timeoutInMillis")
+    params = {
+        **{key: definition.get(key) for key in ("uri", "credentials", "connectionId", "cacheNamespace")},
         **{
-            key: str(given[key]).upper()
+            key: definition.get(key)
+            for key in ("requestParameters", "requestTemplates", "cacheKeyParameters")
+        },
+        **{
+            key: str(definition[key]).upper()
             for key in ("passthroughBehavior", "contentHandling", "connectionType")
-            if given.get(key)
+            if definition.get(key)
         },
         "type": kind,
-        "integrationHttpMethod": given.get("httpMethod"),
+        "integrationHttpMethod": definition.get("httpMethod"),
         "timeoutInMillis": None if timeout is None else int(timeout),
     }
-    made = integration_of(wanted, resource_id)
+    integration_tree = integration_of(params, resource_id)
     responses: dict[str, Any] = {}
-    for pattern, response in (given.get("responses") or {}).items():
+    for pattern, response in (definition.get("responses") or {}).items():
         status = str(response.get("statusCode", "200"))
         selection = {} if str(pattern) == "default" else {"selectionPattern": str(pattern)}
         response_key = status if status not in responses else f"{status} {pattern}"
         responses[response_key] = integration_response_of({**response, **selection, "statusCode": status})
-    return {**made, "integrationResponses": responses} if responses else made
+    return {**integration_tree, "integrationResponses": responses} if responses else integration_tree

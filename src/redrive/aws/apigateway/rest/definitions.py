@@ -58,7 +58,7 @@ def read_definition(body: bytes) -> ReadDefinition:
     version = document.get("openapi") or document.get("swagger")
     if not isinstance(document.get("paths"), Mapping) or not str(version or "").startswith(("2", "3")):
         raise bad_request(INVALID)
-    given = {
+    settings = {
         "name": info.get("title"),
         "description": info.get("description"),
         "version": None if info.get("version") is None else str(info["version"]),
@@ -70,7 +70,7 @@ def read_definition(body: bytes) -> ReadDefinition:
             "disableExecuteApiEndpoint"
         ),
     }
-    return ReadDefinition({name: value for name, value in given.items() if value is not None}, document)
+    return ReadDefinition({name: value for name, value in settings.items() if value is not None}, document)
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
@@ -164,14 +164,16 @@ def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]
 
 
 def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for kind, given in _object(document.get(f"{_X}gateway-responses")).items():
+    for kind, definition in _object(document.get(f"{_X}gateway-responses")).items():
         if kind not in RESPONSES:
             raise bad_request(f"Invalid response type specified: {kind}")
-        value = _object(given)
-        made = {name: value[name] for name in ("responseParameters", "responseTemplates") if name in value}
+        value = _object(definition)
+        response = {
+            name: value[name] for name in ("responseParameters", "responseTemplates") if name in value
+        }
         if value.get("statusCode"):
-            made["statusCode"] = str(value["statusCode"])
-        yield kind, made
+            response["statusCode"] = str(value["statusCode"])
+        yield kind, response
 
 
 def _with_path(
@@ -195,5 +197,5 @@ def _with_path(
     if not methods:
         return tree
     resource = tree[RESOURCES][at]
-    kept = {**resource, METHODS: {**(resource.get(METHODS) or {}), **methods}}
-    return {**tree, RESOURCES: {**tree[RESOURCES], at: kept}}
+    new_resource = {**resource, METHODS: {**(resource.get(METHODS) or {}), **methods}}
+    return {**tree, RESOURCES: {**tree[RESOURCES], at: new_resource}}

@@ -39,12 +39,12 @@ class DeploymentOperations:
 
         async def decide(draft: Draft) -> Deployment:
             api = await api_in(draft, call, params["restApiId"])
-            made = deployment_of(api, made_id, call.now, params.get("description") or "")
-            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), made)
+            deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
+            draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
             if name:
                 changed = replace(api, tree=_with_stage(api, made_id, params, call.now))
                 draft.put(REST_API, changed.key, changed)
-            return made
+            return deployment
 
         return shown(await self._engine.resources.write(decide))
 
@@ -129,8 +129,8 @@ def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -
         if params.get("variables"):
             stage["variables"] = {**(before.get("variables") or {}), **params["variables"]}
         return with_value(api.tree, [STAGES, name], stage)
-    given = {**params, "deploymentId": deployment_id, "description": params.get("stageDescription")}
-    return with_value(api.tree, [STAGES, name], made_stage(given, now))
+    stage_params = {**params, "deploymentId": deployment_id, "description": params.get("stageDescription")}
+    return with_value(api.tree, [STAGES, name], made_stage(stage_params, now))
 
 
 def shown(deployment: Deployment) -> Structure:

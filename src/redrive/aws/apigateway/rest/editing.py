@@ -27,10 +27,10 @@ class Editing:
             AwsError: `NotFoundException`.
         """
         key = api_key(call.account, call.region, api_id)
-        found = await self._engine.resources.documents.get(REST_API, key)
-        if found is None:
+        api = await self._engine.resources.documents.get(REST_API, key)
+        if api is None:
             raise no_api(call.account, api_id)
-        return found
+        return api
 
     async def edit(self, call: Call, api_id: str, change: Callable[[RestApi], RestApi]) -> RestApi:
         """Change an API of the caller's; the API as it is then."""
@@ -60,7 +60,7 @@ async def api_in(draft: Draft, call: Call, api_id: str) -> RestApi:
     Raises:
         AwsError: `NotFoundException`.
     """
-    found = await draft.get(REST_API, api_key(call.account, call.region, api_id))
-    if found is None:
+    api = await draft.get(REST_API, api_key(call.account, call.region, api_id))
+    if api is None:
         raise no_api(call.account, api_id)
-    return found
+    return api

@@ -75,8 +75,10 @@ class RestFront:
     async def answer(self, exchange: Exchange, staged: Staged) -> Answer:
         """The answer to a request to a stage, also where it is refused."""
         deployment, settings = staged.deployment, staged.settings
-        place = exchange.place
-        exchange.place = replace(place, deployment=deployment.id, variables=settings.get("variables") or {})
+        api_place = exchange.place
+        exchange.place = replace(
+            api_place, deployment=deployment.id, variables=settings.get("variables") or {}
+        )
         try:
             return await self._answered(exchange, staged)
         except Refusal as refusal:
@@ -84,7 +86,7 @@ class RestFront:
         except StoreUnavailable:
             why = Refusal("INTEGRATION_FAILURE", reason="The store is unavailable")
         except Exception:  # a fault of ours
-            logger.exception("api.failed: request %s to %s", exchange.id, place.api)
+            logger.exception("api.failed: request %s to %s", exchange.id, api_place.api)
             why = Refusal("API_CONFIGURATION_ERROR")
         return await refused(exchange, why, deployment.tree)
 
@@ -92,10 +94,10 @@ class RestFront:
         deployment, request = staged.deployment, exchange.request
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")
-        found = self._routes_of(exchange.place, deployment).find(exchange.path, request.method)
-        if found is None:
+        route_match = self._routes_of(exchange.place, deployment).find(exchange.path, request.method)
+        if route_match is None:
             raise Refusal("MISSING_AUTHENTICATION_TOKEN")
-        resource, method, exchange.parameters = found
+        resource, method, exchange.parameters = route_match
         exchange.route, exchange.resource = resource["path"], resource["id"]
         exchange.method = method["httpMethod"]
         signed = method["authorizationType"] == SIGNED
@@ -114,8 +116,8 @@ class RestFront:
         except TimeoutError:
             raise Refusal("INTEGRATION_TIMEOUT") from None
 
-    def _routes_of(self, place: Place, deployment: Deployment) -> Routes:
-        key = f"{place.api}/{deployment.id}"
+    def _routes_of(self, api_place: Place, deployment: Deployment) -> Routes:
+        key = f"{api_place.api}/{deployment.id}"
         known = self._routes.get(key)
         if known is not None and known[0] is deployment:
             return known[1]

@@ -157,10 +157,10 @@ def _mocked(mapped: Mapped) -> Answer:
         Refusal: It says none.
     """
     try:
-        given = orjson.loads(mapped.body)
+        request = orjson.loads(mapped.body)
     except orjson.JSONDecodeError:
-        given = None
-    status = given.get("statusCode") if isinstance(given, dict) else None
+        request = None
+    status = request.get("statusCode") if isinstance(request, dict) else None
     if isinstance(status, str) and status.isdecimal():
         status = int(status[:4])
     if not isinstance(status, int) or isinstance(status, bool):

@@ -47,34 +47,34 @@ class ApiKeyOperations:
             **{name: params[name] for name in _GIVEN if params.get(name) is not None},
         }
         key_id = new_id(self._chance, API_CHARS)
-        made = ApiKey(call.account, call.region, key_id, value, call.now, call.now, settings, tags=tags)
+        key = ApiKey(call.account, call.region, key_id, value, call.now, call.now, settings, tags=tags)
         at, value_at = api_key(call.account, call.region, key_id), api_key(call.account, call.region, value)
 
         async def decide(draft: Draft) -> None:
             if await draft.get(KEY_VALUE, value_at) is not None:
                 raise conflict("API Key already exists")
             draft.put(KEY_VALUE, value_at, KeyValue(key_id))
-            draft.put(API_KEY, at, made)
+            draft.put(API_KEY, at, key)
 
         await self._engine.resources.write(decide)
-        return shown(made, whole=True)
+        return shown(key, whole=True)
 
     async def get_api_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKey.html."""
-        found = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
-        return shown(_standing(found), whole=bool(params.get("includeValue")))
+        key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
+        return shown(_standing(key), whole=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html."""
-        found = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
+        keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
         beginning, customer = params.get("nameQuery") or "", params.get("customerId")
-        kept = [
+        items = [
             shown(key, whole=bool(params.get("includeValues")))
-            for key in found
+            for key in keys
             if str(key.settings.get("name", "")).startswith(beginning)
             and customer in (None, key.settings.get("customerId"))
         ]
-        return page(kept, params)
+        return page(items, params)
 
     async def update_api_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateApiKey.html."""
@@ -101,8 +101,8 @@ class ApiKeyOperations:
                 plan_at = api_key(call.account, call.region, plan_id)
                 plan = await draft.get(USAGE_PLAN, plan_at)
                 if plan is not None:
-                    kept = tuple(each for each in plan.keys if each != key.id)
-                    draft.put(USAGE_PLAN, plan_at, replace(plan, keys=kept))
+                    remaining = tuple(each for each in plan.keys if each != key.id)
+                    draft.put(USAGE_PLAN, plan_at, replace(plan, keys=remaining))
             draft.remove(API_KEY, at)
             draft.remove(KEY_VALUE, api_key(call.account, call.region, key.value))
 
@@ -111,14 +111,14 @@ class ApiKeyOperations:
 
 
 async def _key_in(draft: Draft, at: str) -> ApiKey:
-    found = await draft.get(API_KEY, at)
-    return _standing(found)
+    key = await draft.get(API_KEY, at)
+    return _standing(key)
 
 
-def _standing(found: ApiKey | None) -> ApiKey:
-    if found is None:
+def _standing(api_key: ApiKey | None) -> ApiKey:
+    if api_key is None:
         raise not_found(_MISSING)
-    return found
+    return api_key
 
 
 def shown(key: ApiKey, *, whole: bool = False) -> Structure:

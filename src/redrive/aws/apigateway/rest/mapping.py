@@ -72,12 +72,12 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
     """The template for a body's type; None: the body is passed on as it is."""
     templates: Mapping[str, str] = integration.get("requestTemplates") or {}
     kind = exchange.content_type
-    found = next((text for name, text in templates.items() if name.lower() == kind), None)
-    if found is None:
+    template = next((text for name, text in templates.items() if name.lower() == kind), None)
+    if template is None:
         behaviour = integration.get("passthroughBehavior")
         if behaviour == "NEVER" or (behaviour == "WHEN_NO_TEMPLATES" and templates):
             raise Refusal("UNSUPPORTED_MEDIA_TYPE")
-    return found
+    return template
 
 
 async def _rendered(
@@ -99,13 +99,13 @@ async def _rendered(
     return text, overrides if isinstance(overrides, dict) else {}
 
 
-def _texts(given: Any) -> dict[str, str]:
+def _texts(values: Any) -> dict[str, str]:
     """The texts of an override; numbers as texts, and nothing else."""
-    if not isinstance(given, dict):
+    if not isinstance(values, dict):
         return {}
     return {
         name: str(value)
-        for name, value in given.items()
+        for name, value in values.items()
         if isinstance(value, str | int | float) and not isinstance(value, bool)
     }
 

@@ -61,9 +61,11 @@ class MethodOperations:
             METHOD.found(tree, params)
             if found(tree, METHOD_RESPONSE.path(params)) is not None:
                 raise conflict("Response already exists for this resource")
-            made = {name: params[name] for name in ("responseParameters", "responseModels") if name in params}
+            members = {
+                name: params[name] for name in ("responseParameters", "responseModels") if name in params
+            }
             path = METHOD_RESPONSE.path(params)
-            return with_value(tree, path, {"statusCode": params["statusCode"], **made})
+            return with_value(tree, path, {"statusCode": params["statusCode"], **members})
 
         return await self._put(METHOD_RESPONSE, call, params, change)
 
@@ -73,9 +75,9 @@ class MethodOperations:
         def change(tree: Tree) -> Tree:
             method = METHOD.found(tree, params)
             before = (method.get("methodIntegration") or {}).get("integrationResponses")
-            made = integration_of(params, params["resourceId"])
-            kept = {"integrationResponses": before} if before else {}
-            return with_value(tree, METHOD_INTEGRATION.path(params), {**made, **kept})
+            integration = integration_of(params, params["resourceId"])
+            responses = {"integrationResponses": before} if before else {}
+            return with_value(tree, METHOD_INTEGRATION.path(params), {**integration, **responses})
 
         return await self._put(METHOD_INTEGRATION, call, params, change)
 
@@ -111,8 +113,8 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     validator = params.get("requestValidatorId")
     if validator and validator not in (tree.get("validators") or {}):
         raise bad_request("Invalid Request Validator identifier specified")
-    given = {key: params[key] for key in _METHOD if params.get(key) is not None}
-    return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **given}
+    settings = {key: params[key] for key in _METHOD if params.get(key) is not None}
+    return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **settings}
 
 
 def check_authorization(kind: str) -> None:
@@ -171,7 +173,7 @@ def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any
     if params.get("responseTransferMode") == "STREAM":
         raise unoffered("streamed responses of REST APIs")
     method, timeout = params.get("integrationHttpMethod"), params.get("timeoutInMillis")
-    made = {
+    integration = {
         **{name: params[name] for name in _INTEGRATION if params.get(name) is not None},
         **({"httpMethod": method} if method else {}),
         "passthroughBehavior": params.get("passthroughBehavior") or "WHEN_NO_MATCH",
@@ -179,8 +181,8 @@ def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any
         "cacheNamespace": params.get("cacheNamespace") or resource_id,
         "cacheKeyParameters": list(params.get("cacheKeyParameters") or ()),
     }
-    check_integration(made)
-    return made
+    check_integration(integration)
+    return integration
 
 
 def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,7 +191,7 @@ def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         AwsError: `BadRequestException`: it converts bodies in a way that nobody knows.
     """
-    given = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
-    check_content_handling(given)
+    settings = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
+    check_content_handling(settings)
     templates = params.get("responseTemplates")
-    return given if templates is None else {**given, "responseTemplates": templates}
+    return settings if templates is None else {**settings, "responseTemplates": templates}

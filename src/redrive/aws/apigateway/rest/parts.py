@@ -56,8 +56,8 @@ def _operations(kind: Kind, editing: Editing) -> dict[str, Verb]:
 
     async def get_all(call: Call, params: Structure) -> Structure:
         api = await editing.api(call, params["restApiId"])
-        kept: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
-        return page([kind.shown(kept[name]) for name in sorted(kept)], params)
+        parts: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
+        return page([kind.shown(parts[name]) for name in sorted(parts)], params)
 
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
@@ -94,39 +94,39 @@ class PartOperations:
         name = params["name"]
         if not name.isalnum() or not name.isascii():
             raise bad_request("Model name must be alphanumeric: " + name)
-        made: Structure = {
+        model: Structure = {
             "id": new_id(self._chance),
             **{key: params[key] for key in ("name", "description", "schema", "contentType") if key in params},
         }
-        return await self._create(MODEL, call, {**params, "modelName": name}, made)
+        return await self._create(MODEL, call, {**params, "modelName": name}, model)
 
     async def create_request_validator(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateRequestValidator.html."""
         made_id = new_id(self._chance)
-        made = {
+        validator = {
             "id": made_id,
             "name": params.get("name"),
             "validateRequestBody": bool(params.get("validateRequestBody")),
             "validateRequestParameters": bool(params.get("validateRequestParameters")),
         }
-        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, made)
+        return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
 
-    async def _create(self, kind: Kind, call: Call, params: Structure, made: Structure) -> Structure:
-        check_part(kind, made)
+    async def _create(self, kind: Kind, call: Call, params: Structure, part: Structure) -> Structure:
+        check_part(kind, part)
 
         def change(tree: Tree) -> Tree:
             if found(tree, kind.path(params)) is not None:
                 raise conflict(f"{kind.name} name already exists for this REST API")
-            return with_value(tree, kind.path(params), made)
+            return with_value(tree, kind.path(params), part)
 
         await self._editing.edit_tree(call, params["restApiId"], change)
-        return made
+        return part
 
     # ---- gateway responses -----------------------------------------------------------------------------------
 
     async def put_gateway_response(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_PutGatewayResponse.html."""
-        given = {
+        settings = {
             name: params[name]
             for name in ("statusCode", "responseParameters", "responseTemplates")
             if params.get(name) is not None
@@ -134,7 +134,7 @@ class PartOperations:
         kind = _known(params["responseType"])
 
         def change(tree: Tree) -> Tree:
-            return with_value(tree, [GATEWAY_RESPONSES, kind], given)
+            return with_value(tree, [GATEWAY_RESPONSES, kind], settings)
 
         tree = await self._editing.edit_tree(call, params["restApiId"], change)
         return _shown_response(tree, kind)
@@ -182,16 +182,16 @@ def _known(kind: str) -> str:
 def _shown_response(tree: Tree, kind: str) -> Structure:
     own = found(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
-    shown: Structure = {
+    response: Structure = {
         "responseType": kind,
         "responseParameters": {},
         "responseTemplates": {"application/json": '{"message":$context.error.messageString}'},
         "defaultResponse": own is None,
         **(own or {}),
     }
-    if "statusCode" not in shown and status:
-        shown["statusCode"] = str(status)
-    return shown
+    if "statusCode" not in response and status:
+        response["statusCode"] = str(status)
+    return response
 
 
 def check_part(kind: Kind, value: Mapping[str, Any]) -> None:

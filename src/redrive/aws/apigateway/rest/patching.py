@@ -103,7 +103,7 @@ def _changed_list(
     return known if item in known or not item else [*known, item]
 
 
-def typed(shape: Shape, given: str | None, path: str) -> Any:
+def typed(shape: Shape, value: str | None, path: str) -> Any:
     """A value as the model has it, of the text that patch operations give.
 
     Raises:
@@ -112,16 +112,16 @@ def typed(shape: Shape, given: str | None, path: str) -> Any:
     try:
         match shape.type:
             case "boolean":
-                return _TRUTHS[(given or "").lower()]
+                return _TRUTHS[(value or "").lower()]
             case "integer" | "long":
-                return int(given or "")
-            case "double" | "float" if isfinite(number := float(given or "")):
+                return int(value or "")
+            case "double" | "float" if isfinite(number := float(value or "")):
                 return number
-            case "string" if not shape.enum or given in shape.enum:
-                return given or ""
+            case "string" if not shape.enum or value in shape.enum:
+                return value or ""
     except (KeyError, ValueError):
         pass
-    raise bad_request(f"Invalid patch value '{given}' specified for path '{path}'")
+    raise bad_request(f"Invalid patch value '{value}' specified for path '{path}'")
 
 
 def _only_replaced(path: str, op: str, replaced: Sequence[str]) -> AwsError:

@@ -38,16 +38,16 @@ class UsagePlanOperations:
         check_tags(tags)
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
         settings["apiStages"] = list(params.get("apiStages") or ())
-        made = UsagePlan(
+        usage_plan = UsagePlan(
             call.account, call.region, new_id(self._chance), call.now, _checked(settings), tags=tags
         )
 
         async def decide(draft: Draft) -> None:
             await _check_stages(draft, call, settings["apiStages"])
-            draft.put(USAGE_PLAN, api_key(call.account, call.region, made.id), made)
+            draft.put(USAGE_PLAN, api_key(call.account, call.region, usage_plan.id), usage_plan)
 
         await self._engine.resources.write(decide)
-        return shown(made)
+        return shown(usage_plan)
 
     async def get_usage_plan(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlan.html."""
@@ -55,9 +55,9 @@ class UsagePlanOperations:
 
     async def get_usage_plans(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlans.html."""
-        found = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
-        wanted = params.get("keyId")
-        return page([shown(plan) for plan in found if not wanted or wanted in plan.keys], params)
+        plans = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
+        key_id = params.get("keyId")
+        return page([shown(plan) for plan in plans if not key_id or key_id in plan.keys], params)
 
     async def update_usage_plan(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateUsagePlan.html."""
@@ -112,10 +112,10 @@ class UsagePlanOperations:
     async def get_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKey.html."""
         plan = await self._plan(call, params)
-        found = await self._documents.get(API_KEY, api_key(call.account, call.region, params["keyId"]))
-        if found is None or found.id not in plan.keys:
+        key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["keyId"]))
+        if key is None or key.id not in plan.keys:
             raise not_found("Invalid Usage Plan Key specified")
-        return _shown_key(found)
+        return _shown_key(key)
 
     async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKeys.html."""
@@ -125,12 +125,12 @@ class UsagePlanOperations:
             found = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
             keys.append(found)
         beginning = params.get("nameQuery") or ""
-        kept = [
+        items = [
             _shown_key(key)
             for key in keys
             if key is not None and str(key.settings.get("name", "")).startswith(beginning)
         ]
-        return page(kept, params)
+        return page(items, params)
 
     async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteUsagePlanKey.html."""
@@ -142,8 +142,8 @@ class UsagePlanOperations:
             if key_id not in plan.keys:
                 raise not_found("Invalid Usage Plan Key specified")
             await _with_plans(draft, call, key_id, plan.id, add=False)
-            kept = tuple(each for each in plan.keys if each != key_id)
-            draft.put(USAGE_PLAN, at, replace(plan, keys=kept))
+            remaining = tuple(each for each in plan.keys if each != key_id)
+            draft.put(USAGE_PLAN, at, replace(plan, keys=remaining))
 
         await self._engine.resources.write(decide)
         return {}
@@ -162,19 +162,19 @@ class UsagePlanOperations:
 
     async def _plan(self, call: Call, params: Structure) -> UsagePlan:
         key = api_key(call.account, call.region, params["usagePlanId"])
-        found = await self._documents.get(USAGE_PLAN, key)
-        return _standing(found)
+        plan = await self._documents.get(USAGE_PLAN, key)
+        return _standing(plan)
 
 
 async def _plan_in(draft: Draft, at: str) -> UsagePlan:
-    found = await draft.get(USAGE_PLAN, at)
-    return _standing(found)
+    plan = await draft.get(USAGE_PLAN, at)
+    return _standing(plan)
 
 
-def _standing(found: UsagePlan | None) -> UsagePlan:
-    if found is None:
+def _standing(usage_plan: UsagePlan | None) -> UsagePlan:
+    if usage_plan is None:
         raise not_found(_MISSING)
-    return found
+    return usage_plan
 
 
 async def _with_plans(draft: Draft, call: Call, key_id: str, plan_id: str, *, add: bool) -> ApiKey:
@@ -221,13 +221,13 @@ def _changed(settings: Structure, operations: Sequence[Mapping[str, Any]]) -> St
 def _changed_stages(
     stages: Sequence[Mapping[str, Any]], steps: Sequence[str], operation: Mapping[str, Any]
 ) -> list[Any]:
-    named = steps[0] if steps else operation.get("value") or ""
-    api_id, _, stage = named.partition(":")
+    stage_name = steps[0] if steps else operation.get("value") or ""
+    api_id, _, stage = stage_name.partition(":")
     known = next((each for each in stages if (each["apiId"], each["stage"]) == (api_id, stage)), None)
     others = [each for each in stages if each is not known]
     if len(steps) > 1:
         if known is None:
-            raise not_found(f"API Stage not found: {named}")
+            raise not_found(f"API Stage not found: {stage_name}")
         shape = shape_of("GetUsagePlan").members["apiStages"].shape.element.shape
         path = "/" + "/".join(step.replace("~", "~0").replace("/", "~1") for step in steps[1:])
         changed = patched(

@@ -42,8 +42,8 @@ class ResourceOperations:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetResources.html."""
         api = await self._editing.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
-        found = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
-        return page([shown(resource, whole=whole) for resource in found], params)
+        resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
+        return page([shown(resource, whole=whole) for resource in resources], params)
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetResource.html."""
@@ -65,7 +65,7 @@ class ResourceOperations:
             RESOURCE.found(tree, {"resourceId": after["parentId"]})
             if _is_below(tree, after["parentId"], resource_id):
                 raise bad_request("Resources cannot be cyclical.")
-            others = {key: kept for key, kept in tree[RESOURCES].items() if key != resource_id}
+            others = {key: resource for key, resource in tree[RESOURCES].items() if key != resource_id}
             path = _checked_path(others.values(), others[after["parentId"]], after["pathPart"])
             moved = {**tree[RESOURCES], resource_id: {**after, "path": path}}
             return {**tree, RESOURCES: _with_paths(moved)}
@@ -80,12 +80,12 @@ class ResourceOperations:
         def change(tree: Tree) -> Tree:
             if "parentId" not in RESOURCE.found(tree, params):
                 raise bad_request("Root resource cannot be deleted")
-            kept = {
+            remaining = {
                 key: resource
                 for key, resource in tree[RESOURCES].items()
                 if key != resource_id and not _is_below(tree, key, resource_id)
             }
-            return {**tree, RESOURCES: kept}
+            return {**tree, RESOURCES: remaining}
 
         await self._editing.edit_tree(call, params["restApiId"], change)
         return {}
@@ -102,8 +102,8 @@ def with_resource(tree: Tree, made_id: str, parent_id: str, part: str) -> Tree:
     if len(known) >= RESOURCES_MAX:
         raise error("LimitExceededException", f"An API has at most {RESOURCES_MAX} resources")
     path = _checked_path(known.values(), parent, part)
-    made = {"id": made_id, "parentId": parent_id, "pathPart": part, "path": path}
-    return {**tree, RESOURCES: {**known, made_id: made}}
+    resource = {"id": made_id, "parentId": parent_id, "pathPart": part, "path": path}
+    return {**tree, RESOURCES: {**known, made_id: resource}}
 
 
 def _checked_path(known: Iterable[Mapping[str, Any]], parent: Mapping[str, Any], part: str) -> str:

@@ -60,12 +60,12 @@ class Routes:
     ) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, str]] | None:
         """The resource of a path, its method, and the parameters; None: no caller can ask for that."""
         parts = [part for part in path.split("/") if part]
-        found = _search(self._root, parts, 0, method, {})
-        if found is None:
+        route_match = _search(self._root, parts, 0, method, {})
+        if route_match is None:
             if self._default is None:
                 return None
-            found = self._default, {}
-        resource, parameters = found
+            route_match = self._default, {}
+        resource, parameters = route_match
         methods = resource[METHODS]
         return resource, methods.get(method) or methods["ANY"], parameters
 
@@ -80,14 +80,14 @@ def _search(
         return None
     literal = step.literals.get(parts[at])
     if literal is not None:
-        found = _search(literal, parts, at + 1, method, parameters)
-        if found is not None:
-            return found
+        match = _search(literal, parts, at + 1, method, parameters)
+        if match is not None:
+            return match
     if step.variable is not None:
         name, below = step.variable
-        found = _search(below, parts, at + 1, method, {**parameters, name: decoded(parts[at])})
-        if found is not None:
-            return found
+        match = _search(below, parts, at + 1, method, {**parameters, name: decoded(parts[at])})
+        if match is not None:
+            return match
     if step.greedy is not None and _answers(step.greedy[1], method):
         name, resource = step.greedy
         return resource, {**parameters, name: decoded("/".join(parts[at:]))}

@@ -45,7 +45,7 @@ class ServiceUri(NamedTuple):
 def with_variables(exchange: Exchange, uri: str) -> str:
     """A URI with the stage's variables in their places."""
     variables = exchange.place.variables
-    return _STAGE_VARIABLE.sub(lambda found: variables.get(found[1], ""), uri)
+    return _STAGE_VARIABLE.sub(lambda match: variables.get(match[1], ""), uri)
 
 
 def read_uri(uri: str) -> ServiceUri:
@@ -54,10 +54,10 @@ def read_uri(uri: str) -> ServiceUri:
     Raises:
         Refusal: The text is no URI of a service.
     """
-    found = _URI.fullmatch(uri)
-    if found is None:
+    match = _URI.fullmatch(uri)
+    if match is None:
         raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a service")
-    return ServiceUri(found[1], found[3], found[2] or "", found[4], found[5])
+    return ServiceUri(match[1], match[3], match[2] or "", match[4], match[5])
 
 
 class ServiceIntegration:
@@ -98,7 +98,7 @@ def _request(exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri
         path = "/"
     else:
         path = "/" + _VARIABLE.sub(
-            lambda found: quote(mapped.path.get(found[1], found[0]), safe=""), uri.rest
+            lambda match: quote(mapped.path.get(match[1], match[0]), safe=""), uri.rest
         ).lstrip("/")
     if "?" in path:
         path, _, given = path.partition("?")

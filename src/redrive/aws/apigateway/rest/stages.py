@@ -60,12 +60,12 @@ class StageOperations:
 
     async def create_stage(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateStage.html."""
-        made = made_stage(params, call.now)
+        stage = made_stage(params, call.now)
 
         def change(tree: Tree) -> Tree:
             if found(tree, STAGE.path(params)) is not None:
                 raise conflict("Stage already exists")
-            return with_value(tree, STAGE.path(params), made)
+            return with_value(tree, STAGE.path(params), stage)
 
         return await self._write(call, params, change)
 
@@ -77,13 +77,13 @@ class StageOperations:
     async def get_stages(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetStages.html."""
         api = await self._editing.api(call, params["restApiId"])
-        wanted = params.get("deploymentId")
+        deployment_id = params.get("deploymentId")
         stages: Mapping[str, Structure] = api.tree.get(STAGES) or {}
         return {
             "item": [
                 STAGE.shown(stage)
                 for _, stage in sorted(stages.items())
-                if wanted in (None, "", stage["deploymentId"])
+                if deployment_id in (None, "", stage["deploymentId"])
             ]
         }
 
@@ -144,7 +144,7 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
     check_variables(params.get("variables") or {})
     check_tags(params.get("tags") or {})
     refuse_unoffered(params)
-    given = {key: params[key] for key in _GIVEN if params.get(key) is not None}
+    settings = {key: params[key] for key in _GIVEN if params.get(key) is not None}
     return {
         "stageName": name,
         "deploymentId": params["deploymentId"],
@@ -154,7 +154,7 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
         "tracingEnabled": False,
         "createdDate": now,
         "lastUpdatedDate": now,
-        **given,
+        **settings,
     }
 
 

@@ -74,8 +74,8 @@ class Change:
 
     async def carry_on(self) -> None:
         """Go through all phases, until the stack has a final status."""
-        found = await self._engine.resources.documents.find(RESOURCE, f"{self._stack.key}/")
-        self._resources |= {resource.logical_id: resource for resource in found}
+        resources = await self._engine.resources.documents.find(RESOURCE, f"{self._stack.key}/")
+        self._resources |= {resource.logical_id: resource for resource in resources}
         while (phase := self._phases.get(self._stack.status)) is not None:
             await phase()
 
@@ -116,11 +116,11 @@ class Change:
 
     async def _clean_up(self) -> None:
         program = await self._programs.load(self._stack, self._stack.settings)
-        kept = [name for name in self._resources if name in program.resources]
+        remaining = [name for name in self._resources if name in program.resources]
         failed = await self._remove_all(
             [name for name in self._resources if name not in program.resources], forget=True
         )
-        for name in kept:
+        for name in remaining:
             await self._removal.clear_leftovers(name)
         text = "Update successful. One or more resources could not be deleted."
         await self._journal.status("UPDATE_COMPLETE", text if failed else "")
@@ -228,7 +228,7 @@ class Change:
             if (await self._journal.hold(draft)).state is OperationState.CANCELLING:
                 raise TemplateInvalid(CANCELLED)
             await self._export(draft, stack, outputs)
-            await self._unpin(draft, stack, kept=values.imported)
+            await self._unpin(draft, stack, names=values.imported)
 
         try:
             await self._journal.status(status, change=complete, also=publish)
@@ -237,30 +237,30 @@ class Change:
         return ""
 
     def _shown(self, values: Values) -> list[Shown]:
-        shown = []
+        summaries = []
         for output in values.program.outputs:
             value, export = values.output(output)
-            shown.append(Shown(output.name, value, output.description, export))
-        return shown
+            summaries.append(Shown(output.name, value, output.description, export))
+        return summaries
 
     async def _check_exports(self, outputs: Sequence[Shown]) -> None:
         for output in outputs:
             if not output.export:
                 continue
-            found = await self._engine.resources.documents.get(
+            export = await self._engine.resources.documents.get(
                 EXPORT, export_key(self._stack.name, output.export)
             )
-            if found is not None and found.stack != self._stack.key:
-                owner = await self._engine.resources.documents.get(STACK, found.stack)
-                name = owner.name.name if owner else found.stack
+            if export is not None and export.stack != self._stack.key:
+                owner = await self._engine.resources.documents.get(STACK, export.stack)
+                name = owner.name.name if owner else export.stack
                 raise TemplateInvalid(
                     f"Export with name {output.export} is already exported by stack {name}."
                 )
 
-    async def _exports_in_use(self, kept: set[str]) -> str:
+    async def _exports_in_use(self, names: set[str]) -> str:
         """The reason why an export cannot go that another stack imports, or an empty text."""
         for output in self._stack.outputs:
-            if not output.export or output.export in kept:
+            if not output.export or output.export in names:
                 continue
             key = export_key(self._stack.name, output.export)
             users = await self._engine.resources.documents.find(IMPORT, f"{key}/")
@@ -279,12 +279,12 @@ class Change:
             await draft.get(EXPORT, key)
             draft.put(EXPORT, key, Export(name, value, stack.key))
 
-    async def _unpin(self, draft: Draft, stack: Stack, kept: set[str] | None = None) -> None:
+    async def _unpin(self, draft: Draft, stack: Stack, names: set[str] | None = None) -> None:
         """Give back the exports that the stack uses no more."""
         exports = await draft.find(EXPORT, f"{stack.name.account}/{stack.name.region}/")
         for _, export in exports:
             key = import_key(stack, export.name)
-            if export.name not in (kept or ()) and await draft.get(IMPORT, key) is not None:
+            if export.name not in (names or ()) and await draft.get(IMPORT, key) is not None:
                 draft.remove(IMPORT, key)
 
     async def _remove_all(self, names: Sequence[str], *, forget: bool = False) -> list[str]:

@@ -31,6 +31,6 @@ async def forget_deleted(engine: Engine, now: int) -> int:
 
 async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> None:
     documents = engine.resources.documents
-    while found := await documents.stored(kind, f"{stack.key}/", limit=_PAGE):
-        for key, _, _ in found:
+    while stored_documents := await documents.stored(kind, f"{stack.key}/", limit=_PAGE):
+        for key, _, _ in stored_documents:
             await documents.remove(kind, key)

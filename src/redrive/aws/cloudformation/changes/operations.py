@@ -199,8 +199,8 @@ class StackOperations:
         await self._tasks.take_up(await self._active(), self._take)
 
     async def _active(self) -> Sequence[Operation]:
-        found = await self._engine.resources.documents.find(OPERATION, "")
-        return [operation for operation in found if operation.state.active]
+        operations = await self._engine.resources.documents.find(OPERATION, "")
+        return [operation for operation in operations if operation.state.active]
 
     @property
     def is_quiet(self) -> bool:

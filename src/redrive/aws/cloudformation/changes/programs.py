@@ -101,32 +101,32 @@ def processed(program: Program) -> str:
 
 
 async def choose_parameters(
-    declared: Mapping[str, Parameter], given: Given, previous: Mapping[str, str], ask: Ask
+    declared: Mapping[str, Parameter], values: Given, previous: Mapping[str, str], ask: Ask
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of parameters, and the values of those that name a parameter of the store.
 
     Raises:
         TemplateInvalid: One has no value, or may not have this one.
     """
-    texts = choose_values(declared, given, previous)
+    texts = choose_values(declared, values, previous)
     stored = {name: texts[name] for name, parameter in declared.items() if parameter.stored_type}
-    found = await _stored_values(sorted(set(stored.values())), ask)
-    lost = [path for path in stored.values() if path not in found]
+    stored_values = await _stored_values(sorted(set(stored.values())), ask)
+    lost = [path for path in stored.values() if path not in stored_values]
     if lost:
         text = f"Unable to fetch parameters [{','.join(dict.fromkeys(lost))}]"
         raise TemplateInvalid(f"{text} from parameter store for this account.")
-    return texts, {name: found[path] for name, path in stored.items()}
+    return texts, {name: stored_values[path] for name, path in stored.items()}
 
 
 async def _stored_values(paths: list[str], ask: Ask) -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for at in range(0, len(paths), _FETCHED_AT_ONCE):
         try:
             answer = await ask("ssm", "GetParameters", Names=paths[at : at + _FETCHED_AT_ONCE])
         except AwsError:
-            return found
-        found |= {parameter["Name"]: parameter["Value"] for parameter in answer.get("Parameters") or ()}
-    return found
+            return values
+        values |= {parameter["Name"]: parameter["Value"] for parameter in answer.get("Parameters") or ()}
+    return values
 
 
 class Programs:
@@ -142,14 +142,14 @@ class Programs:
         Raises:
             TemplateInvalid: It cannot be read (any more).
         """
-        found = await self._documents.get(TEMPLATE, template_key(stack, template))
-        text = "" if found is None else found.processed or found.body
+        template_text = await self._documents.get(TEMPLATE, template_key(stack, template))
+        text = "" if template_text is None else template_text.processed or template_text.body
         return await offload(stack.name.account, lambda: read_body(text), patient=True)
 
     async def body(self, stack: Stack, template: str) -> str:
         """The text of a template of a stack, as it was given."""
-        found = await self._documents.get(TEMPLATE, template_key(stack, template))
-        return "" if found is None else found.body
+        template_text = await self._documents.get(TEMPLATE, template_key(stack, template))
+        return "" if template_text is None else template_text.body
 
     async def load(self, stack: Stack, settings: StackSettings) -> Program:
         """The program of a stack with some settings."""
@@ -159,5 +159,5 @@ class Programs:
 
     async def exports(self, name: ResourceName) -> dict[str, str]:
         """The values of an account's exports in a region, by name."""
-        found = await self._documents.find(EXPORT, f"{name.account}/{name.region}/")
-        return {export.name: export.value for export in found}
+        exports = await self._documents.find(EXPORT, f"{name.account}/{name.region}/")
+        return {export.name: export.value for export in exports}

@@ -41,8 +41,8 @@ def reason_of(service: str, error: AwsError, request_id: str, token: str) -> str
         return error.message
     name = _SERVICES.get(service, service)
     text = error.message or error.code
-    said = f"{text} (Service: {name}, Status Code: {error.status}, Request ID: {request_id})"
-    return f'Resource handler returned message: "{said}" (RequestToken: {token}, HandlerErrorCode: {_code(error)})'
+    sentence = f"{text} (Service: {name}, Status Code: {error.status}, Request ID: {request_id})"
+    return f'Resource handler returned message: "{sentence}" (RequestToken: {token}, HandlerErrorCode: {_code(error)})'
 
 
 def _code(error: AwsError) -> str:

@@ -81,21 +81,21 @@ class Removal(StepParts):
     async def _delete(self, current: StackResource, left: Leftover) -> str:
         """Remove a resource; the reason why it could not be, or an empty text."""
         kind = type_of(left.type)
-        wanted = replace(
+        spec = replace(
             self._wanted(current, again=True),
             name=left.name,
             physical_id=left.physical_id,
             properties=left.properties,
         )
 
-        async def delete(ask: Ask, wanted: Wanted) -> Made:
-            found = wanted.physical_id or await kind.find(ask, wanted)
-            if found:
-                await kind.delete(ask, replace(wanted, physical_id=found))
-            return Made(found)
+        async def delete(ask: Ask, spec: Wanted) -> Made:
+            physical_id = spec.physical_id or await kind.find(ask, spec)
+            if physical_id:
+                await kind.delete(ask, replace(spec, physical_id=physical_id))
+            return Made(physical_id)
 
         try:
-            await self._attempt(kind, delete, wanted)
+            await self._attempt(kind, delete, spec)
         except AttemptRefused as refusal:
             return refusal.reason
         return ""

@@ -104,7 +104,7 @@ class StepParts:
     def _wanted(self, resource: StackResource, *, again: bool) -> Wanted:
         return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
 
-    async def _attempt(self, kind: ResourceType, act: Act, wanted: Wanted) -> Made:
+    async def _attempt(self, kind: ResourceType, act: Act, spec: Wanted) -> Made:
         """Carry out a part of a step.
 
         Raises:
@@ -112,19 +112,19 @@ class StepParts:
         """
         call_id = id_text(self._runtime.message_id())
         try:
-            properties = await resolved(wanted.properties, self._ask)
-            if properties != wanted.properties:
+            properties = await resolved(spec.properties, self._ask)
+            if properties != spec.properties:
                 properties = kind.schema.typed(properties)
-            real = replace(wanted, properties=properties)
+            real = replace(spec, properties=properties)
             acting = act(self._ask, real)
-            made: Made = await (self._unless_over(acting) if kind.waits else acting)
+            resource_state: Made = await (self._unless_over(acting) if kind.waits else acting)
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
-            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not wanted.again) from None
+            raise AttemptRefused(reason, taken=error.code == "AlreadyExists" and not spec.again) from None
         except TemplateInvalid as refusal:
             raise AttemptRefused(str(refusal)) from None
-        return made
+        return resource_state
 
     async def _unless_over(self, acting: Awaitable[Made]) -> Made:
         """Wait for what may take hours, unless it is in vain.
@@ -150,12 +150,12 @@ class StepParts:
             return ""
         count, milliseconds = int(asked.get("Count") or 1), duration_ms(str(asked.get("Timeout") or "PT5M"))
         deadline = self._journal.now + milliseconds
-        told = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
-        failed = [signal for signal in told if signal.status != "SUCCESS"]
+        answer = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
+        failed = [signal for signal in answer if signal.status != "SUCCESS"]
         if failed:
             return f"Received FAILURE signal with UniqueId {failed[0].id}"
-        if len(told) < count:
-            return f"Failed to receive {count - len(told)} resource signal(s) within the specified duration"
+        if len(answer) < count:
+            return f"Failed to receive {count - len(answer)} resource signal(s) within the specified duration"
         return ""
 
     async def _write(self, after: StackResource, *events: StackEvent, used: set[str] | None = None) -> None:

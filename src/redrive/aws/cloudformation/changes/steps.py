@@ -104,15 +104,20 @@ class Steps(StepParts):
         after = replace(after, name=name, physical_id=begun.physical_id if begun else "")
         if begun is None:
             await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
-        wanted = self._wanted(after, again=begun is not None)
+        spec = self._wanted(after, again=begun is not None)
         try:
-            made = await self._attempt(kind, kind.create, wanted)
+            resource_state = await self._attempt(kind, kind.create, spec)
         except AttemptRefused as refusal:
             if refusal.taken:  # somebody else's: nothing was made that could be removed
                 after = replace(after, name="")
             await self._fail(after, "CREATE_FAILED", refusal.reason)
         made_at = self._journal.now
-        after = replace(after, physical_id=made.physical_id, attributes=made.attributes, updated_at=made_at)
+        after = replace(
+            after,
+            physical_id=resource_state.physical_id,
+            attributes=resource_state.attributes,
+            updated_at=made_at,
+        )
         started = event_of(self._stack, after, made_at, reason=INITIATED)
         if reason := await self._await_signals(after, policy):
             await self._fail(after, "CREATE_FAILED", reason, started)
@@ -167,17 +172,17 @@ class Steps(StepParts):
         if not begun:
             await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
 
-        async def update(ask: Ask, wanted: Wanted) -> Made:
-            return await kind.update(ask, wanted, was.properties)
+        async def update(ask: Ask, spec: Wanted) -> Made:
+            return await kind.update(ask, spec, was.properties)
 
         try:
-            made = await self._attempt(kind, update, self._wanted(after, again=begun))
+            resource_state = await self._attempt(kind, update, self._wanted(after, again=begun))
         except AttemptRefused as refusal:
             await self._fail(after, "UPDATE_FAILED", refusal.reason)
         leftovers = after.leftovers
-        if made.physical_id != was.physical_id:  # a custom resource may do that
+        if resource_state.physical_id != was.physical_id:  # a custom resource may do that
             leftovers = (*leftovers, leftover_of(after.type, was))
-        await self._complete(replace(after, leftovers=leftovers), made)
+        await self._complete(replace(after, leftovers=leftovers), resource_state)
 
     async def _replace(
         self,
@@ -196,24 +201,26 @@ class Steps(StepParts):
         after = replace(after, name=name, physical_id="")
         await self._write(after, *([] if begun else events), used=used)
         try:
-            made = await self._attempt(kind, kind.create, self._wanted(after, again=begun is not None))
+            resource_state = await self._attempt(
+                kind, kind.create, self._wanted(after, again=begun is not None)
+            )
         except AttemptRefused as refusal:
             if refusal.taken:
                 after = replace(after, name=was.name)
             await self._fail(replace(after, physical_id=was.physical_id), "UPDATE_FAILED", refusal.reason)
         leftovers = (*after.leftovers, leftover_of(after.type, was))
-        started = replace(after, physical_id=made.physical_id, leftovers=leftovers)
+        started = replace(after, physical_id=resource_state.physical_id, leftovers=leftovers)
         await self._complete(
-            started, made, event_of(self._stack, started, self._journal.now, reason=INITIATED)
+            started, resource_state, event_of(self._stack, started, self._journal.now, reason=INITIATED)
         )
 
-    async def _complete(self, after: StackResource, made: Made, *events: StackEvent) -> None:
+    async def _complete(self, after: StackResource, resource_state: Made, *events: StackEvent) -> None:
         at = self._journal.now
         after = replace(
             after,
             status="UPDATE_COMPLETE",
-            physical_id=made.physical_id,
-            attributes=made.attributes,
+            physical_id=resource_state.physical_id,
+            attributes=resource_state.attributes,
             updated_at=at,
             reason="",
         )
@@ -231,11 +238,11 @@ class Steps(StepParts):
         was = current.before
         if was is None or current.change != self._stack.change or name in self._stack.skipped:
             return
-        kept = tuple(left for left in current.leftovers if left.physical_id != was.physical_id)
+        leftovers = tuple(left for left in current.leftovers if left.physical_id != was.physical_id)
         if current.name != was.name or (current.physical_id and current.physical_id != was.physical_id):
-            made = "" if current.physical_id == was.physical_id else current.physical_id
-            new = Leftover(current.type, current.name, made, current.properties)
-            kept = kept if new in kept else (*kept, new)
+            new_id = "" if current.physical_id == was.physical_id else current.physical_id
+            new = Leftover(current.type, current.name, new_id, current.properties)
+            leftovers = leftovers if new in leftovers else (*leftovers, new)
         back = replace(
             current,
             name=was.name,
@@ -245,7 +252,7 @@ class Steps(StepParts):
             policy=was.policy,
             replace_policy=was.replace_policy,
             depends_on=was.depends_on,
-            leftovers=kept,
+            leftovers=leftovers,
             reason="",
             status="UPDATE_IN_PROGRESS",
             updated_at=self._journal.now,
@@ -262,8 +269,8 @@ class Steps(StepParts):
     async def _put_back(self, back: StackResource, current: StackResource) -> None:
         kind = type_of(back.type)
 
-        async def update(ask: Ask, wanted: Wanted) -> Made:
-            return await kind.update(ask, wanted, current.properties)
+        async def update(ask: Ask, spec: Wanted) -> Made:
+            return await kind.update(ask, spec, current.properties)
 
         try:
             await self._attempt(kind, update, self._wanted(back, again=True))

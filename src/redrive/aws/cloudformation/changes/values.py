@@ -50,8 +50,8 @@ class Values:
             TemplateInvalid: They cannot be evaluated.
             NotYetKnown: One depends on a resource that is not there.
         """
-        found: dict[str, Any] = evaluate(definition.properties, self.scope)
-        return found
+        values: dict[str, Any] = evaluate(definition.properties, self.scope)
+        return values
 
     def output(self, output: Output) -> tuple[str, str]:
         """The value of an output, and the name of its export.
@@ -65,30 +65,30 @@ class Values:
         except NotYetKnown as unknown:
             raise TemplateInvalid(f"[Error] /Outputs/{output.name}/Value: {unknown} is not there") from None
         except _NoSuchAttribute as absent:
-            place = f"[Error] /Outputs/{output.name}/Value/Fn::GetAtt"
+            location = f"[Error] /Outputs/{output.name}/Value/Fn::GetAtt"
             text = f"Resource type {absent.type} does not support attribute {{{absent.attribute}}}."
-            raise TemplateInvalid(f"{place}: {text}") from None
+            raise TemplateInvalid(f"{location}: {text}") from None
         return value, export
 
     def _known(self, name: str) -> StackResource:
-        found = self.resources.get(name)
-        if found is None or found.status not in _MADE:
+        resource = self.resources.get(name)
+        if resource is None or resource.status not in _MADE:
             raise NotYetKnown(name)
-        return found
+        return resource
 
     def _ref(self, name: str) -> str:
-        found = self._known(name)
-        if not found.physical_id:
+        resource = self._known(name)
+        if not resource.physical_id:
             raise NotYetKnown(name)
-        return found.physical_id
+        return resource.physical_id
 
     def _attribute(self, name: str, attribute: str) -> Any:
-        found = self._known(name)
-        if not found.physical_id:
+        resource = self._known(name)
+        if not resource.physical_id:
             raise NotYetKnown(name)
-        value: Any = found.attributes.get(attribute)
+        value: Any = resource.attributes.get(attribute)
         if value is None:
-            raise _NoSuchAttribute(found.type, attribute)
+            raise _NoSuchAttribute(resource.type, attribute)
         return value
 
     def _import(self, name: str) -> str:
@@ -142,7 +142,7 @@ async def _named(service: str, name: str, ask: Ask) -> str:
         raise TemplateInvalid(f"Dynamic references to {service} are not offered by this server.")
     path, _, version = name.partition(":")
     try:
-        found = await ask(
+        answer = await ask(
             "ssm",
             "GetParameter",
             Name=f"{path}:{version}" if version else path,
@@ -154,5 +154,5 @@ async def _named(service: str, name: str, ask: Ask) -> str:
                 f"Parameters: [{service}:{name}] cannot be found in the parameter store"
             ) from None
         raise
-    value: str = found["Parameter"]["Value"]
+    value: str = answer["Parameter"]["Value"]
     return value

@@ -108,11 +108,11 @@ class Watch:
         self._waiters.add(waiter)
         timer = self._clock.call_at(deadline, waiter.wake)
         try:
-            while (found := await look()) is None:
+            while (result := await look()) is None:
                 if self._clock.now() >= deadline:
                     return None
                 await waiter.sleep()
-            return found
+            return result
         finally:
             timer.cancel()
             self._waiters.discard(waiter)

@@ -92,12 +92,12 @@ class Words:
         prefix = _prefix(_key_of(stack_arn), logical_id, about)
 
         async def look() -> Sequence[Signal] | None:
-            found = await self._engine.resources.documents.find(SIGNAL, prefix)
-            failed = [signal for signal in found if signal.status != "SUCCESS"]
-            return failed or (found if len(found) >= count else None)
+            signals = await self._engine.resources.documents.find(SIGNAL, prefix)
+            failed = [signal for signal in signals if signal.status != "SUCCESS"]
+            return failed or (signals if len(signals) >= count else None)
 
-        found = await self._watch.until(SIGNAL.name, prefix, look, deadline)
-        return found or ()
+        signals = await self._watch.until(SIGNAL.name, prefix, look, deadline)
+        return signals or ()
 
     async def forget(self, stack_arn: str, logical_id: str, about: str) -> None:
         """Forget the words about something."""
@@ -142,8 +142,8 @@ class Words:
 
 def duration_ms(text: str) -> int:
     """A duration as templates have it, `PT1H30M`; five minutes for any other text."""
-    found = _DURATION.fullmatch(text)
-    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 5, 0)
+    match = _DURATION.fullmatch(text)
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 5, 0)
     return ((hours * 60 + minutes) * 60 + seconds) * 1000
 
 

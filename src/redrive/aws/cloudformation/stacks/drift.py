@@ -42,8 +42,8 @@ class DriftOperations:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
-        found = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
-        looked = [resource for resource in found if not names or resource.logical_id in names]
+        resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+        looked = [resource for resource in resources if not names or resource.logical_id in names]
         statuses = [(resource, (await self._look(stack, resource))[0]) for resource in looked]
         drifted = any(status in ("MODIFIED", "DELETED") for _, status in statuses)
         overall = "DRIFTED" if drifted else "IN_SYNC"
@@ -67,13 +67,15 @@ class DriftOperations:
         stack = await self._engine.resources.documents.get(STACK, key)
         if stack is None or not stack.drift:
             raise invalid(f"Drift detection {params['StackDriftDetectionId']} does not exist")
-        found = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+        resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
         return {
             "StackId": stack.arn,
             "StackDriftDetectionId": stack.id,
             "StackDriftStatus": stack.drift[0],
             "DetectionStatus": "DETECTION_COMPLETE",
-            "DriftedStackResourceCount": sum(resource.drift in ("MODIFIED", "DELETED") for resource in found),
+            "DriftedStackResourceCount": sum(
+                resource.drift in ("MODIFIED", "DELETED") for resource in resources
+            ),
             "Timestamp": stack.drift[1],
         }
 
@@ -81,21 +83,21 @@ class DriftOperations:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackResourceDrift.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         key = resource_key(stack, params["LogicalResourceId"])
-        found = await self._engine.resources.documents.get(RESOURCE, key)
-        if found is None:
+        resource = await self._engine.resources.documents.get(RESOURCE, key)
+        if resource is None:
             raise invalid(
                 f"Resource {params['LogicalResourceId']} does not exist for stack {stack.name.name}"
             )
-        status, actual = await self._look(stack, found)
-        return {"StackResourceDrift": _shown(stack, found, status, actual, call.now)}
+        status, actual = await self._look(stack, resource)
+        return {"StackResourceDrift": _shown(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResourceDrifts.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
-        wanted = params.get("StackResourceDriftStatusFilters") or ()
+        statuses = params.get("StackResourceDriftStatusFilters") or ()
         drifts = []
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
-            if resource.drift and (not wanted or resource.drift in wanted):
+            if resource.drift and (not statuses or resource.drift in statuses):
                 status, actual = await self._look(stack, resource)
                 drifts.append(_shown(stack, resource, status, actual, call.now))
         return {"StackResourceDrifts": drifts}
@@ -103,9 +105,9 @@ class DriftOperations:
     async def _look(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
         """The status of a resource, and its properties as they are."""
         kind = type_of(resource.type)
-        wanted = wanted_of(stack, resource, self._services.base_url, self._words, again=True)
+        spec = wanted_of(stack, resource, self._services.base_url, self._words, again=True)
         try:
-            actual = await kind.read(self._services.ask_for(stack), wanted)
+            actual = await kind.read(self._services.ask_for(stack), spec)
         except (NotImplementedError, AwsError):
             return "NOT_CHECKED", {}
         if actual is None:
@@ -116,11 +118,11 @@ class DriftOperations:
 
 def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[Structure]:
     """The properties that the template says, and that are others now."""
-    found = []
+    differences = []
     for name, value in expected.items():
         current = actual.get(name, _ABSENT)
         if current is not _ABSENT and current != value:
-            found.append(
+            differences.append(
                 {
                     "PropertyPath": f"/{name}",
                     "ExpectedValue": orjson.dumps(value).decode(),
@@ -128,7 +130,7 @@ def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list
                     "DifferenceType": "NOT_EQUAL",
                 }
             )
-    return found
+    return differences
 
 
 def _shown(

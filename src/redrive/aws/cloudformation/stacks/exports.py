@@ -19,20 +19,20 @@ class ExportOperations:
 
     async def list_exports(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListExports.html."""
-        found = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
-        page, token = paging.page(found, params)
-        shown = []
+        exports = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
+        page, token = paging.page(exports, params)
+        items = []
         for export in page:
             stack = await self._documents.get(STACK, export.stack)
             owner = {} if stack is None else {"ExportingStackId": stack.arn}
-            shown.append({"Name": export.name, "Value": export.value, **owner})
-        return {"Exports": shown, **token}
+            items.append({"Name": export.name, "Value": export.value, **owner})
+        return {"Exports": items, **token}
 
     async def list_imports(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListImports.html."""
         name = params["ExportName"]
-        found = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
-        if not found:
+        importers = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
+        if not importers:
             raise invalid(f"Export '{name}' is not imported by any stack.")
-        page, token = paging.page([user.stack_name for user in found], params)
+        page, token = paging.page([user.stack_name for user in importers], params)
         return {"Imports": list(page), **token}

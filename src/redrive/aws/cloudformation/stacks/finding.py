@@ -14,18 +14,18 @@ def place(call: Call, name: str) -> ResourceName:
     return ResourceName(call.account, call.region, name)
 
 
-async def find_stack(engine: Engine, call: Call, given: str) -> Stack | None:
+async def find_stack(engine: Engine, call: Call, identifier: str) -> Stack | None:
     """The stack of a name, or of an ARN, whether it was deleted or not.
 
     Of the store: what is made of it, such as an update with the template before, says nothing of what it was made of.
     """
-    if "/" in given and not given.startswith("arn:"):
+    if "/" in identifier and not identifier.startswith("arn:"):
         return None
 
     async def find(draft: Draft) -> Stack | None:
-        key: str | None = f"{call.account}/{call.region}/{id_in(given)}"
-        if not given.startswith("arn:"):
-            key = await draft.get(STACK_NAME, place(call, given).key)
+        key: str | None = f"{call.account}/{call.region}/{id_in(identifier)}"
+        if not identifier.startswith("arn:"):
+            key = await draft.get(STACK_NAME, place(call, identifier).key)
         if key is None:
             return None
         return await draft.get(STACK, key)
@@ -33,16 +33,16 @@ async def find_stack(engine: Engine, call: Call, given: str) -> Stack | None:
     return await engine.resources.write(find)
 
 
-async def standing_stack(engine: Engine, call: Call, given: str) -> Stack:
+async def standing_stack(engine: Engine, call: Call, identifier: str) -> Stack:
     """The stack of a name or an ARN.
 
     Raises:
         AwsError: The stack does not exist.
     """
-    found = await find_stack(engine, call, given)
-    if found is None:
-        raise no_stack(given)
-    return found
+    stack = await find_stack(engine, call, identifier)
+    if stack is None:
+        raise no_stack(identifier)
+    return stack
 
 
 async def current_in(draft: Draft, stack: Stack) -> Stack:

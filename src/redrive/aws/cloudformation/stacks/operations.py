@@ -82,12 +82,12 @@ class StackChanges:
 
         async def decide(draft: Draft) -> Stack:
             key = await draft.get(STACK_NAME, name.key)
-            found: Stack | None = None
+            current: Stack | None = None
             if key is not None:
-                found = await draft.get(STACK, key)
-            if found is not None and token and found.token == token:
-                return found
-            if found is not None:
+                current = await draft.get(STACK, key)
+            if current is not None and token and current.token == token:
+                return current
+            if current is not None:
                 raise error("AlreadyExistsException", f"Stack [{name.name}] already exists")
             draft.put(STACK_NAME, name.key, stack.key)
             draft.put(TEMPLATE, template_key(stack, prepared.settings.template), prepared.text)
@@ -249,9 +249,9 @@ class StackChanges:
     async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_UpdateTerminationProtection.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
-        wanted = bool(params["EnableTerminationProtection"])
+        is_protected = bool(params["EnableTerminationProtection"])
         await self._engine.resources.documents.update(
-            STACK, stack.key, lambda current: replace(current, protected=wanted)
+            STACK, stack.key, lambda current: replace(current, protected=is_protected)
         )
         return {"StackId": stack.arn}
 
@@ -285,9 +285,9 @@ class StackChanges:
         source = await offload(call.account, lambda: read_body(body))
         declared = read_parameters(section(source, "Parameters"))
         before = stack.settings if stack else StackSettings("")
-        asked = new_stack(call, params, name, identity, before)
+        request = new_stack(call, params, name, identity, before)
         texts, resolved = await choose_parameters(
-            declared, params.get("Parameters") or (), before.parameters, self._services.ask_for(asked)
+            declared, params.get("Parameters") or (), before.parameters, self._services.ask_for(request)
         )
         settings = StackSettings(
             template=self._operations.new_id(),
@@ -342,20 +342,20 @@ def new_stack(
 
 
 def _tags(params: Structure, before: StackSettings) -> Mapping[str, str]:
-    given: Sequence[Mapping[str, str]] | None = params.get("Tags")
-    if given is None:
+    tags: Sequence[Mapping[str, str]] | None = params.get("Tags")
+    if tags is None:
         return before.tags
-    found = {tag["Key"]: tag["Value"] for tag in given}
-    if len(found) < len(given):
+    new_tags = {tag["Key"]: tag["Value"] for tag in tags}
+    if len(new_tags) < len(tags):
         raise invalid("Duplicate tag keys found.")
-    if any(key.lower().startswith("aws:") for key in found):
+    if any(key.lower().startswith("aws:") for key in new_tags):
         raise invalid("aws: prefixed tag key names are not allowed for external use.")
-    return found
+    return new_tags
 
 
 def _topics(params: Structure, before: StackSettings) -> tuple[str, ...]:
-    given: Sequence[str] | None = params.get("NotificationARNs")
-    return before.topics if given is None else tuple(given)
+    topics: Sequence[str] | None = params.get("NotificationARNs")
+    return before.topics if topics is None else tuple(topics)
 
 
 def _check_capabilities(prepared: Prepared, params: Structure) -> None:

@@ -12,7 +12,7 @@ PAGE: Final = 100
 _DIGITS_MAX: Final = 12
 
 
-def page(found: Sequence[T], params: Structure) -> tuple[Sequence[T], Structure]:
+def page(items: Sequence[T], params: Structure) -> tuple[Sequence[T], Structure]:
     """A page of a list, and the member of the answer that leads to the next.
 
     Raises:
@@ -20,8 +20,8 @@ def page(found: Sequence[T], params: Structure) -> tuple[Sequence[T], Structure]
     """
     begin = _begin(params.get("NextToken") or "")
     end = begin + (params.get("MaxResults") or PAGE)
-    token = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
-    return found[begin:end], token
+    token = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(items) else {}
+    return items[begin:end], token
 
 
 def _begin(token: str) -> int:

@@ -28,8 +28,10 @@ async def preview(engine: Engine, stack: Stack, settings: StackSettings, program
     Returns:
         As change sets show them; for a change that touches no resource but outputs or tags, one that says so.
     """
-    found = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
-    current = {resource.logical_id: resource for resource in found if resource.status != "DELETE_COMPLETE"}
+    resources = await engine.resources.documents.find(RESOURCE, f"{stack.key}/")
+    current = {
+        resource.logical_id: resource for resource in resources if resource.status != "DELETE_COMPLETE"
+    }
     values = Values(program, dict(current), await Programs(engine).exports(stack.name))
     changes = await offload(stack.name.account, lambda: _of_resources(current, values))
     changes += [_removed(current[name]) for name in current if name not in program.resources]
@@ -89,7 +91,7 @@ def _of_resource(
     ]
     for name, detail in zip(sorted(changed), details, strict=True):
         detail["Target"] |= target_values(name, shown_before, shown_after)
-    shown = {
+    item = {
         "PhysicalResourceId": current.physical_id,
         "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
         "Scope": ["Properties"],
@@ -98,8 +100,8 @@ def _of_resource(
         "AfterContext": context_of(shown_after),
     }
     if replacing and current.replace_policy != "Retain":
-        shown["PolicyAction"] = "ReplaceAndDelete"
-    return [_change("Modify", definition.logical_id, definition.type, **shown)]
+        item["PolicyAction"] = "ReplaceAndDelete"
+    return [_change("Modify", definition.logical_id, definition.type, **item)]
 
 
 def _known_properties(definition: ResourceDefinition, values: Values, replaced: set[str]) -> dict[str, Any]:
@@ -107,8 +109,8 @@ def _known_properties(definition: ResourceDefinition, values: Values, replaced: 
     found: dict[str, Any] = {}
     for name, expression in definition.properties.items():
         try:
-            named = set(references(expression, values.program.conditions.holds))
-            found[name] = UNKNOWN if named & replaced else evaluate({name: expression}, values.scope)[name]
+            names = set(references(expression, values.program.conditions.holds))
+            found[name] = UNKNOWN if names & replaced else evaluate({name: expression}, values.scope)[name]
         except (NotYetKnown, TemplateInvalid):
             found[name] = UNKNOWN
         except KeyError:  # AWS::NoValue
@@ -124,12 +126,12 @@ def _known_properties(definition: ResourceDefinition, values: Values, replaced: 
 def _detail(name: str, definition: ResourceDefinition, values: Values, recreation: str) -> dict[str, Any]:
     target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
     expression = definition.properties.get(name)
-    named = list(references(expression, values.program.conditions.holds))
-    of_resources = [item for item in named if item in values.program.resources]
+    names = list(references(expression, values.program.conditions.holds))
+    of_resources = [item for item in names if item in values.program.resources]
     if of_resources:
         source = {"ChangeSource": "ResourceReference", "CausingEntity": of_resources[0]}
         return {"Target": target, "Evaluation": "Dynamic", **source}
-    parameters = [item for item in named if item in values.program.template.parameters]
+    parameters = [item for item in names if item in values.program.template.parameters]
     if parameters:
         source = {"ChangeSource": "ParameterReference", "CausingEntity": parameters[0]}
         return {"Target": target, "Evaluation": "Static", **source}
@@ -148,11 +150,11 @@ def _removed(current: StackResource) -> Change:
 
 
 def _change(action: str, logical_id: str, kind: str, **more: Any) -> Change:
-    shown = {
+    item = {
         "Action": action,
         "LogicalResourceId": logical_id,
         "ResourceType": kind,
         "Scope": [],
         "Details": [],
     }
-    return {"Type": "Resource", "ResourceChange": {**shown, **more}}
+    return {"Type": "Resource", "ResourceChange": {**item, **more}}

@@ -30,8 +30,8 @@ def shown_properties(
 
 def _is_hidden(expression: Any, program: Program) -> bool:
     parameters = program.template.parameters
-    named = references(expression, program.conditions.holds)
-    return any(parameters[name].hidden for name in named if name in parameters)
+    names = references(expression, program.conditions.holds)
+    return any(parameters[name].hidden for name in names if name in parameters)
 
 
 def context_of(properties: Properties) -> str:
@@ -41,13 +41,13 @@ def context_of(properties: Properties) -> str:
 
 def target_values(name: str, before: Properties, after: Properties) -> dict[str, str]:
     """The members of a detail that say what becomes of a property."""
-    shown = {"Path": f"/Properties/{name}"}
+    target = {"Path": f"/Properties/{name}"}
     if name in before:
-        shown["BeforeValue"] = _text(before[name])
+        target["BeforeValue"] = _text(before[name])
     if name in after:
-        shown["AfterValue"] = _text(after[name])
+        target["AfterValue"] = _text(after[name])
     kind = "Add" if name not in before else "Modify" if name in after else "Remove"
-    return {**shown, "AttributeChangeType": kind}
+    return {**target, "AttributeChangeType": kind}
 
 
 def _text(value: Any) -> str:

@@ -30,11 +30,11 @@ class SignalOperations:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         logical_id = params["LogicalResourceId"]
-        found = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
-        if found is None:
+        resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
+        if resource is None:
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.name.name}")
-        if not found.status.endswith("_IN_PROGRESS"):
-            raise invalid(f"Resource {logical_id} is in {found.status} state and cannot be signaled")
+        if not resource.status.endswith("_IN_PROGRESS"):
+            raise invalid(f"Resource {logical_id} is in {resource.status} state and cannot be signaled")
         signal = Signal(params["UniqueId"], params["Status"])
         await self._words.tell(stack.key, logical_id, SIGNALS, signal)
         return {}
@@ -45,23 +45,23 @@ class SignalOperations:
         return Response(405, b"", "text/plain") if take is None else await take(request)
 
     async def _take(self, request: Request) -> Response:
-        place = self._words.place_of(request.path)
-        if place is None:
+        waiting_place = self._words.place_of(request.path)
+        if waiting_place is None:
             return Response(403, b"", "text/plain")
         if len(request.body) > ANSWER_BYTES_MAX:
             return Response(400, b"", "text/plain")
-        said = _read(request.body)
-        if said is None:
+        signal = _read(request.body)
+        if signal is None:
             return Response(400, b"", "text/plain")
-        status = "SUCCESS" if said.get("Status") == "SUCCESS" else "FAILURE"
-        unique = str(said.get("UniqueId") or said.get("RequestId") or "answer")
-        await self._words.tell(*place, Signal(unique[:256], status, said))
+        status = "SUCCESS" if signal.get("Status") == "SUCCESS" else "FAILURE"
+        unique = str(signal.get("UniqueId") or signal.get("RequestId") or "answer")
+        await self._words.tell(*waiting_place, Signal(unique[:256], status, signal))
         return Response(200, b"", "text/plain")
 
 
 def _read(body: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(body)
+        document = orjson.loads(body)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

@@ -46,11 +46,11 @@ class TemplateOperations:
             text = str(refusal)
             contains = "Template contains errors.: " if text.startswith("Circular dependency") else ""
             raise invalid(contains + text) from None
-        shown = _capabilities(template)
+        answer = _capabilities(template)
         return {
             "Parameters": [_declared(parameter) for parameter in template.parameters.values()],
             **({"Description": template.description} if template.description else {}),
-            **shown,
+            **answer,
             **({"DeclaredTransforms": list(template.transforms)} if template.transforms else {}),
         }
 
@@ -85,8 +85,8 @@ class TemplateOperations:
         """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetTemplate.html."""
         name, change_set = params.get("StackName"), params.get("ChangeSetName")
         if change_set:
-            found = await find_change_set(self._engine, call, change_set, name)
-            key = f"{found.stack}/{found.settings.template}"
+            change_set_of_template = await find_change_set(self._engine, call, change_set, name)
+            key = f"{change_set_of_template.stack}/{change_set_of_template.settings.template}"
         elif name:
             stack = await find_stack(self._engine, call, name)
             if stack is None:
@@ -121,15 +121,15 @@ def _checked(call: Call, body: str, known: Sequence[str]) -> Template:
 
 
 def _capabilities(template: Template) -> Structure:
-    found = needed(template)
-    if not found:
+    capabilities = needed(template)
+    if not capabilities:
         return {}
-    of_identities = [name for name in found if name in (IAM, NAMED)]
+    of_identities = [name for name in capabilities if name in (IAM, NAMED)]
     reasons = [
         f"The following resource(s) require capabilities: [{', '.join(_types(template))}]"
         for _ in of_identities
     ]
-    return {"Capabilities": found, **({"CapabilitiesReason": reasons[0]} if reasons else {})}
+    return {"Capabilities": capabilities, **({"CapabilitiesReason": reasons[0]} if reasons else {})}
 
 
 def _types(template: Template) -> list[str]:
@@ -137,12 +137,12 @@ def _types(template: Template) -> list[str]:
 
 
 def _declared(parameter: Parameter) -> Structure:
-    shown: dict[str, Any] = {"ParameterKey": parameter.name, "NoEcho": parameter.hidden}
+    item: dict[str, Any] = {"ParameterKey": parameter.name, "NoEcho": parameter.hidden}
     if parameter.default is not None:
-        shown["DefaultValue"] = parameter.default
+        item["DefaultValue"] = parameter.default
     if parameter.description:
-        shown["Description"] = parameter.description
-    return shown
+        item["Description"] = parameter.description
+    return item
 
 
 def _summed_up(parameter: Parameter) -> Structure:

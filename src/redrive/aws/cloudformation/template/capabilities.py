@@ -31,12 +31,12 @@ def identities(template: Template) -> list[str]:
 def needed(template: Template) -> list[str]:
     """The capabilities that a template needs."""
     resources = [template.resources[name] for name in identities(template)]
-    found = []
+    capabilities = []
     if any(_IDENTITIES[resource.type] in resource.properties for resource in resources):
-        found.append(NAMED)
+        capabilities.append(NAMED)
     elif resources:
-        found.append(IAM)
-    return found + ([EXPAND] if template.transforms else [])
+        capabilities.append(IAM)
+    return capabilities + ([EXPAND] if template.transforms else [])
 
 
 def lacking(template: Template, agreed: Sequence[str]) -> list[str]:

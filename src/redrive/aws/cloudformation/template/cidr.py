@@ -23,11 +23,15 @@ def subnets(block: str, count: str, bits: str = "") -> list[str]:
     """
     try:
         network = ipaddress.ip_network(block, strict=False)
-        wanted, left = int(count), int(bits) if bits else _BITS[network.version]
+        subnet_count, left = int(count), int(bits) if bits else _BITS[network.version]
         prefix = network.max_prefixlen - left
-        found = list(islice(network.subnets(new_prefix=prefix), wanted)) if 0 < wanted <= COUNT_MAX else []
+        networks = (
+            list(islice(network.subnets(new_prefix=prefix), subnet_count))
+            if 0 < subnet_count <= COUNT_MAX
+            else []
+        )
     except ValueError:
         raise template_error("Fn::Cidr requires an address block, a count and a number of bits.") from None
-    if len(found) < wanted or not found:
+    if len(networks) < subnet_count or not networks:
         raise template_error(f"Fn::Cidr cannot cut {count} blocks of {left} bits out of {block}")
-    return [str(subnet) for subnet in found]
+    return [str(subnet) for subnet in networks]

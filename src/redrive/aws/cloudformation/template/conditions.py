@@ -72,8 +72,8 @@ def _check_assertion(name: str, assertion: Any, template: Template, scope: Scope
     if not isinstance(assertion, Mapping) or "Assert" not in assertion:
         raise template_error(f"Rule {name}: every assertion must have an Assert.")
     if not _asserted(assertion["Assert"], template, scope):
-        said = assertion.get("AssertDescription") or "the parameters do not satisfy its assertion"
-        raise TemplateInvalid(f"Template validation error: Rule {name}: {said}")
+        message = assertion.get("AssertDescription") or "the parameters do not satisfy its assertion"
+        raise TemplateInvalid(f"Template validation error: Rule {name}: {message}")
 
 
 def _asserted(value: Any, template: Template, scope: Scope) -> bool:

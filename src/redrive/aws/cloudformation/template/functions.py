@@ -37,10 +37,10 @@ def evaluate(value: Any, scope: Scope) -> Any:
     scope.spend(1)
     name = function_name(value)
     if name:
-        found = function(name, scope)(value[name], scope)
+        result = function(name, scope)(value[name], scope)
         if name != "Fn::If":  # has evaluated a part of the template, which is paid for
-            scope.spend_value(found)
-        return found
+            scope.spend_value(result)
+        return result
     if isinstance(value, Mapping):
         items = ((key, evaluate(child, scope)) for key, child in value.items())
         return {key: child for key, child in items if child is not NO_VALUE}
@@ -55,28 +55,28 @@ def function(name: str, scope: Scope) -> Function:
     Raises:
         TemplateInvalid: No function has that name.
     """
-    found = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
-    if found is None:
+    implementation = FUNCTIONS.get(name) or (EXTENSIONS.get(name) if scope.extended else None)
+    if implementation is None:
         known = ", ".join([*FUNCTIONS, *(EXTENSIONS if scope.extended else ())])
         raise template_error(f"Encountered unsupported function: {name} Supported functions are: [{known}]")
-    return found
+    return implementation
 
 
-def scalar(value: Any, scope: Scope, place: str) -> str:
+def scalar(value: Any, scope: Scope, location: str) -> str:
     """Returns a value, evaluated, as the text that it stands for.
 
     Raises:
         TemplateInvalid: It is an object or a list.
     """
-    found = evaluate(value, scope)
-    if isinstance(found, Mapping | list):
-        raise template_error(f"{place} values must be strings.")
-    return "" if found is NO_VALUE else text_of(found)
+    result = evaluate(value, scope)
+    if isinstance(result, Mapping | list):
+        raise template_error(f"{location} values must be strings.")
+    return "" if result is NO_VALUE else text_of(result)
 
 
 def _list(value: Any, scope: Scope) -> list[Any] | None:
-    found = evaluate(value, scope)
-    return found if isinstance(found, list) else None
+    result = evaluate(value, scope)
+    return result if isinstance(result, list) else None
 
 
 def _check_length(chars: int) -> None:
@@ -147,10 +147,10 @@ def _sub(argument: Any, scope: Scope) -> str:
         if name in values:
             return values[name]
         resource, dot, attribute = name.partition(".")
-        found = scope.attribute(resource, attribute) if dot else scope.reference(name)
-        if isinstance(found, Mapping | list):
+        value = scope.attribute(resource, attribute) if dot else scope.reference(name)
+        if isinstance(value, Mapping | list):
             raise template_error(f"Fn::Sub expression does not resolve to a string: {name}")
-        return "" if found is NO_VALUE else text_of(found)
+        return "" if value is NO_VALUE else text_of(value)
 
     texts, at = [], 0
     for match in VARIABLE.finditer(text):
@@ -166,12 +166,12 @@ def _import_value(argument: Any, scope: Scope) -> str:
 
 def _find_in_map(argument: Any, scope: Scope) -> Any:
     places, default = _map_places(argument, scope)
-    keys = [scalar(place, scope, "Fn::FindInMap") for place in places]
-    found: Any = scope.mappings
+    keys = [scalar(step, scope, "Fn::FindInMap") for step in places]
+    entry: Any = scope.mappings
     for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    if found is not None:
-        return found
+        entry = entry.get(key) if isinstance(entry, Mapping) else None
+    if entry is not None:
+        return entry
     if default is not None:
         return evaluate(default, scope)
     raise template_error(f"Unable to get mapping for {'::'.join(keys)}")
@@ -207,8 +207,8 @@ SELECT_FAULT: Final = "Fn::Select requires a list argument with two elements: an
 
 def _join(argument: Any, scope: Scope) -> str:
     match argument:
-        case [str(delimiter), values] if (found := _list(values, scope)) is not None:
-            return _joined([scalar(item, scope, "Fn::Join") for item in found], delimiter)
+        case [str(delimiter), values] if (items := _list(values, scope)) is not None:
+            return _joined([scalar(item, scope, "Fn::Join") for item in items], delimiter)
     raise template_error(JOIN_FAULT)
 
 
@@ -223,13 +223,13 @@ def _split(argument: Any, scope: Scope) -> list[str]:
 
 def _select(argument: Any, scope: Scope) -> Any:
     match argument:
-        case [index, values] if (found := _list(values, scope)) is not None:
+        case [index, values] if (items := _list(values, scope)) is not None:
             text = scalar(index, scope, "Fn::Select")
             if not text.isascii() or not text.isdecimal():
                 raise template_error(SELECT_FAULT)
-            if int(text[:9]) >= len(found):
+            if int(text[:9]) >= len(items):
                 raise template_error(f"Fn::Select cannot select nonexistent value at index {text}")
-            return found[int(text)]
+            return items[int(text)]
     raise template_error(SELECT_FAULT)
 
 
@@ -272,8 +272,8 @@ def _equals(argument: Any, scope: Scope) -> bool:
 
 
 def _comparable(value: Any, scope: Scope) -> Any:
-    found = evaluate(value, scope)
-    return found if isinstance(found, Mapping | list) else text_of(None if found is NO_VALUE else found)
+    result = evaluate(value, scope)
+    return result if isinstance(result, Mapping | list) else text_of(None if result is NO_VALUE else result)
 
 
 def truth(value: Any, scope: Scope) -> bool:
@@ -320,19 +320,19 @@ def _operands(name: str, argument: Any) -> list[Any]:
 
 
 def _length(argument: Any, scope: Scope) -> int:
-    found = _list(argument, scope)
-    if found is None:
+    items = _list(argument, scope)
+    if items is None:
         raise template_error("Fn::Length requires a list, or a function that returns a list.")
-    return len(found)
+    return len(items)
 
 
 def _to_json_string(argument: Any, scope: Scope) -> str:
     if not isinstance(argument, Mapping | list):
         raise template_error("Fn::ToJsonString requires an object or a list.")
     try:
-        found = evaluate(argument, scope)
-        scope.spend_value(found)
-        text = orjson.dumps(found)
+        result = evaluate(argument, scope)
+        scope.spend_value(result)
+        text = orjson.dumps(result)
         _check_length(len(text))
         return text.decode()
     except (TypeError, ValueError) as error:

@@ -28,17 +28,19 @@ def written_out(source: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         TemplateInvalid: A loop is not built as loops are, or makes more than templates may have.
     """
     writer = _Writer(scope)
-    found = {name: writer.write(part, {}) if name in _SECTIONS else part for name, part in source.items()}
-    resources = found.get("Resources")
+    expanded = {name: writer.write(part, {}) if name in _SECTIONS else part for name, part in source.items()}
+    resources = expanded.get("Resources")
     if isinstance(resources, dict):
-        found["Resources"] = {name: _with_policies(given, scope) for name, given in resources.items()}
-    return found
+        expanded["Resources"] = {
+            name: _with_policies(resource, scope) for name, resource in resources.items()
+        }
+    return expanded
 
 
-def _with_policies(given: Any, scope: Scope) -> Any:
-    if not isinstance(given, dict):
-        return given
-    return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in given.items()}
+def _with_policies(resource: Any, scope: Scope) -> Any:
+    if not isinstance(resource, dict):
+        return resource
+    return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in resource.items()}
 
 
 @dataclass(slots=True)
@@ -53,13 +55,13 @@ class _Writer:
             case {"Ref": str(name)} if name in known:
                 return known[name]
             case Mapping():
-                found: dict[str, Any] = {}
+                expanded: dict[str, Any] = {}
                 for key, child in value.items():
                     if key.startswith(_LOOP):
-                        found |= self._loop(key, child, known)
+                        expanded |= self._loop(key, child, known)
                     else:
-                        found[self._replaced(key, known)] = self.write(child, known)
-                return found
+                        expanded[self._replaced(key, known)] = self.write(child, known)
+                return expanded
             case list():
                 return [self.write(child, known) for child in value]
             case str():
@@ -87,13 +89,13 @@ class _Writer:
                 pass
             case _:
                 raise template_error(f"{key} requires a variable, a collection and an object.")
-        found: dict[str, Any] = {}
+        expanded: dict[str, Any] = {}
         for item in self._collection(key, collection, known):
             for name, child in self.write(body, {**known, variable: item}).items():
-                if name in found:
+                if name in expanded:
                     raise TemplateInvalid(f"Template error: {key} makes {name} more than once.")
-                found[name] = child
-        return found
+                expanded[name] = child
+        return expanded
 
     def _collection(self, key: str, collection: Any, known: Mapping[str, str]) -> list[str]:
         found = evaluate(self.write(collection, known), self.scope)

@@ -52,8 +52,8 @@ class Parameter:
     @property
     def stored_type(self) -> str:
         """The type of the value in the parameter store that this one names; empty: it names none."""
-        found = _STORED.fullmatch(self.type)
-        return found[1] if found else ""
+        match = _STORED.fullmatch(self.type)
+        return match[1] if match else ""
 
     @property
     def is_list(self) -> bool:
@@ -76,50 +76,53 @@ def read_parameters(section: Mapping[str, Any]) -> dict[str, Parameter]:
         raise format_error(
             f"Number of parameters, {len(section)}, is greater than maximum allowed, {PARAMETERS_MAX}"
         )
-    return {name: _parameter(name, given) for name, given in section.items()}
+    return {name: _parameter(name, definition) for name, definition in section.items()}
 
 
-def _parameter(name: str, given: Any) -> Parameter:
-    if not isinstance(given, Mapping):
+def _parameter(name: str, definition: Any) -> Parameter:
+    if not isinstance(definition, Mapping):
         raise format_error("Any Parameters member must be an object.")
     if not _NAME.fullmatch(name):
         raise format_error(f"Parameter name {name} is non alphanumeric.")
-    kind = given.get("Type")
+    kind = definition.get("Type")
     if kind is None:
         raise format_error("Every Parameters object must contain a Type member.")
     if not isinstance(kind, str) or not (_TYPE.fullmatch(kind) or _STORED.fullmatch(kind)):
         raise format_error(f"Unrecognized parameter type: {kind}")
-    default = given.get("Default")
+    default = definition.get("Default")
     if isinstance(default, Mapping | list):
         raise format_error("Every Default member must be a string.")
-    pattern = str(given.get("AllowedPattern") or "")
+    pattern = str(definition.get("AllowedPattern") or "")
     _check_pattern(name, pattern)
     return Parameter(
         name=name,
         type=kind,
         default=None if default is None else text_of(default),
-        allowed=_allowed(given),
+        allowed=_allowed(definition),
         pattern=pattern,
-        length=(_limit(name, given, "MinLength", 0), _limit(name, given, "MaxLength", float("inf"))),
-        bounds=(
-            _limit(name, given, "MinValue", float("-inf")),
-            _limit(name, given, "MaxValue", float("inf")),
+        length=(
+            _limit(name, definition, "MinLength", 0),
+            _limit(name, definition, "MaxLength", float("inf")),
         ),
-        hidden=text_of(given.get("NoEcho", False)).lower() == "true",
-        description=str(given.get("Description") or ""),
-        constraint=str(given.get("ConstraintDescription") or ""),
+        bounds=(
+            _limit(name, definition, "MinValue", float("-inf")),
+            _limit(name, definition, "MaxValue", float("inf")),
+        ),
+        hidden=text_of(definition.get("NoEcho", False)).lower() == "true",
+        description=str(definition.get("Description") or ""),
+        constraint=str(definition.get("ConstraintDescription") or ""),
     )
 
 
-def _allowed(given: Mapping[str, Any]) -> tuple[str, ...]:
-    allowed = given.get("AllowedValues") or []
+def _allowed(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    allowed = definition.get("AllowedValues") or []
     if not isinstance(allowed, list) or any(isinstance(value, Mapping | list) for value in allowed):
         raise format_error("Every AllowedValues member must be a list of strings.")
     return tuple(text_of(value) for value in allowed)
 
 
-def _limit(name: str, given: Mapping[str, Any], key: str, otherwise: float) -> float:
-    value = given.get(key, otherwise)
+def _limit(name: str, definition: Mapping[str, Any], key: str, otherwise: float) -> float:
+    value = definition.get(key, otherwise)
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -176,8 +179,8 @@ def choose_values(
     return {name: values[name] for name in declared}
 
 
-def _given_values(given: Given, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for item in given:
+def _given_values(values: Given, previous: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for item in values:
         name = item["ParameterKey"]
         if item.get("UsePreviousValue"):
             fault = f"Invalid input for parameter key {name}. Cannot specify usePreviousValue as true"

@@ -130,9 +130,9 @@ def make_program(template: Template, values: Mapping[str, Any], known: Sequence[
     check_rules(template, values)
     conditions = Conditions(template, values, extended=extended)
     conditions.check_all()
-    made = active(template, conditions.holds)
-    _check_types(made, known)
-    return Program(template, values, conditions, made, dependencies(template, conditions.holds))
+    active_resources = active(template, conditions.holds)
+    _check_types(active_resources, known)
+    return Program(template, values, conditions, active_resources, dependencies(template, conditions.holds))
 
 
 def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[str]) -> None:

@@ -26,8 +26,8 @@ def _read_json(body: str) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        place = f"(line {error.lineno}, column {error.colno})"
-        raise format_error(f"JSON not well-formed. {place}") from None
+        location = f"(line {error.lineno}, column {error.colno})"
+        raise format_error(f"JSON not well-formed. {location}") from None
     except RecursionError:
         raise format_error("unsupported structure.") from None
     except ValueError:  # a number of more digits than Python reads, NaN

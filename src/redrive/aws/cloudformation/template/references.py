@@ -54,7 +54,7 @@ def _of_text(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
 def active(template: Template, holds: Holds) -> dict[str, ResourceDefinition]:
     """The resources whose conditions hold, by logical id."""
     resources = template.resources.items()
-    return {name: found for name, found in resources if _is_made(found.condition, holds)}
+    return {name: definition for name, definition in resources if _is_made(definition.condition, holds)}
 
 
 def _is_made(condition: str, holds: Holds) -> bool:
@@ -67,35 +67,35 @@ def dependencies(template: Template, holds: Holds) -> dict[str, list[str]]:
     Raises:
         TemplateInvalid: A reference leads nowhere, or in a circle.
     """
-    made = active(template, holds)
-    known = made.keys() | template.parameters.keys() | PSEUDO_PARAMETERS
-    found: dict[str, list[str]] = {}
-    for name, resource in made.items():
-        named = dict.fromkeys(references(resource.properties, holds))
-        lost = [item for item in named if item not in known]
+    active_resources = active(template, holds)
+    known = active_resources.keys() | template.parameters.keys() | PSEUDO_PARAMETERS
+    graph: dict[str, list[str]] = {}
+    for name, resource in active_resources.items():
+        names = dict.fromkeys(references(resource.properties, holds))
+        lost = [item for item in names if item not in known]
         lost += [item for item in resource.depends_on if item not in template.resources]
         if lost:
             raise unresolved(lost, "Resources")
-        waited = [*named, *resource.depends_on]
-        found[name] = list(dict.fromkeys(item for item in waited if item in made))
+        waited = [*names, *resource.depends_on]
+        graph[name] = list(dict.fromkeys(item for item in waited if item in active_resources))
     _check_outputs(template, holds, known)
-    _check_circles(found)
-    return found
+    _check_circles(graph)
+    return graph
 
 
 def _check_outputs(template: Template, holds: Holds, known: set[str]) -> None:
     for output in template.outputs.values():
         if not _is_made(output.condition, holds):
             continue
-        named = [*references(output.value, holds), *references(output.export, holds)]
-        if lost := [item for item in dict.fromkeys(named) if item not in known]:
+        names = [*references(output.value, holds), *references(output.export, holds)]
+        if lost := [item for item in dict.fromkeys(names) if item not in known]:
             raise unresolved(lost, "Outputs")
 
 
-def _check_circles(found: Mapping[str, list[str]]) -> None:
+def _check_circles(graph: Mapping[str, list[str]]) -> None:
     try:
-        TopologicalSorter(found).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle = set(error.args[1])
-        names = ", ".join(name for name in found if name in circle)
+        names = ", ".join(name for name in graph if name in circle)
         raise TemplateInvalid(f"Circular dependency between resources: [{names}]") from None

@@ -107,13 +107,15 @@ class Template:
 
 def transforms_of(source: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the transforms that a template asks for."""
-    given = source.get("Transform")
-    if given is None:
+    declaration = source.get("Transform")
+    if declaration is None:
         return ()
-    found = [_transform_name(item) for item in (given if isinstance(given, list) else [given])]
-    if not all(found):
+    transforms = [
+        _transform_name(item) for item in (declaration if isinstance(declaration, list) else [declaration])
+    ]
+    if not all(transforms):
         raise format_error("Every Transform member must be a string or an object with a Name.")
-    return tuple(found)
+    return tuple(transforms)
 
 
 def _transform_name(item: Any) -> str:
@@ -145,12 +147,12 @@ def read_sections(source: Mapping[str, Any]) -> Template:
 
 def section(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A section that is an object; empty where the template has none."""
-    found = source.get(name)
-    if found is None:
+    value = source.get(name)
+    if value is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise format_error(f"{name} must be an object.")
-    return found
+    return value
 
 
 def _check_top(source: Mapping[str, Any]) -> None:
@@ -168,12 +170,12 @@ def _check_top(source: Mapping[str, Any]) -> None:
 
 
 def _named(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = section(source, name)
-    for key, value in found.items():
+    entries = section(source, name)
+    for key, value in entries.items():
         if not isinstance(value, Mapping):
             raise format_error(f"Every {name} member must be an object.")
         _check_id(name.removesuffix("s"), key)
-    return found
+    return entries
 
 
 def _check_id(kind: str, name: str) -> None:
@@ -185,18 +187,18 @@ def _check_id(kind: str, name: str) -> None:
 
 
 def _mappings(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = section(source, "Mappings")
-    if len(found) > MAPPINGS_MAX:
+    entries = section(source, "Mappings")
+    if len(entries) > MAPPINGS_MAX:
         raise format_error(
-            f"Number of mappings, {len(found)}, is greater than maximum allowed, {MAPPINGS_MAX}"
+            f"Number of mappings, {len(entries)}, is greater than maximum allowed, {MAPPINGS_MAX}"
         )
-    for name, mapping in found.items():
+    for name, mapping in entries.items():
         for key, row in _rows(name, mapping):
             if not isinstance(row, Mapping):
                 raise format_error(f"Every Mappings member {key} must be a map")
             if not all(isinstance(value, str | int | float | bool | list) for value in row.values()):
                 raise format_error("Every Mappings attribute must be a String or a List.")
-    return found
+    return entries
 
 
 def _rows(name: str, mapping: Any) -> Iterator[tuple[str, Any]]:
@@ -209,64 +211,64 @@ def _rows(name: str, mapping: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _resources(source: Mapping[str, Any]) -> dict[str, ResourceDefinition]:
-    found = source.get("Resources")
-    if not isinstance(found, Mapping) or not found:
+    entries = source.get("Resources")
+    if not isinstance(entries, Mapping) or not entries:
         raise format_error("At least one Resources member must be defined.")
-    if len(found) > RESOURCES_MAX:
+    if len(entries) > RESOURCES_MAX:
         raise format_error(
-            f"Number of resources, {len(found)}, is greater than maximum allowed, {RESOURCES_MAX}"
+            f"Number of resources, {len(entries)}, is greater than maximum allowed, {RESOURCES_MAX}"
         )
-    return {name: _resource(name, definition) for name, definition in found.items()}
+    return {name: _resource(name, definition) for name, definition in entries.items()}
 
 
-def _resource(name: str, given: Any) -> ResourceDefinition:
-    if not isinstance(given, Mapping):
+def _resource(name: str, definition: Any) -> ResourceDefinition:
+    if not isinstance(definition, Mapping):
         raise format_error("Any Resources member must be an object.")
     _check_id("Resource", name)
-    if not isinstance(given.get("Type"), str):
+    if not isinstance(definition.get("Type"), str):
         raise format_error(f"[/Resources/{name}] Every Resources object must contain a Type member.")
-    for key in given:
+    for key in definition:
         if key not in _OF_RESOURCES:
             raise TemplateInvalid(f"Invalid template resource property '{key}'")
-    properties = given.get("Properties")
+    properties = definition.get("Properties")
     if not isinstance(properties, Mapping | None):
         raise format_error(f"[/Resources/{name}] Every Properties member must be an object.")
     _refuse_null(properties, ("Resources", name, "Properties"))
     return ResourceDefinition(
         logical_id=name,
-        type=given["Type"],
+        type=definition["Type"],
         properties=properties or {},
-        depends_on=_depends_on(name, given.get("DependsOn")),
-        condition=_condition(name, given.get("Condition")),
-        metadata=given.get("Metadata"),
-        deletion_policy=_policy(given, "DeletionPolicy"),
-        replace_policy=_policy(given, "UpdateReplacePolicy"),
-        creation_policy=_object(name, given, "CreationPolicy"),
+        depends_on=_depends_on(name, definition.get("DependsOn")),
+        condition=_condition(name, definition.get("Condition")),
+        metadata=definition.get("Metadata"),
+        deletion_policy=_policy(definition, "DeletionPolicy"),
+        replace_policy=_policy(definition, "UpdateReplacePolicy"),
+        creation_policy=_object(name, definition, "CreationPolicy"),
     )
 
 
-def _object(name: str, given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = given.get(key) or {}
+def _object(name: str, definition: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = definition.get(key) or {}
     if not isinstance(value, Mapping):
         raise format_error(f"[/Resources/{name}/{key}] must be an object.")
     return value
 
 
-def _depends_on(name: str, given: Any) -> tuple[str, ...]:
-    names = given if isinstance(given, list) else [] if given is None else [given]
+def _depends_on(name: str, value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(item, str) for item in names):
         raise format_error(f"[/Resources/{name}/DependsOn] must be a string or a list of strings.")
     return tuple(names)
 
 
-def _condition(place: str, given: Any) -> str:
-    if given is not None and not isinstance(given, str):
-        raise format_error(f"[/Resources/{place}/Condition] must be a string.")
-    return given or ""
+def _condition(location: str, value: Any) -> str:
+    if value is not None and not isinstance(value, str):
+        raise format_error(f"[/Resources/{location}/Condition] must be a string.")
+    return value or ""
 
 
-def _policy(given: Mapping[str, Any], key: str) -> Any:
-    value = given.get(key, "Delete")
+def _policy(definition: Mapping[str, Any], key: str) -> Any:
+    value = definition.get(key, "Delete")
     if isinstance(value, Mapping):  # a function, which language extensions allow
         return value
     if value not in _DELETION_POLICIES:
@@ -288,27 +290,29 @@ def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
 
 
 def _outputs(source: Mapping[str, Any]) -> dict[str, Output]:
-    found = section(source, "Outputs")
-    if len(found) > OUTPUTS_MAX:
-        raise format_error(f"Number of outputs, {len(found)}, is greater than maximum allowed, {OUTPUTS_MAX}")
-    return {name: _output(name, given) for name, given in found.items()}
+    entries = section(source, "Outputs")
+    if len(entries) > OUTPUTS_MAX:
+        raise format_error(
+            f"Number of outputs, {len(entries)}, is greater than maximum allowed, {OUTPUTS_MAX}"
+        )
+    return {name: _output(name, definition) for name, definition in entries.items()}
 
 
-def _output(name: str, given: Any) -> Output:
-    if not isinstance(given, Mapping):
+def _output(name: str, definition: Any) -> Output:
+    if not isinstance(definition, Mapping):
         raise format_error("Any Outputs member must be an object.")
     _check_id("Output", name)
-    if "Value" not in given:
+    if "Value" not in definition:
         raise format_error("Every Outputs member must contain a Value object")
-    if given["Value"] is None:
+    if definition["Value"] is None:
         raise TemplateInvalid(f"[/Outputs/{name}/Value] 'null' values are not allowed in templates")
-    export = given.get("Export")
+    export = definition.get("Export")
     if export is not None and (not isinstance(export, Mapping) or export.keys() != {"Name"}):
         raise format_error(f"Output {name} is malformed. The Export field must be an object with a Name.")
     return Output(
         name=name,
-        value=given["Value"],
-        description=str(given.get("Description") or ""),
+        value=definition["Value"],
+        description=str(definition.get("Description") or ""),
         export=None if export is None else export["Name"],
-        condition=_condition(name, given.get("Condition")),
+        condition=_condition(name, definition.get("Condition")),
     )

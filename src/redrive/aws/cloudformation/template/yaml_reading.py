@@ -142,8 +142,8 @@ def read_yaml(body: str, depth_max: int) -> Any:
 
 
 def _malformed(mark: yaml.Mark | None) -> TemplateInvalid:
-    place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
-    return format_error(f"YAML not well-formed.{place}")
+    location = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
+    return format_error(f"YAML not well-formed.{location}")
 
 
 def _resolved(text: str) -> Any:

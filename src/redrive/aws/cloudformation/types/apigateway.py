@@ -29,20 +29,20 @@ _LOGICAL_ID: Final = "aws:cloudformation:logical-id"
 _PAGE_MAX: Final = 500
 
 
-def own_tags(wanted: Wanted) -> dict[str, str]:
+def own_tags(spec: Wanted) -> dict[str, str]:
     """The tags of what a stack made, by which it finds again what it made before it was cut short."""
-    return {**wanted.all_tags(), _STACK_ID: wanted.stack_id, _LOGICAL_ID: wanted.logical_id}
+    return {**spec.all_tags(), _STACK_ID: spec.stack_id, _LOGICAL_ID: spec.logical_id}
 
 
-def is_own(wanted: Wanted, tags: Mapping[str, str] | None) -> bool:
+def is_own(spec: Wanted, tags: Mapping[str, str] | None) -> bool:
     """True if tags are those of what the stack made."""
     known = tags or {}
-    return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (wanted.stack_id, wanted.logical_id)
+    return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 
 
-def arn_of(wanted: Wanted, path: str) -> str:
+def arn_of(spec: Wanted, path: str) -> str:
     """The ARN by which API Gateway knows a resource for its tags: no account stands in it."""
-    return f"arn:aws:apigateway:{wanted.stack.region}::{path}"
+    return f"arn:aws:apigateway:{spec.stack.region}::{path}"
 
 
 def patches(
@@ -55,19 +55,19 @@ def patches(
         after: As they shall be.
         names: Properties, and the paths that they have; those of maps have a path for each key.
     """
-    found: list[dict[str, str]] = []
+    operations: list[dict[str, str]] = []
     for name, path in names.items():
         old, new = before.get(name), after.get(name)
         if old == new:
             continue
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            found += _of_map(old or {}, new or {}, path)
+            operations += _of_map(old or {}, new or {}, path)
         elif new is None:
-            found.append({"op": "remove", "path": path})
+            operations.append({"op": "remove", "path": path})
         else:
             value = ",".join(map(text_of, new)) if isinstance(new, list) else as_text(new)
-            found.append({"op": "replace", "path": path, "value": value})
-    return found
+            operations.append({"op": "replace", "path": path, "value": value})
+    return operations
 
 
 def _of_map(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[dict[str, str]]:
@@ -103,48 +103,48 @@ class RestApi(ResourceType):
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        found = await self.find(ask, wanted) if wanted.again else ""
-        if found:
-            made = await ask(SERVICE, "GetRestApi", restApiId=found)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        api_id = await self.find(ask, spec) if spec.again else ""
+        if api_id:
+            answer = await ask(SERVICE, "GetRestApi", restApiId=api_id)
         else:
-            settings = lowered_keys(pick(given, *_SETTINGS))
-            if "Policy" in given:
-                settings["policy"] = as_text(given["Policy"])
-            if "ApiKeySourceType" in given:
-                settings["apiKeySource"] = given["ApiKeySourceType"]
-            if "EndpointConfiguration" in given:
-                settings["endpointConfiguration"] = _endpoints(given["EndpointConfiguration"])
-            name = text_of(given.get("Name") or wanted.name)
-            made = await ask(SERVICE, "CreateRestApi", tags=own_tags(wanted), **{**settings, "name": name})
-        await _put_body(ask, made["id"], given)
-        return _made_api(made)
+            settings = lowered_keys(pick(properties, *_SETTINGS))
+            if "Policy" in properties:
+                settings["policy"] = as_text(properties["Policy"])
+            if "ApiKeySourceType" in properties:
+                settings["apiKeySource"] = properties["ApiKeySourceType"]
+            if "EndpointConfiguration" in properties:
+                settings["endpointConfiguration"] = _endpoints(properties["EndpointConfiguration"])
+            name = text_of(properties.get("Name") or spec.name)
+            answer = await ask(SERVICE, "CreateRestApi", tags=own_tags(spec), **{**settings, "name": name})
+        await _put_body(ask, answer["id"], properties)
+        return _made_api(answer)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        api_id, given = wanted.physical_id, wanted.properties
-        if any(before.get(name) != given.get(name) for name in _BODY):
-            await _put_body(ask, api_id, given)
-        operations = patches(before, given, _API)
-        made = await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/restapis/{api_id}"))
-        return _made_api(made)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        api_id, properties = spec.physical_id, spec.properties
+        if any(before.get(name) != properties.get(name) for name in _BODY):
+            await _put_body(ask, api_id, properties)
+        operations = patches(before, properties, _API)
+        answer = await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=operations)
+        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/restapis/{api_id}"))
+        return _made_api(answer)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask(SERVICE, "DeleteRestApi", restApiId=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask(SERVICE, "DeleteRestApi", restApiId=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return await found_by_tags(ask, wanted, "GetRestApis")
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return await found_by_tags(ask, spec, "GetRestApis")
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(ask(SERVICE, "GetRestApi", restApiId=wanted.physical_id))
-        if found is None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(ask(SERVICE, "GetRestApi", restApiId=spec.physical_id))
+        if answer is None:
             return None
-        return {name: found[lowered(name)] for name in ("Name", "Description") if lowered(name) in found}
+        return {name: answer[lowered(name)] for name in ("Name", "Description") if lowered(name) in answer}
 
 
 _SETTINGS: Final = (
@@ -157,21 +157,21 @@ _SETTINGS: Final = (
 _BODY: Final = ("Body", "BodyS3Location", "Mode", "Parameters")
 
 
-async def found_by_tags(ask: Ask, wanted: Wanted, operation: str) -> str:
+async def found_by_tags(ask: Ask, spec: Wanted, operation: str) -> str:
     """The id of what the stack made, among all that an operation lists; empty: it is not there."""
     position: dict[str, str] = {}
     while True:
         page = await ask(SERVICE, operation, limit=_PAGE_MAX, **position)
         for item in page.get("items") or ():
-            if is_own(wanted, item.get("tags")):
+            if is_own(spec, item.get("tags")):
                 return str(item["id"])
         if "position" not in page:
             return ""
         position = {"position": page["position"]}
 
 
-def _endpoints(given: Mapping[str, Any]) -> dict[str, Any]:
-    return lowered_keys(pick(given, "Types", "IpAddressType"))
+def _endpoints(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return lowered_keys(pick(properties, "Types", "IpAddressType"))
 
 
 async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> None:
@@ -196,8 +196,8 @@ async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> Non
         await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=[operation])
 
 
-def _made_api(made: Mapping[str, Any]) -> Made:
-    return Made(made["id"], {"RestApiId": made["id"], "RootResourceId": made["rootResourceId"]})
+def _made_api(answer: Mapping[str, Any]) -> Made:
+    return Made(answer["id"], {"RestApiId": answer["id"], "RootResourceId": answer["rootResourceId"]})
 
 
 # ---- what APIs consist of --------------------------------------------------------------------------------------------
@@ -210,30 +210,33 @@ class Resource(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        if wanted.again and (found := await self.find(ask, wanted)):
-            return Made(found, {"ResourceId": found})
-        params = lowered_keys(pick(given, "ParentId", "PathPart"))
-        made = await ask(SERVICE, "CreateResource", restApiId=given["RestApiId"], **params)
-        return Made(made["id"], {"ResourceId": made["id"]})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        if spec.again and (resource_id := await self.find(ask, spec)):
+            return Made(resource_id, {"ResourceId": resource_id})
+        params = lowered_keys(pick(properties, "ParentId", "PathPart"))
+        answer = await ask(SERVICE, "CreateResource", restApiId=properties["RestApiId"], **params)
+        return Made(answer["id"], {"ResourceId": answer["id"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id, {"ResourceId": wanted.physical_id})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id, {"ResourceId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"restApiId": wanted.properties["RestApiId"], "resourceId": wanted.physical_id}
-        await without_absence(ask(SERVICE, "DeleteResource", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"restApiId": spec.properties["RestApiId"], "resourceId": spec.physical_id}
+        await without_absence(ask(SERVICE, "DeleteResource", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        given = wanted.properties
-        asked = ask(SERVICE, "GetResources", restApiId=given["RestApiId"], limit=_PAGE_MAX)
-        found = await without_absence(asked)
-        for item in (found or {}).get("items") or ():
-            if (item.get("parentId"), item.get("pathPart")) == (given["ParentId"], given["PathPart"]):
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        properties = spec.properties
+        request = ask(SERVICE, "GetResources", restApiId=properties["RestApiId"], limit=_PAGE_MAX)
+        answer = await without_absence(request)
+        for item in (answer or {}).get("items") or ():
+            if (item.get("parentId"), item.get("pathPart")) == (
+                properties["ParentId"],
+                properties["PathPart"],
+            ):
                 return str(item["id"])
         return ""
 
@@ -265,34 +268,34 @@ class Part(ResourceType):
         return Made(physical_id, {name: physical_id} if name in self.schema.read_only else {})
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if wanted.again and (found := await self.find(ask, wanted)):
-            return self.made(found)
-        properties = wanted.properties
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if spec.again and (part_id := await self.find(ask, spec)):
+            return self.made(part_id)
+        properties = spec.properties
         if not properties.get("Name") and "Name" in self.schema.properties:
-            properties = {**properties, "Name": _alphanumeric(wanted.name)}
+            properties = {**properties, "Name": _alphanumeric(spec.name)}
         params = self.params(properties)
-        made = await ask(SERVICE, f"Create{self.noun}", restApiId=wanted.properties["RestApiId"], **params)
-        return self.made(made[self.created])
+        answer = await ask(SERVICE, f"Create{self.noun}", restApiId=spec.properties["RestApiId"], **params)
+        return self.made(answer[self.created])
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        operations = patches(before, wanted.properties, self.paths)
-        named = {"restApiId": wanted.properties["RestApiId"], self.parameter: wanted.physical_id}
-        await ask(SERVICE, f"Update{self.noun}", patchOperations=operations, **named)
-        return self.made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        operations = patches(before, spec.properties, self.paths)
+        identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
+        await ask(SERVICE, f"Update{self.noun}", patchOperations=operations, **identifiers)
+        return self.made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"restApiId": wanted.properties["RestApiId"], self.parameter: wanted.physical_id}
-        await without_absence(ask(SERVICE, f"Delete{self.noun}", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
+        await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        api = wanted.properties["RestApiId"]
-        found = await without_absence(ask(SERVICE, f"Get{self.noun}s", restApiId=api, limit=_PAGE_MAX))
-        name = wanted.properties.get("Name") or _alphanumeric(wanted.name)
-        for item in (found or {}).get("items") or ():
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        api = spec.properties["RestApiId"]
+        answer = await without_absence(ask(SERVICE, f"Get{self.noun}s", restApiId=api, limit=_PAGE_MAX))
+        name = spec.properties.get("Name") or _alphanumeric(spec.name)
+        for item in (answer or {}).get("items") or ():
             if item.get("name") == name:
                 return str(item[self.created])
         return ""
@@ -331,23 +334,23 @@ class GatewayResponse(PutResourceType):
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
         await ask(
             SERVICE,
             "PutGatewayResponse",
-            restApiId=given["RestApiId"],
-            responseType=given["ResponseType"],
-            **lowered_keys(pick(given, "StatusCode", "ResponseParameters", "ResponseTemplates")),
+            restApiId=properties["RestApiId"],
+            responseType=properties["ResponseType"],
+            **lowered_keys(pick(properties, "StatusCode", "ResponseParameters", "ResponseTemplates")),
         )
-        made = wanted.physical_id or wanted.name
-        return Made(made, {"Id": made})
+        physical_id = spec.physical_id or spec.name
+        return Made(physical_id, {"Id": physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        given = wanted.properties
-        named = {"restApiId": given["RestApiId"], "responseType": given["ResponseType"]}
-        await without_absence(ask(SERVICE, "DeleteGatewayResponse", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        properties = spec.properties
+        identifiers = {"restApiId": properties["RestApiId"], "responseType": properties["ResponseType"]}
+        await without_absence(ask(SERVICE, "DeleteGatewayResponse", **identifiers))
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -38,24 +38,24 @@ class Method(PutResourceType):
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        if wanted.again or wanted.physical_id:
-            await self.delete(ask, wanted)
-        at = _at(given)
-        params = lowered_keys(pick(given, *_METHOD))
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        if spec.again or spec.physical_id:
+            await self.delete(ask, spec)
+        at = _at(properties)
+        params = lowered_keys(pick(properties, *_METHOD))
         await ask(SERVICE, "PutMethod", **{"authorizationType": "NONE", **at, **params})
-        for response in given.get("MethodResponses") or ():
+        for response in properties.get("MethodResponses") or ():
             params = lowered_keys(pick(response, "ResponseModels", "ResponseParameters"))
             status = text_of(response["StatusCode"])
             await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
-        if given.get("Integration"):
-            await _put_integration(ask, at, given["Integration"])
-        return Made(wanted.physical_id or wanted.name)
+        if properties.get("Integration"):
+            await _put_integration(ask, at, properties["Integration"])
+        return Made(spec.physical_id or spec.name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask(SERVICE, "DeleteMethod", **_at(wanted.properties)))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask(SERVICE, "DeleteMethod", **_at(spec.properties)))
 
 
 def _at(properties: Mapping[str, Any]) -> dict[str, str]:

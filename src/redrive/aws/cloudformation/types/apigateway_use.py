@@ -36,59 +36,59 @@ class Deployment(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        api = given["RestApiId"]
-        params = lowered_keys(pick(given, "Description", "StageName"))
-        if canary := given.get("DeploymentCanarySettings"):
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        api = properties["RestApiId"]
+        params = lowered_keys(pick(properties, "Description", "StageName"))
+        if canary := properties.get("DeploymentCanarySettings"):
             params["canarySettings"] = lowered_keys(canary)
-        made = await ask(SERVICE, "CreateDeployment", restApiId=api, **params)
-        await _describe_stage(ask, wanted, {})
-        return Made(made["id"], {"DeploymentId": made["id"]})
+        answer = await ask(SERVICE, "CreateDeployment", restApiId=api, **params)
+        await _describe_stage(ask, spec, {})
+        return Made(answer["id"], {"DeploymentId": answer["id"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        given, api = wanted.properties, wanted.properties["RestApiId"]
-        operations = patches(before, given, {"Description": "/description"})
-        named = {"restApiId": api, "deploymentId": wanted.physical_id}
-        await ask(SERVICE, "UpdateDeployment", patchOperations=operations, **named)
-        await _describe_stage(ask, wanted, before.get("StageDescription") or {})
-        return Made(wanted.physical_id, {"DeploymentId": wanted.physical_id})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        properties, api = spec.properties, spec.properties["RestApiId"]
+        operations = patches(before, properties, {"Description": "/description"})
+        identifiers = {"restApiId": api, "deploymentId": spec.physical_id}
+        await ask(SERVICE, "UpdateDeployment", patchOperations=operations, **identifiers)
+        await _describe_stage(ask, spec, before.get("StageDescription") or {})
+        return Made(spec.physical_id, {"DeploymentId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        given = wanted.properties
-        named = {"restApiId": given["RestApiId"], "deploymentId": wanted.physical_id}
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        properties = spec.properties
+        identifiers = {"restApiId": properties["RestApiId"], "deploymentId": spec.physical_id}
         try:
-            await without_absence(ask(SERVICE, "DeleteDeployment", **named))
+            await without_absence(ask(SERVICE, "DeleteDeployment", **identifiers))
         except AwsError as error:
-            if error.code != "BadRequestException" or "StageName" not in given:
+            if error.code != "BadRequestException" or "StageName" not in properties:
                 raise
-            stage = {"restApiId": given["RestApiId"], "stageName": given["StageName"]}
+            stage = {"restApiId": properties["RestApiId"], "stageName": properties["StageName"]}
             await without_absence(ask(SERVICE, "DeleteStage", **stage))
-            await without_absence(ask(SERVICE, "DeleteDeployment", **named))
+            await without_absence(ask(SERVICE, "DeleteDeployment", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         return ""
 
 
-async def _describe_stage(ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> None:
+async def _describe_stage(ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> None:
     """Let the stage that a deployment brings be as its description says, which was another before."""
-    given = wanted.properties
-    stage = given.get("StageDescription") or {}
-    if "StageName" not in given or stage == before:
+    properties = spec.properties
+    stage = properties.get("StageDescription") or {}
+    if "StageName" not in properties or stage == before:
         return
-    named = {"restApiId": given["RestApiId"], "stageName": given["StageName"]}
+    identifiers = {"restApiId": properties["RestApiId"], "stageName": properties["StageName"]}
     if operations := list(_stage_operations(before, stage)):
-        await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
+        await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
     if stage.get("Tags") != before.get("Tags"):
         tags = {tag["Key"]: text_of(tag["Value"]) for tag in stage.get("Tags") or ()}
-        await TAGS.set(ask, {**(wanted.tags or {}), **tags}, resourceArn=_stage_arn(wanted, named))
+        await TAGS.set(ask, {**(spec.tags or {}), **tags}, resourceArn=_stage_arn(spec, identifiers))
 
 
-def _stage_arn(wanted: Wanted, named: Mapping[str, str]) -> str:
-    return arn_of(wanted, f"/restapis/{named['restApiId']}/stages/{named['stageName']}")
+def _stage_arn(spec: Wanted, identifiers: Mapping[str, str]) -> str:
+    return arn_of(spec, f"/restapis/{identifiers['restApiId']}/stages/{identifiers['stageName']}")
 
 
 class Stage(ResourceType):
@@ -99,32 +99,32 @@ class Stage(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        params = lowered_keys(pick(given, *_CREATED))
-        named = {"restApiId": given["RestApiId"], "stageName": wanted.name}
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        params = lowered_keys(pick(properties, *_CREATED))
+        identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.name}
         try:
-            await ask(SERVICE, "CreateStage", tags=wanted.all_tags(), **named, **params)
+            await ask(SERVICE, "CreateStage", tags=spec.all_tags(), **identifiers, **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ConflictException"):
+            if not (spec.again and error.code == "ConflictException"):
                 raise
-        if operations := list(_stage_operations(pick(given, *_CREATED), given)):
-            await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
-        return Made(wanted.name)
+        if operations := list(_stage_operations(pick(properties, *_CREATED), properties)):
+            await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
+        return Made(spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        given = wanted.properties
-        operations = list(_stage_operations(before, given))
-        named = {"restApiId": given["RestApiId"], "stageName": wanted.physical_id}
-        await ask(SERVICE, "UpdateStage", patchOperations=operations, **named)
-        await TAGS.set(ask, wanted.all_tags(), resourceArn=_stage_arn(wanted, named))
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        properties = spec.properties
+        operations = list(_stage_operations(before, properties))
+        identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.physical_id}
+        await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
+        await TAGS.set(ask, spec.all_tags(), resourceArn=_stage_arn(spec, identifiers))
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"restApiId": wanted.properties["RestApiId"], "stageName": wanted.physical_id}
-        await without_absence(ask(SERVICE, "DeleteStage", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"restApiId": spec.properties["RestApiId"], "stageName": spec.physical_id}
+        await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
 
 _STAGE: Final = {
@@ -157,7 +157,7 @@ _METHOD_SETTINGS: Final = {
 def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """The patch operations that lead from a stage's properties to others."""
     yield from patches(before, after, _STAGE)
-    had, has = (lowered_keys(given.get("CanarySetting") or {}) for given in (before, after))
+    had, has = (lowered_keys(properties.get("CanarySetting") or {}) for properties in (before, after))
     yield from patches({"canary": had}, {"canary": has}, {"canary": "/canarySettings"})
     old, new = before.get("AccessLogSetting") or {}, after.get("AccessLogSetting") or {}
     if old and not new:
@@ -165,10 +165,10 @@ def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
     else:
         names = {"DestinationArn": "/accessLogSettings/destinationArn", "Format": "/accessLogSettings/format"}
         yield from patches(old, new, names)
-    known, wanted = _by_method(before), _by_method(after)
-    for path in sorted(known.keys() - wanted.keys()):
+    known, target = _by_method(before), _by_method(after)
+    for path in sorted(known.keys() - target.keys()):
         yield {"op": "remove", "path": path}
-    for path, settings in sorted(wanted.items()):
+    for path, settings in sorted(target.items()):
         for name, step in _METHOD_SETTINGS.items():
             if name in settings and known.get(path, {}).get(name) != settings[name]:
                 yield {"op": "replace", "path": f"{path}/{step}", "value": text_of(settings[name])}
@@ -192,15 +192,15 @@ class Account(PutResourceType):
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        role = wanted.properties.get("CloudWatchRoleArn", "")
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        role = spec.properties.get("CloudWatchRoleArn", "")
         operation = {"op": "replace", "path": "/cloudwatchRoleArn", "value": role}
         await ask(SERVICE, "UpdateAccount", patchOperations=[operation])
-        made = wanted.physical_id or wanted.name
-        return Made(made, {"Id": made})
+        physical_id = spec.physical_id or spec.name
+        return Made(physical_id, {"Id": physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         """Nothing: Amazon's leaves the role in its place."""
 
 
@@ -211,32 +211,32 @@ class ApiKey(ResourceType):
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        found = await self.find(ask, wanted) if wanted.again else ""
-        if not found:
-            given = wanted.properties
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        key_id = await self.find(ask, spec) if spec.again else ""
+        if not key_id:
+            properties = spec.properties
             names = ("Description", "Enabled", "CustomerId", "Value", "StageKeys", "GenerateDistinctId")
-            params = lowered_keys(pick(given, *names))
-            name = text_of(given.get("Name") or wanted.name)
-            made = await ask(SERVICE, "CreateApiKey", tags=own_tags(wanted), name=name, **params)
-            found = made["id"]
-        return Made(found, {"APIKeyId": found})
+            params = lowered_keys(pick(properties, *names))
+            name = text_of(properties.get("Name") or spec.name)
+            answer = await ask(SERVICE, "CreateApiKey", tags=own_tags(spec), name=name, **params)
+            key_id = answer["id"]
+        return Made(key_id, {"APIKeyId": key_id})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
         names = {"Description": "/description", "Enabled": "/enabled", "CustomerId": "/customerId"}
-        operations = patches(before, wanted.properties, names)
-        await ask(SERVICE, "UpdateApiKey", apiKey=wanted.physical_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/apikeys/{wanted.physical_id}"))
-        return Made(wanted.physical_id, {"APIKeyId": wanted.physical_id})
+        operations = patches(before, spec.properties, names)
+        await ask(SERVICE, "UpdateApiKey", apiKey=spec.physical_id, patchOperations=operations)
+        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/apikeys/{spec.physical_id}"))
+        return Made(spec.physical_id, {"APIKeyId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask(SERVICE, "DeleteApiKey", apiKey=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask(SERVICE, "DeleteApiKey", apiKey=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return await found_by_tags(ask, wanted, "GetApiKeys")
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return await found_by_tags(ask, spec, "GetApiKeys")
 
 
 class UsagePlan(ResourceType):
@@ -246,53 +246,53 @@ class UsagePlan(ResourceType):
     name_property = "UsagePlanName"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        found = await self.find(ask, wanted) if wanted.again else ""
-        if not found:
-            given = wanted.properties
-            params: dict[str, Any] = {"name": text_of(given.get("UsagePlanName") or wanted.name)}
-            params |= lowered_keys(pick(given, "Description"))
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        plan_id = await self.find(ask, spec) if spec.again else ""
+        if not plan_id:
+            properties = spec.properties
+            params: dict[str, Any] = {"name": text_of(properties.get("UsagePlanName") or spec.name)}
+            params |= lowered_keys(pick(properties, "Description"))
             for name in ("Quota", "Throttle"):
-                if name in given:
-                    params[lowered(name)] = lowered_keys(given[name])
-            params["apiStages"] = [_api_stage(stage) for stage in given.get("ApiStages") or ()]
-            made = await ask(SERVICE, "CreateUsagePlan", tags=own_tags(wanted), **params)
-            found = made["id"]
-        return Made(found, {"Id": found})
+                if name in properties:
+                    params[lowered(name)] = lowered_keys(properties[name])
+            params["apiStages"] = [_api_stage(stage) for stage in properties.get("ApiStages") or ()]
+            answer = await ask(SERVICE, "CreateUsagePlan", tags=own_tags(spec), **params)
+            plan_id = answer["id"]
+        return Made(plan_id, {"Id": plan_id})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        given = wanted.properties
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        properties = spec.properties
         operations = [
-            *patches(before, given, {"UsagePlanName": "/name", "Description": "/description"}),
-            *_plan_operations(before, given),
+            *patches(before, properties, {"UsagePlanName": "/name", "Description": "/description"}),
+            *_plan_operations(before, properties),
         ]
-        await ask(SERVICE, "UpdateUsagePlan", usagePlanId=wanted.physical_id, patchOperations=operations)
-        await TAGS.set(ask, own_tags(wanted), resourceArn=arn_of(wanted, f"/usageplans/{wanted.physical_id}"))
-        return Made(wanted.physical_id, {"Id": wanted.physical_id})
+        await ask(SERVICE, "UpdateUsagePlan", usagePlanId=spec.physical_id, patchOperations=operations)
+        await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/usageplans/{spec.physical_id}"))
+        return Made(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        stages = wanted.properties.get("ApiStages") or ()
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        stages = spec.properties.get("ApiStages") or ()
         operations = [
             {"op": "remove", "path": "/apiStages", "value": f"{stage['ApiId']}:{stage['Stage']}"}
             for stage in stages
         ]
-        named = {"usagePlanId": wanted.physical_id}
+        identifiers = {"usagePlanId": spec.physical_id}
         for operation in operations:  # the stages of which may be gone
-            await without_absence(ask(SERVICE, "UpdateUsagePlan", patchOperations=[operation], **named))
-        await without_absence(ask(SERVICE, "DeleteUsagePlan", **named))
+            await without_absence(ask(SERVICE, "UpdateUsagePlan", patchOperations=[operation], **identifiers))
+        await without_absence(ask(SERVICE, "DeleteUsagePlan", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return await found_by_tags(ask, wanted, "GetUsagePlans")
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return await found_by_tags(ask, spec, "GetUsagePlans")
 
 
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
+    api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
     if "Throttle" in stage:
-        made["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
-    return made
+        api_stage["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
+    return api_stage
 
 
 def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -316,29 +316,29 @@ class UsagePlanKey(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        params = lowered_keys(pick(given, "UsagePlanId", "KeyId", "KeyType"))
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        params = lowered_keys(pick(properties, "UsagePlanId", "KeyId", "KeyType"))
         try:
             await ask(SERVICE, "CreateUsagePlanKey", **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ConflictException"):
+            if not (spec.again and error.code == "ConflictException"):
                 raise
-        made = await self.find(ask, wanted)
-        return Made(made, {"Id": made})
+        key_id = await self.find(ask, spec)
+        return Made(key_id, {"Id": key_id})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id, {"Id": wanted.physical_id})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = lowered_keys(pick(wanted.properties, "UsagePlanId", "KeyId"))
-        await without_absence(ask(SERVICE, "DeleteUsagePlanKey", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = lowered_keys(pick(spec.properties, "UsagePlanId", "KeyId"))
+        await without_absence(ask(SERVICE, "DeleteUsagePlanKey", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return f"{wanted.properties['KeyId']}:{wanted.properties['UsagePlanId']}"
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return f"{spec.properties['KeyId']}:{spec.properties['UsagePlanId']}"
 
 
 TYPES: Final[Mapping[str, Factory]] = {

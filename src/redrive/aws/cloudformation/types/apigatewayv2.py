@@ -58,60 +58,60 @@ class Api(ResourceType):
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        found = await self.find(ask, wanted) if wanted.again else ""
-        if not found:
-            params = pick(given, *_API, *_QUICK)
-            name = text_of(given.get("Name") or wanted.name)
-            kind = given.get("ProtocolType", "HTTP")
-            tags = own_tags(wanted)
-            made = await ask(SERVICE, "CreateApi", Name=name, ProtocolType=kind, Tags=tags, **params)
-            found = made["ApiId"]
-        await self._define(ask, found, given)
-        return await self._made(ask, found)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        api_id = await self.find(ask, spec) if spec.again else ""
+        if not api_id:
+            params = pick(properties, *_API, *_QUICK)
+            name = text_of(properties.get("Name") or spec.name)
+            kind = properties.get("ProtocolType", "HTTP")
+            tags = own_tags(spec)
+            answer = await ask(SERVICE, "CreateApi", Name=name, ProtocolType=kind, Tags=tags, **params)
+            api_id = answer["ApiId"]
+        await self._define(ask, api_id, properties)
+        return await self._made(ask, api_id)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        given = wanted.properties
-        if any(before.get(name) != given.get(name) for name in ("Body", "BodyS3Location")):
-            await self._define(ask, wanted.physical_id, given)
-        settings = pick(given, "Name", *_API) | cleared(before, given, _API_DEFAULTS)
-        await ask(SERVICE, "UpdateApi", ApiId=wanted.physical_id, **settings)
-        if "CorsConfiguration" in before and "CorsConfiguration" not in given:
-            await ask(SERVICE, "DeleteCorsConfiguration", ApiId=wanted.physical_id)
-        await _TAGS.set(ask, own_tags(wanted), ResourceArn=arn_of(wanted, f"/apis/{wanted.physical_id}"))
-        return await self._made(ask, wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        properties = spec.properties
+        if any(before.get(name) != properties.get(name) for name in ("Body", "BodyS3Location")):
+            await self._define(ask, spec.physical_id, properties)
+        settings = pick(properties, "Name", *_API) | cleared(before, properties, _API_DEFAULTS)
+        await ask(SERVICE, "UpdateApi", ApiId=spec.physical_id, **settings)
+        if "CorsConfiguration" in before and "CorsConfiguration" not in properties:
+            await ask(SERVICE, "DeleteCorsConfiguration", ApiId=spec.physical_id)
+        await _TAGS.set(ask, own_tags(spec), ResourceArn=arn_of(spec, f"/apis/{spec.physical_id}"))
+        return await self._made(ask, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask(SERVICE, "DeleteApi", ApiId=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask(SERVICE, "DeleteApi", ApiId=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        found = await ask(SERVICE, "GetApis")
-        return next((api["ApiId"] for api in found["Items"] if is_own(wanted, api.get("Tags"))), "")
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        answer = await ask(SERVICE, "GetApis")
+        return next((api["ApiId"] for api in answer["Items"] if is_own(spec, api.get("Tags"))), "")
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(ask(SERVICE, "GetApi", ApiId=wanted.physical_id))
-        return None if found is None else pick(found, "Name", *_API)
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(ask(SERVICE, "GetApi", ApiId=spec.physical_id))
+        return None if answer is None else pick(answer, "Name", *_API)
 
-    async def _define(self, ask: Ask, api: str, given: Mapping[str, Any]) -> None:
+    async def _define(self, ask: Ask, api: str, properties: Mapping[str, Any]) -> None:
         """Let an API be what its definition says, where it has one; what the template says besides stands over it."""
-        if "Body" in given:
-            body = json.dumps(given["Body"])
-        elif "BodyS3Location" in given:
-            body = (await stored_text(ask, given["BodyS3Location"])).decode("utf-8", "replace")
+        if "Body" in properties:
+            body = json.dumps(properties["Body"])
+        elif "BodyS3Location" in properties:
+            body = (await stored_text(ask, properties["BodyS3Location"])).decode("utf-8", "replace")
         else:
             return
         await ask(SERVICE, "ReimportApi", ApiId=api, Body=body)
-        if own := pick(given, "Name", *_API):
+        if own := pick(properties, "Name", *_API):
             await ask(SERVICE, "UpdateApi", ApiId=api, **own)
 
     async def _made(self, ask: Ask, api: str) -> Made:
-        found = await ask(SERVICE, "GetApi", ApiId=api)
-        return Made(api, {"ApiId": api, "ApiEndpoint": found["ApiEndpoint"]})
+        answer = await ask(SERVICE, "GetApi", ApiId=api)
+        return Made(api, {"ApiId": api, "ApiEndpoint": answer["ApiEndpoint"]})
 
 
 class Part(ResourceType):
@@ -126,31 +126,31 @@ class Part(ResourceType):
     noun: ClassVar[str]
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if wanted.again and (found := await self.find(ask, wanted)):
-            return self._made(found)
-        made = await ask(SERVICE, f"Create{self.noun}", **wanted.properties)
-        return self._made(made[f"{self.noun}Id"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if spec.again and (part_id := await self.find(ask, spec)):
+            return self._made(part_id)
+        answer = await ask(SERVICE, f"Create{self.noun}", **spec.properties)
+        return self._made(answer[f"{self.noun}Id"])
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
         if self.noun != "Deployment":
-            settings = {**wanted.properties, **cleared(before, wanted.properties, _PART_DEFAULTS)}
-            await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": wanted.physical_id})
-        return self._made(wanted.physical_id)
+            settings = {**spec.properties, **cleared(before, spec.properties, _PART_DEFAULTS)}
+            await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": spec.physical_id})
+        return self._made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"ApiId": wanted.properties["ApiId"], f"{self.noun}Id": wanted.physical_id}
-        await without_absence(ask(SERVICE, f"Delete{self.noun}", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"ApiId": spec.properties["ApiId"], f"{self.noun}Id": spec.physical_id}
+        await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         if self.noun != "Route":
             return ""
-        found = await without_absence(ask(SERVICE, "GetRoutes", ApiId=wanted.properties["ApiId"]))
-        for route in (found or {}).get("Items") or ():
-            if route["RouteKey"] == wanted.properties["RouteKey"]:
+        answer = await without_absence(ask(SERVICE, "GetRoutes", ApiId=spec.properties["ApiId"]))
+        for route in (answer or {}).get("Items") or ():
+            if route["RouteKey"] == spec.properties["RouteKey"]:
                 return str(route["RouteId"])
         return ""
 
@@ -184,24 +184,24 @@ class Stage(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        named = {"ApiId": wanted.properties["ApiId"], "StageName": wanted.name}
-        if wanted.again and await without_absence(ask(SERVICE, "GetStage", **named)) is not None:
-            return Made(wanted.name)
-        await ask(SERVICE, "CreateStage", Tags=wanted.all_tags(), **{**_stage(wanted.properties), **named})
-        return Made(wanted.name)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.name}
+        if spec.again and await without_absence(ask(SERVICE, "GetStage", **identifiers)) is not None:
+            return Made(spec.name)
+        await ask(SERVICE, "CreateStage", Tags=spec.all_tags(), **{**_stage(spec.properties), **identifiers})
+        return Made(spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        named = {"ApiId": wanted.properties["ApiId"], "StageName": wanted.physical_id}
-        settings = _stage(wanted.properties) | cleared(before, wanted.properties, _STAGE_DEFAULTS)
-        await ask(SERVICE, "UpdateStage", **{**settings, **named})
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
+        settings = _stage(spec.properties) | cleared(before, spec.properties, _STAGE_DEFAULTS)
+        await ask(SERVICE, "UpdateStage", **{**settings, **identifiers})
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"ApiId": wanted.properties["ApiId"], "StageName": wanted.physical_id}
-        await without_absence(ask(SERVICE, "DeleteStage", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
+        await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
 
 def _stage(properties: Mapping[str, Any]) -> dict[str, Any]:

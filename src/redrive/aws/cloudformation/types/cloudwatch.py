@@ -41,35 +41,35 @@ class Alarm(ResourceType):
     needs = "PutMetricAlarm"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if self.name_property in wanted.properties and not wanted.again:
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if self.name_property in spec.properties and not spec.again:
             types = [self.kind]
-            found = await ask("cloudwatch", "DescribeAlarms", AlarmNames=[wanted.name], AlarmTypes=types)
-            if found.get(f"{self.kind}s"):
-                raise already_exists(wanted)
-        return await self._put(ask, wanted, wanted.name)
+            answer = await ask("cloudwatch", "DescribeAlarms", AlarmNames=[spec.name], AlarmTypes=types)
+            if answer.get(f"{self.kind}s"):
+                raise already_exists(spec)
+        return await self._put(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self._put(ask, wanted, wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self._put(ask, spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("cloudwatch", "DeleteAlarms", AlarmNames=[wanted.physical_id]))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("cloudwatch", "DeleteAlarms", AlarmNames=[spec.physical_id]))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        names, types = [wanted.physical_id], [self.kind]
-        found = await ask("cloudwatch", "DescribeAlarms", AlarmNames=names, AlarmTypes=types)
-        alarms = found.get(f"{self.kind}s") or ()
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        names, types = [spec.physical_id], [self.kind]
+        answer = await ask("cloudwatch", "DescribeAlarms", AlarmNames=names, AlarmTypes=types)
+        alarms = answer.get(f"{self.kind}s") or ()
         return {name: alarms[0][name] for name in self.members if name in alarms[0]} if alarms else None
 
-    async def _put(self, ask: Ask, wanted: Wanted, name: str) -> Made:
-        given = {member: wanted.properties[member] for member in self.members if member in wanted.properties}
-        if tags := wanted.all_tags():
-            given["Tags"] = tag_list(tags)
-        await ask("cloudwatch", self.operation, AlarmName=name, **given)
-        return Made(name, {"Arn": wanted.arn("cloudwatch", f"alarm:{name}")})
+    async def _put(self, ask: Ask, spec: Wanted, name: str) -> Made:
+        members = {member: spec.properties[member] for member in self.members if member in spec.properties}
+        if tags := spec.all_tags():
+            members["Tags"] = tag_list(tags)
+        await ask("cloudwatch", self.operation, AlarmName=name, **members)
+        return Made(name, {"Arn": spec.arn("cloudwatch", f"alarm:{name}")})
 
 
 class CompositeAlarm(Alarm):
@@ -89,15 +89,15 @@ class Dashboard(PutResourceType):
     needs = "PutDashboard"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        name = wanted.physical_id or wanted.name
-        body = as_text(wanted.properties["DashboardBody"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        name = spec.physical_id or spec.name
+        body = as_text(spec.properties["DashboardBody"])
         await ask("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
         return Made(name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("cloudwatch", "DeleteDashboards", DashboardNames=[wanted.physical_id]))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("cloudwatch", "DeleteDashboards", DashboardNames=[spec.physical_id]))
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -28,59 +28,59 @@ class CustomResource(ResourceType):
         return frozenset()
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        return await self._request(ask, wanted, "Create", {})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        return await self._request(ask, spec, "Create", {})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        more = {"PhysicalResourceId": wanted.physical_id, "OldResourceProperties": _texts(before)}
-        return await self._request(ask, wanted, "Update", more)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        more = {"PhysicalResourceId": spec.physical_id, "OldResourceProperties": _texts(before)}
+        return await self._request(ask, spec, "Update", more)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         try:
-            await self._request(ask, wanted, "Delete", {"PhysicalResourceId": wanted.physical_id})
+            await self._request(ask, spec, "Delete", {"PhysicalResourceId": spec.physical_id})
         except AwsError as error:
             # A function that is gone makes nothing that could stay.
             if error.code != "ResourceNotFoundException":
                 raise
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         return ""
 
-    async def _request(self, ask: Ask, wanted: Wanted, request: str, more: Mapping[str, Any]) -> Made:
-        words, token = wanted.words, wanted.properties.get("ServiceToken")
+    async def _request(self, ask: Ask, spec: Wanted, request: str, more: Mapping[str, Any]) -> Made:
+        words, token = spec.words, spec.properties.get("ServiceToken")
         if not isinstance(token, str):
             raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
-        properties = _texts(wanted.properties)
+        properties = _texts(spec.properties)
         # The way back of a change is a request of its own; the same request again, after a crash, is the same.
         mark = crc32(orjson.dumps(properties, option=orjson.OPT_SORT_KEYS))
-        about = f"{wanted.change}-{request}-{mark:08x}"
+        about = f"{spec.change}-{request}-{mark:08x}"
         event = {
             "RequestType": request,
-            "ResponseURL": words.address(wanted.stack_id, wanted.logical_id, about),
-            "StackId": wanted.stack_id,
+            "ResponseURL": words.address(spec.stack_id, spec.logical_id, about),
+            "StackId": spec.stack_id,
             "RequestId": about,
-            "LogicalResourceId": wanted.logical_id,
-            "ResourceType": wanted.type,
+            "LogicalResourceId": spec.logical_id,
+            "ResourceType": spec.type,
             "ServiceToken": token,
             "ResourceProperties": properties,
             **more,
         }
-        seconds = int(text_of(wanted.properties.get("ServiceTimeout") or _SECONDS))
-        if not wanted.again:
-            await words.forget(wanted.stack_id, wanted.logical_id, about)
-        if not (wanted.again and await words.told(wanted.stack_id, wanted.logical_id, about, 1, 0)):
+        seconds = int(text_of(spec.properties.get("ServiceTimeout") or _SECONDS))
+        if not spec.again:
+            await words.forget(spec.stack_id, spec.logical_id, about)
+        if not (spec.again and await words.told(spec.stack_id, spec.logical_id, about, 1, 0)):
             await _send(ask, token, event)
         deadline = words.now + seconds * 1000
-        told = await words.told(wanted.stack_id, wanted.logical_id, about, 1, deadline)
-        if not told:
+        answer = await words.told(spec.stack_id, spec.logical_id, about, 1, deadline)
+        if not answer:
             raise TemplateInvalid(
                 "CloudFormation did not receive a response from your Custom Resource. Please check your logs for"
                 f" requestId [{about}]."
             )
-        return _answered(wanted, about, told[0].answer)
+        return _answered(spec, about, answer[0].answer)
 
 
 async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
@@ -97,14 +97,14 @@ async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
         await ask("lambda", "Invoke", FunctionName=token, InvocationType="Event", Payload=payload)
 
 
-def _answered(wanted: Wanted, about: str, answer: Mapping[str, Any]) -> Made:
+def _answered(spec: Wanted, about: str, answer: Mapping[str, Any]) -> Made:
     if answer.get("Status") != "SUCCESS":
         raise TemplateInvalid(
             "Received response status [FAILED] from custom resource. Message returned:"
             f" {answer.get('Reason', '')} (RequestId: {about})"
         )
     data = answer.get("Data")
-    physical_id = str(answer.get("PhysicalResourceId") or wanted.physical_id)
+    physical_id = str(answer.get("PhysicalResourceId") or spec.physical_id)
     if not physical_id:
         raise TemplateInvalid("Invalid PhysicalResourceId")
     return Made(physical_id, data if isinstance(data, dict) else {})

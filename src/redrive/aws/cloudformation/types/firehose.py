@@ -45,47 +45,47 @@ class DeliveryStream(ResourceType):
     needs = "CreateDeliveryStream"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = {name: value for name, value in wanted.properties.items() if name != "Tags"}
-        given[self.name_property] = wanted.name
-        if tags := wanted.all_tags():
-            given["Tags"] = tag_list(tags)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = {name: value for name, value in spec.properties.items() if name != "Tags"}
+        params[self.name_property] = spec.name
+        if tags := spec.all_tags():
+            params["Tags"] = tag_list(tags)
         try:
-            await ask(_SERVICE, "CreateDeliveryStream", **given)
+            await ask(_SERVICE, "CreateDeliveryStream", **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceInUseException"):
+            if not (spec.again and error.code == "ResourceInUseException"):
                 raise
-        return _made(wanted, wanted.name)
+        return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        name = wanted.physical_id
-        shown = (await _described(ask, name))["DeliveryStreamDescription"]
-        settings = wanted.properties.get(_EXTENDED) or wanted.properties.get(_PLAIN)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        name = spec.physical_id
+        description = (await _described(ask, name))["DeliveryStreamDescription"]
+        settings = spec.properties.get(_EXTENDED) or spec.properties.get(_PLAIN)
         if settings != (before.get(_EXTENDED) or before.get(_PLAIN)):
             await ask(
                 _SERVICE,
                 "UpdateDestination",
                 DeliveryStreamName=name,
-                CurrentDeliveryStreamVersionId=shown["VersionId"],
-                DestinationId=shown["Destinations"][0]["DestinationId"],
+                CurrentDeliveryStreamVersionId=description["VersionId"],
+                DestinationId=description["Destinations"][0]["DestinationId"],
                 ExtendedS3DestinationUpdate={**_CLEARED, **(settings or {})},
             )
-        await _encrypt(ask, name, before.get(_ENCRYPTION), wanted.properties.get(_ENCRYPTION))
-        await _TAGS.set(ask, wanted.all_tags(), DeliveryStreamName=name)
-        return _made(wanted, name)
+        await _encrypt(ask, name, before.get(_ENCRYPTION), spec.properties.get(_ENCRYPTION))
+        await _TAGS.set(ask, spec.all_tags(), DeliveryStreamName=name)
+        return _made(spec, name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {self.name_property: wanted.physical_id}
-        await without_absence(ask(_SERVICE, "DeleteDeliveryStream", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {self.name_property: spec.physical_id}
+        await without_absence(ask(_SERVICE, "DeleteDeliveryStream", **identifiers))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(_described(ask, wanted.physical_id))
-        if found is None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(_described(ask, spec.physical_id))
+        if answer is None:
             return None
-        return pick(found["DeliveryStreamDescription"], "DeliveryStreamName", "DeliveryStreamType")
+        return pick(answer["DeliveryStreamDescription"], "DeliveryStreamName", "DeliveryStreamType")
 
 
 async def _described(ask: Ask, name: str) -> Mapping[str, Any]:
@@ -95,15 +95,15 @@ async def _described(ask: Ask, name: str) -> Mapping[str, Any]:
 async def _encrypt(ask: Ask, name: str, before: Any, after: Any) -> None:
     if before == after:
         return
-    named = {"DeliveryStreamName": name}
+    identifiers = {"DeliveryStreamName": name}
     if after is None:
-        await ask(_SERVICE, "StopDeliveryStreamEncryption", **named)
+        await ask(_SERVICE, "StopDeliveryStreamEncryption", **identifiers)
     else:
-        await ask(_SERVICE, "StartDeliveryStreamEncryption", **named, **{_ENCRYPTION: after})
+        await ask(_SERVICE, "StartDeliveryStreamEncryption", **identifiers, **{_ENCRYPTION: after})
 
 
-def _made(wanted: Wanted, name: str) -> Made:
-    return Made(name, {"Arn": wanted.arn(_SERVICE, f"deliverystream/{name}")})
+def _made(spec: Wanted, name: str) -> Made:
+    return Made(name, {"Arn": spec.arn(_SERVICE, f"deliverystream/{name}")})
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::KinesisFirehose::DeliveryStream": DeliveryStream}

@@ -37,70 +37,76 @@ class _Holder(ResourceType):
     kind: ClassVar[str]
     name_chars_max = 64
 
-    async def _create(self, ask: Ask, wanted: Wanted, **params: Any) -> Mapping[str, Any]:
+    async def _create(self, ask: Ask, spec: Wanted, **params: Any) -> Mapping[str, Any]:
         name = f"{self.kind}Name"
-        if name in wanted.properties:
-            await refuse_existing(ask, wanted, "iam", f"Get{self.kind}", **{name: wanted.name})
+        if name in spec.properties:
+            await refuse_existing(ask, spec, "iam", f"Get{self.kind}", **{name: spec.name})
         try:
-            made = await ask("iam", f"Create{self.kind}", **{name: wanted.name}, **params)
+            answer = await ask("iam", f"Create{self.kind}", **{name: spec.name}, **params)
         except AwsError as error:
-            if not (wanted.again and error.query_code == "EntityAlreadyExists"):
+            if not (spec.again and error.query_code == "EntityAlreadyExists"):
                 raise
-            made = await ask("iam", f"Get{self.kind}", **{name: wanted.name})
-        await self._bring_policies(ask, wanted.name, wanted.properties)
-        found: Mapping[str, Any] = made[self.kind]
-        return found
+            answer = await ask("iam", f"Get{self.kind}", **{name: spec.name})
+        await self._bring_policies(ask, spec.name, spec.properties)
+        entity: Mapping[str, Any] = answer[self.kind]
+        return entity
 
     async def _bring_policies(self, ask: Ask, name: str, properties: Mapping[str, Any]) -> None:
         """Attach and write the policies of the template."""
-        named = {f"{self.kind}Name": name}
+        identifiers = {f"{self.kind}Name": name}
         for arn in properties.get("ManagedPolicyArns") or ():
-            await ask("iam", f"Attach{self.kind}Policy", **named, PolicyArn=arn)
+            await ask("iam", f"Attach{self.kind}Policy", **identifiers, PolicyArn=arn)
         for policy in properties.get("Policies") or ():
             text = as_text(policy["PolicyDocument"])
             await ask(
-                "iam", f"Put{self.kind}Policy", **named, PolicyName=policy["PolicyName"], PolicyDocument=text
+                "iam",
+                f"Put{self.kind}Policy",
+                **identifiers,
+                PolicyName=policy["PolicyName"],
+                PolicyDocument=text,
             )
 
-    async def _update_policies(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> None:
-        kept = {policy["PolicyName"] for policy in wanted.properties.get("Policies") or ()}
+    async def _update_policies(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> None:
+        policy_names = {policy["PolicyName"] for policy in spec.properties.get("Policies") or ()}
         for policy in before.get("Policies") or ():
-            if policy["PolicyName"] not in kept:
-                await self._drop(ask, wanted.physical_id, policy["PolicyName"])
-        attached = wanted.properties.get("ManagedPolicyArns") or ()
+            if policy["PolicyName"] not in policy_names:
+                await self._drop(ask, spec.physical_id, policy["PolicyName"])
+        attached = spec.properties.get("ManagedPolicyArns") or ()
         for arn in before.get("ManagedPolicyArns") or ():
             if arn not in attached:  # others may attach theirs, which stay
-                named = {f"{self.kind}Name": wanted.physical_id, "PolicyArn": arn}
-                await without_absence(ask("iam", f"Detach{self.kind}Policy", **named))
-        await self._bring_policies(ask, wanted.physical_id, wanted.properties)
+                identifiers = {f"{self.kind}Name": spec.physical_id, "PolicyArn": arn}
+                await without_absence(ask("iam", f"Detach{self.kind}Policy", **identifiers))
+        await self._bring_policies(ask, spec.physical_id, spec.properties)
 
     async def _drop(self, ask: Ask, name: str, policy: str) -> None:
         params = {f"{self.kind}Name": name, "PolicyName": policy}
         await without_absence(ask("iam", f"Delete{self.kind}Policy", **params))
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {f"{self.kind}Name": wanted.physical_id}
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {f"{self.kind}Name": spec.physical_id}
         try:
-            attached = await ask("iam", f"ListAttached{self.kind}Policies", **named)
+            attached = await ask("iam", f"ListAttached{self.kind}Policies", **identifiers)
             for policy in attached.get("AttachedPolicies") or ():
-                await ask("iam", f"Detach{self.kind}Policy", **named, PolicyArn=policy["PolicyArn"])
-            for policy in wanted.properties.get("Policies") or ():
-                await self._drop(ask, wanted.physical_id, policy["PolicyName"])
-            await ask("iam", f"Delete{self.kind}", **named)
+                await ask("iam", f"Detach{self.kind}Policy", **identifiers, PolicyArn=policy["PolicyArn"])
+            for policy in spec.properties.get("Policies") or ():
+                await self._drop(ask, spec.physical_id, policy["PolicyName"])
+            await ask("iam", f"Delete{self.kind}", **identifiers)
         except AwsError as error:
             if not is_absent(error):
                 raise
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(
-            ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": wanted.physical_id})
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(
+            ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": spec.physical_id})
         )
-        if found is None:
+        if answer is None:
             return None
-        shown = found[self.kind]
-        return {name: shown[name] for name in ("Path", "Description", "MaxSessionDuration") if name in shown}
+        entity = answer[self.kind]
+        return {
+            name: entity[name] for name in ("Path", "Description", "MaxSessionDuration") if name in entity
+        }
 
 
 class Role(_Holder):
@@ -111,35 +117,35 @@ class Role(_Holder):
     needs = "CreateRole"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = pick(wanted.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
-        given["AssumeRolePolicyDocument"] = as_text(wanted.properties["AssumeRolePolicyDocument"])
-        if tags := wanted.all_tags():
-            given["Tags"] = tag_list(tags)
-        made = await self._create(ask, wanted, **given)
-        return Made(made["RoleName"], {"Arn": made["Arn"], "RoleId": made["RoleId"]})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(spec.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
+        params["AssumeRolePolicyDocument"] = as_text(spec.properties["AssumeRolePolicyDocument"])
+        if tags := spec.all_tags():
+            params["Tags"] = tag_list(tags)
+        entity = await self._create(ask, spec, **params)
+        return Made(entity["RoleName"], {"Arn": entity["Arn"], "RoleId": entity["RoleId"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        name, given = wanted.physical_id, wanted.properties
-        trust = as_text(given["AssumeRolePolicyDocument"])
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        name, properties = spec.physical_id, spec.properties
+        trust = as_text(properties["AssumeRolePolicyDocument"])
         await ask("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=trust)
         settings = {
             "Description": "",
             "MaxSessionDuration": 3600,
-            **pick(given, "Description", "MaxSessionDuration"),
+            **pick(properties, "Description", "MaxSessionDuration"),
         }
         await ask("iam", "UpdateRole", RoleName=name, **settings)
-        if before.get("PermissionsBoundary") != given.get("PermissionsBoundary"):
-            boundary = given.get("PermissionsBoundary")
+        if before.get("PermissionsBoundary") != properties.get("PermissionsBoundary"):
+            boundary = properties.get("PermissionsBoundary")
             if boundary:
                 await ask("iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary)
             else:
                 await ask("iam", "DeleteRolePermissionsBoundary", RoleName=name)
-        await self._update_policies(ask, wanted, before)
-        await _ROLE_TAGS.set(ask, wanted.all_tags(), RoleName=wanted.physical_id)
-        found = (await ask("iam", "GetRole", RoleName=name))["Role"]
-        return Made(name, {"Arn": found["Arn"], "RoleId": found["RoleId"]})
+        await self._update_policies(ask, spec, before)
+        await _ROLE_TAGS.set(ask, spec.all_tags(), RoleName=spec.physical_id)
+        role = (await ask("iam", "GetRole", RoleName=name))["Role"]
+        return Made(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
 
 class User(_Holder):
@@ -150,34 +156,34 @@ class User(_Holder):
     needs = "CreateUser"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = pick(wanted.properties, "Path", "PermissionsBoundary")
-        if tags := wanted.all_tags():
-            given["Tags"] = tag_list(tags)
-        made = await self._create(ask, wanted, **given)
-        for group in wanted.properties.get("Groups") or ():
-            await ask("iam", "AddUserToGroup", GroupName=group, UserName=wanted.name)
-        return Made(made["UserName"], {"Arn": made["Arn"]})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(spec.properties, "Path", "PermissionsBoundary")
+        if tags := spec.all_tags():
+            params["Tags"] = tag_list(tags)
+        entity = await self._create(ask, spec, **params)
+        for group in spec.properties.get("Groups") or ():
+            await ask("iam", "AddUserToGroup", GroupName=group, UserName=spec.name)
+        return Made(entity["UserName"], {"Arn": entity["Arn"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        name = wanted.physical_id
-        old, new = set(before.get("Groups") or ()), set(wanted.properties.get("Groups") or ())
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        name = spec.physical_id
+        old, new = set(before.get("Groups") or ()), set(spec.properties.get("Groups") or ())
         for group in sorted(new - old):
             await ask("iam", "AddUserToGroup", GroupName=group, UserName=name)
         for group in sorted(old - new):
             await without_absence(ask("iam", "RemoveUserFromGroup", GroupName=group, UserName=name))
-        await self._update_policies(ask, wanted, before)
-        await _USER_TAGS.set(ask, wanted.all_tags(), UserName=wanted.physical_id)
-        found = (await ask("iam", "GetUser", UserName=name))["User"]
-        return Made(name, {"Arn": found["Arn"]})
+        await self._update_policies(ask, spec, before)
+        await _USER_TAGS.set(ask, spec.all_tags(), UserName=spec.physical_id)
+        user = (await ask("iam", "GetUser", UserName=name))["User"]
+        return Made(name, {"Arn": user["Arn"]})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        for group in wanted.properties.get("Groups") or ():
-            params = {"GroupName": group, "UserName": wanted.physical_id}
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        for group in spec.properties.get("Groups") or ():
+            params = {"GroupName": group, "UserName": spec.physical_id}
             await without_absence(ask("iam", "RemoveUserFromGroup", **params))
-        await super().delete(ask, wanted)
+        await super().delete(ask, spec)
 
 
 class Group(_Holder):
@@ -189,15 +195,15 @@ class Group(_Holder):
     needs = "CreateGroup"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        made = await self._create(ask, wanted, **pick(wanted.properties, "Path"))
-        return Made(made["GroupName"], {"Arn": made["Arn"]})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        entity = await self._create(ask, spec, **pick(spec.properties, "Path"))
+        return Made(entity["GroupName"], {"Arn": entity["Arn"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        await self._update_policies(ask, wanted, before)
-        found = (await ask("iam", "GetGroup", GroupName=wanted.physical_id))["Group"]
-        return Made(wanted.physical_id, {"Arn": found["Arn"]})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        await self._update_policies(ask, spec, before)
+        group = (await ask("iam", "GetGroup", GroupName=spec.physical_id))["Group"]
+        return Made(spec.physical_id, {"Arn": group["Arn"]})
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------
@@ -217,23 +223,23 @@ class InlinePolicy(ResourceType):
     needs = "PutRolePolicy"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        name, text = wanted.properties["PolicyName"], as_text(wanted.properties["PolicyDocument"])
-        for kind, holder in _holders(wanted.properties):
-            named = {f"{kind}Name": holder}
-            await ask("iam", f"Put{kind}Policy", **named, PolicyName=name, PolicyDocument=text)
-        return Made(name, {"Id": wanted.name})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        name, text = spec.properties["PolicyName"], as_text(spec.properties["PolicyDocument"])
+        for kind, holder in _holders(spec.properties):
+            identifiers = {f"{kind}Name": holder}
+            await ask("iam", f"Put{kind}Policy", **identifiers, PolicyName=name, PolicyDocument=text)
+        return Made(name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        same_name = before["PolicyName"] == wanted.properties["PolicyName"]
-        kept = _holders(wanted.properties) if same_name else []
-        await self._drop(ask, before, [holder for holder in _holders(before) if holder not in kept])
-        return await self.create(ask, wanted)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        same_name = before["PolicyName"] == spec.properties["PolicyName"]
+        remaining = _holders(spec.properties) if same_name else []
+        await self._drop(ask, before, [holder for holder in _holders(before) if holder not in remaining])
+        return await self.create(ask, spec)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await self._drop(ask, wanted.properties, _holders(wanted.properties))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await self._drop(ask, spec.properties, _holders(spec.properties))
 
     async def _drop(self, ask: Ask, properties: Mapping[str, Any], holders: list[tuple[str, str]]) -> None:
         for kind, holder in holders:
@@ -248,16 +254,16 @@ class RolePolicy(PutResourceType):
     needs = "PutRolePolicy"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        named = pick(wanted.properties, "RoleName", "PolicyName")
-        text = as_text(wanted.properties.get("PolicyDocument", {}))
-        await ask("iam", "PutRolePolicy", **named, PolicyDocument=text)
-        return Made(f"{named['PolicyName']}|{named['RoleName']}")
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        identifiers = pick(spec.properties, "RoleName", "PolicyName")
+        text = as_text(spec.properties.get("PolicyDocument", {}))
+        await ask("iam", "PutRolePolicy", **identifiers, PolicyDocument=text)
+        return Made(f"{identifiers['PolicyName']}|{identifiers['RoleName']}")
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         await without_absence(
-            ask("iam", "DeleteRolePolicy", **pick(wanted.properties, "RoleName", "PolicyName"))
+            ask("iam", "DeleteRolePolicy", **pick(spec.properties, "RoleName", "PolicyName"))
         )
 
 
@@ -270,30 +276,30 @@ class ManagedPolicy(ResourceType):
     needs = "CreatePolicy"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = pick(wanted.properties, "Path", "Description")
-        text = as_text(wanted.properties["PolicyDocument"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(spec.properties, "Path", "Description")
+        text = as_text(spec.properties["PolicyDocument"])
         try:
-            await ask("iam", "CreatePolicy", PolicyName=wanted.name, PolicyDocument=text, **given)
+            await ask("iam", "CreatePolicy", PolicyName=spec.name, PolicyDocument=text, **params)
         except AwsError as error:
-            if not (wanted.again and error.query_code == "EntityAlreadyExists"):
+            if not (spec.again and error.query_code == "EntityAlreadyExists"):
                 raise
-        arn = await self.find(ask, wanted)
-        for kind, holder in _holders(wanted.properties):
+        arn = await self.find(ask, spec)
+        for kind, holder in _holders(spec.properties):
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
         return await self._made(ask, arn)
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        path = wanted.properties.get("Path", "/")
-        return f"arn:aws:iam::{wanted.stack.account}:policy{path}{wanted.name}"
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        path = spec.properties.get("Path", "/")
+        return f"arn:aws:iam::{spec.stack.account}:policy{path}{spec.name}"
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        arn = wanted.physical_id
-        if before["PolicyDocument"] != wanted.properties["PolicyDocument"]:
-            await self._bring_version(ask, arn, as_text(wanted.properties["PolicyDocument"]))
-        old, new = _holders(before), _holders(wanted.properties)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        arn = spec.physical_id
+        if before["PolicyDocument"] != spec.properties["PolicyDocument"]:
+            await self._bring_version(ask, arn, as_text(spec.properties["PolicyDocument"]))
+        old, new = _holders(before), _holders(spec.properties)
         for kind, holder in new:
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
         await self._detach(ask, arn, [holder for holder in old if holder not in new])
@@ -301,13 +307,15 @@ class ManagedPolicy(ResourceType):
 
     async def _bring_version(self, ask: Ask, arn: str, text: str) -> None:
         """Make the document the policy's only version."""
-        made = await ask("iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True)
-        current = made["PolicyVersion"]["VersionId"]
+        answer = await ask(
+            "iam", "CreatePolicyVersion", PolicyArn=arn, PolicyDocument=text, SetAsDefault=True
+        )
+        current = answer["PolicyVersion"]["VersionId"]
         await self._drop_versions(ask, arn, current)
 
     async def _drop_versions(self, ask: Ask, arn: str, current: str = "") -> None:
-        found = await ask("iam", "ListPolicyVersions", PolicyArn=arn)
-        for version in found.get("Versions") or ():
+        answer = await ask("iam", "ListPolicyVersions", PolicyArn=arn)
+        for version in answer.get("Versions") or ():
             if version["VersionId"] != current and not version["IsDefaultVersion"]:
                 await ask("iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=version["VersionId"])
 
@@ -317,9 +325,9 @@ class ManagedPolicy(ResourceType):
             await without_absence(ask("iam", f"Detach{kind}Policy", **params))
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        arn = wanted.physical_id
-        await self._detach(ask, arn, _holders(wanted.properties))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        arn = spec.physical_id
+        await self._detach(ask, arn, _holders(spec.properties))
         try:
             await self._drop_versions(ask, arn)
             await ask("iam", "DeletePolicy", PolicyArn=arn)
@@ -328,9 +336,9 @@ class ManagedPolicy(ResourceType):
                 raise
 
     async def _made(self, ask: Ask, arn: str) -> Made:
-        found = (await ask("iam", "GetPolicy", PolicyArn=arn))["Policy"]
-        shown = pick(found, "PolicyId", "AttachmentCount", "DefaultVersionId", "IsAttachable")
-        return Made(arn, {"PolicyArn": arn, **shown})
+        policy = (await ask("iam", "GetPolicy", PolicyArn=arn))["Policy"]
+        attributes = pick(policy, "PolicyId", "AttachmentCount", "DefaultVersionId", "IsAttachable")
+        return Made(arn, {"PolicyArn": arn, **attributes})
 
 
 TYPES: Final[Mapping[str, Factory]] = {

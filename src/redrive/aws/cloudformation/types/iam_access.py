@@ -28,30 +28,30 @@ class AccessKey(ResourceType):
     needs = "CreateAccessKey"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        user = wanted.properties["UserName"]
-        made = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKey"]
-        await self._set_status(ask, wanted, made["AccessKeyId"], "Active")
-        return Made(made["AccessKeyId"], {_SECRET: made[_SECRET]})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        user = spec.properties["UserName"]
+        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKey"]
+        await self._set_status(ask, spec, access_key["AccessKeyId"], "Active")
+        return Made(access_key["AccessKeyId"], {_SECRET: access_key[_SECRET]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        await self._set_status(ask, wanted, wanted.physical_id, before.get("Status", "Active"))
-        return Made(wanted.physical_id, pick(wanted.attributes, _SECRET))
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        await self._set_status(ask, spec, spec.physical_id, before.get("Status", "Active"))
+        return Made(spec.physical_id, pick(spec.attributes, _SECRET))
 
-    async def _set_status(self, ask: Ask, wanted: Wanted, key: str, before: str) -> None:
-        status = wanted.properties.get("Status", "Active")
+    async def _set_status(self, ask: Ask, spec: Wanted, key: str, before: str) -> None:
+        status = spec.properties.get("Status", "Active")
         if status != before:
-            user = wanted.properties["UserName"]
+            user = spec.properties["UserName"]
             await ask("iam", "UpdateAccessKey", UserName=user, AccessKeyId=key, Status=status)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"UserName": wanted.properties["UserName"], "AccessKeyId": wanted.physical_id}
-        await without_absence(ask("iam", "DeleteAccessKey", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"UserName": spec.properties["UserName"], "AccessKeyId": spec.physical_id}
+        await without_absence(ask("iam", "DeleteAccessKey", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         return ""  # IAM chooses a key's id, and tells its secret only to the call that creates it
 
 
@@ -64,53 +64,53 @@ class InstanceProfile(ResourceType):
     needs = "CreateInstanceProfile"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        named = {self.name_property: wanted.name}
-        if self.name_property in wanted.properties:
-            await refuse_existing(ask, wanted, "iam", "GetInstanceProfile", **named)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        identifiers = {self.name_property: spec.name}
+        if self.name_property in spec.properties:
+            await refuse_existing(ask, spec, "iam", "GetInstanceProfile", **identifiers)
         try:
-            await ask("iam", "CreateInstanceProfile", **named, **pick(wanted.properties, "Path"))
+            await ask("iam", "CreateInstanceProfile", **identifiers, **pick(spec.properties, "Path"))
         except AwsError as error:
-            if not (wanted.again and error.query_code == "EntityAlreadyExists"):
+            if not (spec.again and error.query_code == "EntityAlreadyExists"):
                 raise
-        return await self._bring_roles(ask, wanted, wanted.name)
+        return await self._bring_roles(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self._bring_roles(ask, wanted, wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self._bring_roles(ask, spec, spec.physical_id)
 
-    async def _bring_roles(self, ask: Ask, wanted: Wanted, name: str) -> Made:
-        named = {self.name_property: name}
-        found = (await ask("iam", "GetInstanceProfile", **named))["InstanceProfile"]
-        had, roles = [role["RoleName"] for role in found["Roles"]], wanted.properties["Roles"]
+    async def _bring_roles(self, ask: Ask, spec: Wanted, name: str) -> Made:
+        identifiers = {self.name_property: name}
+        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
+        had, roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
         for role in had:
             if role not in roles:
-                await ask("iam", "RemoveRoleFromInstanceProfile", **named, RoleName=role)
+                await ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role)
         for role in roles:
             if role not in had:
-                await ask("iam", "AddRoleToInstanceProfile", **named, RoleName=role)
-        return Made(name, {"Arn": found["Arn"]})
+                await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
+        return Made(name, {"Arn": profile["Arn"]})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {self.name_property: wanted.physical_id}
-        found = await without_absence(ask("iam", "GetInstanceProfile", **named))
-        if found is None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {self.name_property: spec.physical_id}
+        answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
+        if answer is None:
             return
-        for role in found["InstanceProfile"]["Roles"]:
-            removed = ask("iam", "RemoveRoleFromInstanceProfile", **named, RoleName=role["RoleName"])
+        for role in answer["InstanceProfile"]["Roles"]:
+            removed = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
             await without_absence(removed)
-        await without_absence(ask("iam", "DeleteInstanceProfile", **named))
+        await without_absence(ask("iam", "DeleteInstanceProfile", **identifiers))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        named = {self.name_property: wanted.physical_id}
-        found = await without_absence(ask("iam", "GetInstanceProfile", **named))
-        if found is None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        identifiers = {self.name_property: spec.physical_id}
+        answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
+        if answer is None:
             return None
-        profile = found["InstanceProfile"]
+        profile = answer["InstanceProfile"]
         roles = [role["RoleName"] for role in profile["Roles"]]
-        return {self.name_property: wanted.physical_id, "Path": profile["Path"], "Roles": roles}
+        return {self.name_property: spec.physical_id, "Path": profile["Path"], "Roles": roles}
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -37,48 +37,52 @@ class Key(ResourceType):
         return changed & {"KeySpec", "KeyUsage", "Origin", "MultiRegion"}
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if wanted.again and (found := await self.find(ask, wanted)):
-            return await self._settled(ask, wanted, found)
-        given = pick(wanted.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
-        if "KeyPolicy" in wanted.properties:
-            given["Policy"] = as_text(wanted.properties["KeyPolicy"])
-        given["Tags"] = _TAGGING.written(_tags(wanted))
-        made = await ask("kms", "CreateKey", **given)
-        return await self._settled(ask, wanted, made["KeyMetadata"]["KeyId"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if spec.again and (key_id := await self.find(ask, spec)):
+            return await self._settled(ask, spec, key_id)
+        params = pick(spec.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
+        if "KeyPolicy" in spec.properties:
+            params["Policy"] = as_text(spec.properties["KeyPolicy"])
+        params["Tags"] = _TAGGING.written(_tags(spec))
+        answer = await ask("kms", "CreateKey", **params)
+        return await self._settled(ask, spec, answer["KeyMetadata"]["KeyId"])
 
-    async def _settled(self, ask: Ask, wanted: Wanted, key: str) -> Made:
-        if wanted.properties.get("EnableKeyRotation"):
-            period = pick(wanted.properties, "RotationPeriodInDays")
+    async def _settled(self, ask: Ask, spec: Wanted, key: str) -> Made:
+        if spec.properties.get("EnableKeyRotation"):
+            period = pick(spec.properties, "RotationPeriodInDays")
             await ask("kms", "EnableKeyRotation", KeyId=key, **period)
-        if wanted.properties.get("Enabled") is False:
+        if spec.properties.get("Enabled") is False:
             await ask("kms", "DisableKey", KeyId=key)
-        return Made(key, {"Arn": wanted.arn("kms", f"key/{key}"), "KeyId": key})
+        return Made(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        key, given = wanted.physical_id, wanted.properties
-        changed = changed_properties(before, given)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        key, properties = spec.physical_id, spec.properties
+        changed = changed_properties(before, properties)
         if "Description" in changed:
-            await ask("kms", "UpdateKeyDescription", KeyId=key, Description=given.get("Description", ""))
-        if "KeyPolicy" in changed and "KeyPolicy" in given:
+            await ask("kms", "UpdateKeyDescription", KeyId=key, Description=properties.get("Description", ""))
+        if "KeyPolicy" in changed and "KeyPolicy" in properties:
             await ask(
-                "kms", "PutKeyPolicy", KeyId=key, PolicyName="default", Policy=as_text(given["KeyPolicy"])
+                "kms",
+                "PutKeyPolicy",
+                KeyId=key,
+                PolicyName="default",
+                Policy=as_text(properties["KeyPolicy"]),
             )
         if changed & {"EnableKeyRotation", "RotationPeriodInDays"}:
-            if given.get("EnableKeyRotation"):
-                await ask("kms", "EnableKeyRotation", KeyId=key, **pick(given, "RotationPeriodInDays"))
+            if properties.get("EnableKeyRotation"):
+                await ask("kms", "EnableKeyRotation", KeyId=key, **pick(properties, "RotationPeriodInDays"))
             else:
                 await ask("kms", "DisableKeyRotation", KeyId=key)
         if "Enabled" in changed:
-            await ask("kms", "DisableKey" if given.get("Enabled") is False else "EnableKey", KeyId=key)
-        await _TAGGING.set(ask, _tags(wanted), KeyId=key)
-        return Made(key, {"Arn": wanted.arn("kms", f"key/{key}"), "KeyId": key})
+            await ask("kms", "DisableKey" if properties.get("Enabled") is False else "EnableKey", KeyId=key)
+        await _TAGGING.set(ask, _tags(spec), KeyId=key)
+        return Made(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        days = wanted.properties.get("PendingWindowInDays", _WINDOW_DAYS)
-        params = {"KeyId": wanted.physical_id, "PendingWindowInDays": days}
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        days = spec.properties.get("PendingWindowInDays", _WINDOW_DAYS)
+        params = {"KeyId": spec.physical_id, "PendingWindowInDays": days}
         try:
             await without_absence(ask("kms", "ScheduleKeyDeletion", **params))
         except AwsError as error:
@@ -86,28 +90,28 @@ class Key(ResourceType):
                 raise
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        mark = f"{wanted.stack_id}/{wanted.logical_id}"[-256:]
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        mark = f"{spec.stack_id}/{spec.logical_id}"[-256:]
         marker: dict[str, str] = {}
         while True:
             page = await ask("kms", "ListKeys", **marker)
             for key in page.get("Keys") or ():
                 try:
-                    found = await ask("kms", "ListResourceTags", KeyId=key["KeyId"])
-                    shown = await ask("kms", "DescribeKey", KeyId=key["KeyId"])
+                    answer = await ask("kms", "ListResourceTags", KeyId=key["KeyId"])
+                    description = await ask("kms", "DescribeKey", KeyId=key["KeyId"])
                 except AwsError:
                     continue
-                marks = {tag["TagKey"]: tag["TagValue"] for tag in found.get("Tags") or ()}
-                if marks.get(_MARK) == mark and shown["KeyMetadata"]["KeyState"] != "PendingDeletion":
+                marks = {tag["TagKey"]: tag["TagValue"] for tag in answer.get("Tags") or ()}
+                if marks.get(_MARK) == mark and description["KeyMetadata"]["KeyState"] != "PendingDeletion":
                     return str(key["KeyId"])
             if not page.get("NextMarker"):
                 return ""
             marker = {"Marker": page["NextMarker"]}
 
 
-def _tags(wanted: Wanted) -> dict[str, str]:
+def _tags(spec: Wanted) -> dict[str, str]:
     """The tags of a key, by one of which its stack finds it again."""
-    tags = {**wanted.all_tags(), _MARK: f"{wanted.stack_id}/{wanted.logical_id}"}
+    tags = {**spec.all_tags(), _MARK: f"{spec.stack_id}/{spec.logical_id}"}
     return {key: value[-256:] for key, value in tags.items()}
 
 
@@ -118,30 +122,30 @@ class Alias(ResourceType):
     name_property = "AliasName"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        named = pick(wanted.properties, "AliasName", "TargetKeyId")
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(spec.properties, "AliasName", "TargetKeyId")
         try:
-            await ask("kms", "CreateAlias", **named)
+            await ask("kms", "CreateAlias", **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "AlreadyExistsException"):
+            if not (spec.again and error.code == "AlreadyExistsException"):
                 raise
-        return Made(wanted.properties["AliasName"])
+        return Made(spec.properties["AliasName"])
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        await ask("kms", "UpdateAlias", **pick(wanted.properties, "AliasName", "TargetKeyId"))
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        await ask("kms", "UpdateAlias", **pick(spec.properties, "AliasName", "TargetKeyId"))
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("kms", "DeleteAlias", AliasName=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("kms", "DeleteAlias", AliasName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(ask("kms", "DescribeKey", KeyId=wanted.physical_id))
-        if found is None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(ask("kms", "DescribeKey", KeyId=spec.physical_id))
+        if answer is None:
             return None
-        return {"AliasName": wanted.physical_id, "TargetKeyId": found["KeyMetadata"]["KeyId"]}
+        return {"AliasName": spec.physical_id, "TargetKeyId": answer["KeyMetadata"]["KeyId"]}
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::KMS::Alias": Alias, "AWS::KMS::Key": Key}

@@ -51,56 +51,56 @@ class Function(ResourceType):
     name_chars_max = 64
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = wanted.properties
-        if self.name_property in given:
-            await refuse_existing(ask, wanted, "lambda", "GetFunctionConfiguration", FunctionName=wanted.name)
-        params = _configuration(given) | pick(given, "Architectures", "PackageType")
-        code = _code(given)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        properties = spec.properties
+        if self.name_property in properties:
+            await refuse_existing(ask, spec, "lambda", "GetFunctionConfiguration", FunctionName=spec.name)
+        params = _configuration(properties) | pick(properties, "Architectures", "PackageType")
+        code = _code(properties)
         try:
             await ask(
                 "lambda",
                 "CreateFunction",
-                FunctionName=wanted.name,
+                FunctionName=spec.name,
                 Code=code,
-                Tags=wanted.all_tags(),
+                Tags=spec.all_tags(),
                 **params,
             )
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceConflictException"):
+            if not (spec.again and error.code == "ResourceConflictException"):
                 raise
-        await _set_concurrency(ask, wanted.name, given)
-        return _made(wanted, wanted.name)
+        await _set_concurrency(ask, spec.name, properties)
+        return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        name, given = wanted.physical_id, wanted.properties
-        changed = changed_properties(before, given)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        name, properties = spec.physical_id, spec.properties
+        changed = changed_properties(before, properties)
         settings = changed & frozenset(_CONFIGURATION)
         if settings:
-            wished = {key: _DEFAULTS[key] for key in settings if key not in given and key in _DEFAULTS}
-            wished |= {key: given[key] for key in settings if key in given}
+            wished = {key: _DEFAULTS[key] for key in settings if key not in properties and key in _DEFAULTS}
+            wished |= {key: properties[key] for key in settings if key in properties}
             await ask("lambda", "UpdateFunctionConfiguration", FunctionName=name, **_configuration(wished))
         if changed & {"Code", "Architectures"}:
-            code = _code(given) | pick(given, "Architectures")
+            code = _code(properties) | pick(properties, "Architectures")
             await ask("lambda", "UpdateFunctionCode", FunctionName=name, **code)
         if "ReservedConcurrentExecutions" in changed:
-            await _set_concurrency(ask, name, given, clear=True)
-        await TAGS.set(ask, wanted.all_tags(), Resource=wanted.arn("lambda", f"function:{name}"))
-        return _made(wanted, name)
+            await _set_concurrency(ask, name, properties, clear=True)
+        await TAGS.set(ask, spec.all_tags(), Resource=spec.arn("lambda", f"function:{name}"))
+        return _made(spec, name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("lambda", "DeleteFunction", FunctionName=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("lambda", "DeleteFunction", FunctionName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(
-            ask("lambda", "GetFunctionConfiguration", FunctionName=wanted.physical_id)
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(
+            ask("lambda", "GetFunctionConfiguration", FunctionName=spec.physical_id)
         )
-        if found is None:
+        if answer is None:
             return None
-        return {name: found[name] for name in _CONFIGURATION if name in found}
+        return {name: answer[name] for name in _CONFIGURATION if name in answer}
 
 
 def _configuration(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,9 +132,9 @@ async def _set_concurrency(
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
 
-def _made(wanted: Wanted, name: str) -> Made:
+def _made(spec: Wanted, name: str) -> Made:
     off = {"SnapStartResponse.ApplyOn": "None", "SnapStartResponse.OptimizationStatus": "Off"}
-    return Made(name, {"Arn": wanted.arn("lambda", f"function:{name}"), **off})
+    return Made(name, {"Arn": spec.arn("lambda", f"function:{name}"), **off})
 
 
 # ---- versions and aliases --------------------------------------------------------------------------------------------
@@ -147,25 +147,27 @@ class Version(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        params = pick(wanted.properties, "FunctionName", "Description", "CodeSha256")
-        made = await ask("lambda", "PublishVersion", **params)
-        return Made(made["FunctionArn"], {"Version": made["Version"], "FunctionArn": made["FunctionArn"]})
-
-    @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
+        answer = await ask("lambda", "PublishVersion", **params)
         return Made(
-            wanted.physical_id,
-            {"Version": wanted.physical_id.rpartition(":")[2], "FunctionArn": wanted.physical_id},
+            answer["FunctionArn"], {"Version": answer["Version"], "FunctionArn": answer["FunctionArn"]}
         )
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        function, _, version = wanted.physical_id.rpartition(":")
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(
+            spec.physical_id,
+            {"Version": spec.physical_id.rpartition(":")[2], "FunctionArn": spec.physical_id},
+        )
+
+    @override
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        function, _, version = spec.physical_id.rpartition(":")
         await without_absence(ask("lambda", "DeleteFunction", FunctionName=function, Qualifier=version))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         return ""
 
 
@@ -177,25 +179,25 @@ class Alias(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        params = _alias(wanted.properties)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = _alias(spec.properties)
         try:
-            made = await ask("lambda", "CreateAlias", **params)
+            answer = await ask("lambda", "CreateAlias", **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceConflictException"):
+            if not (spec.again and error.code == "ResourceConflictException"):
                 raise
-            made = await ask("lambda", "UpdateAlias", **params)
-        return Made(made["AliasArn"], {"AliasArn": made["AliasArn"]})
+            answer = await ask("lambda", "UpdateAlias", **params)
+        return Made(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        made = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(wanted.properties)})
-        return Made(made["AliasArn"], {"AliasArn": made["AliasArn"]})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        answer = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(spec.properties)})
+        return Made(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = pick(wanted.properties, "FunctionName", "Name")
-        await without_absence(ask("lambda", "DeleteAlias", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = pick(spec.properties, "FunctionName", "Name")
+        await without_absence(ask("lambda", "DeleteAlias", **identifiers))
 
 
 def _alias(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,26 +222,26 @@ class LayerVersion(PutResourceType):
         return frozenset()  # each change publishes another version of the same layer
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        content = pick(wanted.properties["Content"], "S3Bucket", "S3Key", "S3ObjectVersion")
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        content = pick(spec.properties["Content"], "S3Bucket", "S3Key", "S3ObjectVersion")
         params = pick(
-            wanted.properties, "Description", "CompatibleRuntimes", "CompatibleArchitectures", "LicenseInfo"
+            spec.properties, "Description", "CompatibleRuntimes", "CompatibleArchitectures", "LicenseInfo"
         )
-        made = await ask("lambda", "PublishLayerVersion", LayerName=wanted.name, Content=content, **params)
-        return Made(made["LayerVersionArn"], {"LayerVersionArn": made["LayerVersionArn"]})
+        answer = await ask("lambda", "PublishLayerVersion", LayerName=spec.name, Content=content, **params)
+        return Made(answer["LayerVersionArn"], {"LayerVersionArn": answer["LayerVersionArn"]})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        layer, _, version = wanted.physical_id.rpartition(":")
-        named = {"LayerName": layer, "VersionNumber": int(version)}
-        await without_absence(ask("lambda", "DeleteLayerVersion", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        layer, _, version = spec.physical_id.rpartition(":")
+        identifiers = {"LayerName": layer, "VersionNumber": int(version)}
+        await without_absence(ask("lambda", "DeleteLayerVersion", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        found = await without_absence(ask("lambda", "ListLayerVersions", LayerName=wanted.name))
-        if found is None:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        answer = await without_absence(ask("lambda", "ListLayerVersions", LayerName=spec.name))
+        if answer is None:
             return ""
-        versions = found.get("LayerVersions") or ()
+        versions = answer.get("LayerVersions") or ()
         return versions[0]["LayerVersionArn"] if versions else ""
 
 

@@ -29,27 +29,27 @@ class Permission(ResourceType):
     name_chars_max = 100
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        given = pick(
-            wanted.properties,
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = pick(
+            spec.properties,
             *("FunctionName", "Action", "Principal", "SourceArn", "SourceAccount"),
             *("EventSourceToken", "FunctionUrlAuthType", "PrincipalOrgID", "InvokedViaFunctionUrl"),
         )
         try:
-            await ask("lambda", "AddPermission", StatementId=wanted.name, **given)
+            await ask("lambda", "AddPermission", StatementId=spec.name, **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceConflictException"):
+            if not (spec.again and error.code == "ResourceConflictException"):
                 raise
-        return Made(wanted.name, {"Id": wanted.name})
+        return Made(spec.name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id, {"Id": wanted.physical_id})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        function = wanted.properties["FunctionName"]
-        statement = {"FunctionName": function, "StatementId": wanted.physical_id}
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        function = spec.properties["FunctionName"]
+        statement = {"FunctionName": function, "StatementId": spec.physical_id}
         await without_absence(ask("lambda", "RemovePermission", **statement))
 
 
@@ -78,40 +78,40 @@ class EventSourceMapping(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if wanted.again and (found := await self.find(ask, wanted)):
-            return await self._made(ask, found)
-        params = _mapping(wanted.properties) | pick(wanted.properties, "EventSourceArn")
-        if tags := wanted.all_tags():
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if spec.again and (mapping_id := await self.find(ask, spec)):
+            return await self._made(ask, mapping_id)
+        params = _mapping(spec.properties) | pick(spec.properties, "EventSourceArn")
+        if tags := spec.all_tags():
             params["Tags"] = tags
-        made = await ask("lambda", "CreateEventSourceMapping", **params)
-        return await self._made(ask, made["UUID"], made)
+        answer = await ask("lambda", "CreateEventSourceMapping", **params)
+        return await self._made(ask, answer["UUID"], answer)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        given = wanted.properties
-        params = _mapping({**given, **cleared(before, given, _DEFAULTS)})
-        await ask("lambda", "UpdateEventSourceMapping", UUID=wanted.physical_id, **params)
-        made = await self._made(ask, wanted.physical_id)
-        await TAGS.set(ask, wanted.all_tags(), Resource=made.attributes["EventSourceMappingArn"])
-        return made
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        properties = spec.properties
+        params = _mapping({**properties, **cleared(before, properties, _DEFAULTS)})
+        await ask("lambda", "UpdateEventSourceMapping", UUID=spec.physical_id, **params)
+        resource_state = await self._made(ask, spec.physical_id)
+        await TAGS.set(ask, spec.all_tags(), Resource=resource_state.attributes["EventSourceMappingArn"])
+        return resource_state
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("lambda", "DeleteEventSourceMapping", UUID=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("lambda", "DeleteEventSourceMapping", UUID=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        params = pick(wanted.properties, "EventSourceArn", "FunctionName")
-        found = await without_absence(ask("lambda", "ListEventSourceMappings", **params))
-        if found is None:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        params = pick(spec.properties, "EventSourceArn", "FunctionName")
+        answer = await without_absence(ask("lambda", "ListEventSourceMappings", **params))
+        if answer is None:
             return ""
-        mappings = found.get("EventSourceMappings") or ()
+        mappings = answer.get("EventSourceMappings") or ()
         return mappings[0]["UUID"] if mappings else ""
 
-    async def _made(self, ask: Ask, uuid: str, shown: Mapping[str, Any] | None = None) -> Made:
-        found = shown or await ask("lambda", "GetEventSourceMapping", UUID=uuid)
-        return Made(uuid, {"Id": uuid, "EventSourceMappingArn": found.get("EventSourceMappingArn", uuid)})
+    async def _made(self, ask: Ask, uuid: str, description: Mapping[str, Any] | None = None) -> Made:
+        mapping = description or await ask("lambda", "GetEventSourceMapping", UUID=uuid)
+        return Made(uuid, {"Id": uuid, "EventSourceMappingArn": mapping.get("EventSourceMappingArn", uuid)})
 
 
 def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,19 +124,19 @@ class EventInvokeConfig(PutResourceType):
     service = "lambda"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
         settings = pick(
-            wanted.properties,
+            spec.properties,
             *("FunctionName", "Qualifier", "DestinationConfig", "MaximumEventAgeInSeconds"),
             "MaximumRetryAttempts",
         )
         await ask("lambda", "PutFunctionEventInvokeConfig", **settings)
-        return Made(wanted.physical_id or wanted.name)
+        return Made(spec.physical_id or spec.name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = pick(wanted.properties, "FunctionName", "Qualifier")
-        await without_absence(ask("lambda", "DeleteFunctionEventInvokeConfig", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = pick(spec.properties, "FunctionName", "Qualifier")
+        await without_absence(ask("lambda", "DeleteFunctionEventInvokeConfig", **identifiers))
 
 
 class Url(ResourceType):
@@ -147,31 +147,29 @@ class Url(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
         try:
-            made = await ask("lambda", "CreateFunctionUrlConfig", **_url(wanted.properties))
+            answer = await ask("lambda", "CreateFunctionUrlConfig", **_url(spec.properties))
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceConflictException"):
+            if not (spec.again and error.code == "ResourceConflictException"):
                 raise
-            made = await ask("lambda", "UpdateFunctionUrlConfig", **_url(wanted.properties))
-        return _made_url(made)
+            answer = await ask("lambda", "UpdateFunctionUrlConfig", **_url(spec.properties))
+        return _made_url(answer)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return _made_url(await ask("lambda", "UpdateFunctionUrlConfig", **_url(wanted.properties)))
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return _made_url(await ask("lambda", "UpdateFunctionUrlConfig", **_url(spec.properties)))
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {
-            key: value
-            for key, value in _url(wanted.properties).items()
-            if key in ("FunctionName", "Qualifier")
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {
+            key: value for key, value in _url(spec.properties).items() if key in ("FunctionName", "Qualifier")
         }
-        await without_absence(ask("lambda", "DeleteFunctionUrlConfig", **named))
+        await without_absence(ask("lambda", "DeleteFunctionUrlConfig", **identifiers))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return str(wanted.properties["TargetFunctionArn"])
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return str(spec.properties["TargetFunctionArn"])
 
 
 def _url(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,8 +179,10 @@ def _url(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _made_url(made: Mapping[str, Any]) -> Made:
-    return Made(made["FunctionArn"], {"FunctionArn": made["FunctionArn"], "FunctionUrl": made["FunctionUrl"]})
+def _made_url(answer: Mapping[str, Any]) -> Made:
+    return Made(
+        answer["FunctionArn"], {"FunctionArn": answer["FunctionArn"], "FunctionUrl": answer["FunctionUrl"]}
+    )
 
 
 TYPES: Final[Mapping[str, Factory]] = {

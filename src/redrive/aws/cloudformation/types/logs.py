@@ -29,49 +29,49 @@ class LogGroup(ResourceType):
     name_chars_max = 512
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        tags = wanted.all_tags()
-        params: dict[str, Any] = {"logGroupName": wanted.name}
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        tags = spec.all_tags()
+        params: dict[str, Any] = {"logGroupName": spec.name}
         if tags:
             params["tags"] = tags
         try:
             await ask("logs", "CreateLogGroup", **params)
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceAlreadyExistsException"):
+            if not (spec.again and error.code == "ResourceAlreadyExistsException"):
                 raise
-        await self._retain(ask, wanted)
-        return self._made(wanted, wanted.name)
+        await self._retain(ask, spec)
+        return self._made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        await self._retain(ask, wanted, clear="RetentionInDays" in before)
-        group = wanted.arn("logs", f"log-group:{wanted.physical_id}")
-        await _TAGS.set(ask, wanted.all_tags(), resourceArn=group)
-        return self._made(wanted, wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        await self._retain(ask, spec, clear="RetentionInDays" in before)
+        group = spec.arn("logs", f"log-group:{spec.physical_id}")
+        await _TAGS.set(ask, spec.all_tags(), resourceArn=group)
+        return self._made(spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("logs", "DeleteLogGroup", logGroupName=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("logs", "DeleteLogGroup", logGroupName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await ask("logs", "DescribeLogGroups", logGroupNamePrefix=wanted.physical_id)
-        for group in found.get("logGroups") or ():
-            if group["logGroupName"] == wanted.physical_id:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await ask("logs", "DescribeLogGroups", logGroupNamePrefix=spec.physical_id)
+        for group in answer.get("logGroups") or ():
+            if group["logGroupName"] == spec.physical_id:
                 days = group.get("retentionInDays")
-                return {"LogGroupName": wanted.physical_id, **({"RetentionInDays": days} if days else {})}
+                return {"LogGroupName": spec.physical_id, **({"RetentionInDays": days} if days else {})}
         return None
 
-    async def _retain(self, ask: Ask, wanted: Wanted, *, clear: bool = False) -> None:
-        days = wanted.properties.get("RetentionInDays")
-        group = wanted.physical_id or wanted.name
+    async def _retain(self, ask: Ask, spec: Wanted, *, clear: bool = False) -> None:
+        days = spec.properties.get("RetentionInDays")
+        group = spec.physical_id or spec.name
         if days is not None:
             await ask("logs", "PutRetentionPolicy", logGroupName=group, retentionInDays=days)
         elif clear:
             await ask("logs", "DeleteRetentionPolicy", logGroupName=group)
 
-    def _made(self, wanted: Wanted, name: str) -> Made:
-        return Made(name, {"Arn": f"{wanted.arn('logs', f'log-group:{name}')}:*"})
+    def _made(self, spec: Wanted, name: str) -> Made:
+        return Made(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
 
 
 class LogStream(ResourceType):
@@ -82,23 +82,23 @@ class LogStream(ResourceType):
     name_chars_max = 512
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        named = {"logGroupName": wanted.properties["LogGroupName"], "logStreamName": wanted.name}
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.name}
         try:
-            await ask("logs", "CreateLogStream", **named)
+            await ask("logs", "CreateLogStream", **identifiers)
         except AwsError as error:
-            if not (wanted.again and error.code == "ResourceAlreadyExistsException"):
+            if not (spec.again and error.code == "ResourceAlreadyExistsException"):
                 raise
-        return Made(wanted.name)
+        return Made(spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"logGroupName": wanted.properties["LogGroupName"], "logStreamName": wanted.physical_id}
-        await without_absence(ask("logs", "DeleteLogStream", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.physical_id}
+        await without_absence(ask("logs", "DeleteLogStream", **identifiers))
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -34,16 +34,16 @@ class _Filter(ResourceType):
     listed: ClassVar[str]
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        return await self._put(ask, wanted, wanted.name)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        return await self._put(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self._put(ask, wanted, wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self._put(ask, spec, spec.physical_id)
 
-    async def _put(self, ask: Ask, wanted: Wanted, name: str) -> Made:
-        params = lowered_keys(pick(wanted.properties, "LogGroupName", "FilterPattern"))
-        await ask("logs", f"Put{self.kind}", filterName=name, **params, **self._rest(wanted.properties))
+    async def _put(self, ask: Ask, spec: Wanted, name: str) -> Made:
+        params = lowered_keys(pick(spec.properties, "LogGroupName", "FilterPattern"))
+        await ask("logs", f"Put{self.kind}", filterName=name, **params, **self._rest(spec.properties))
         return Made(name)
 
     def _rest(self, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,21 +51,21 @@ class _Filter(ResourceType):
         raise NotImplementedError
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        named = {"logGroupName": wanted.properties["LogGroupName"], "filterName": wanted.physical_id}
-        await without_absence(ask("logs", f"Delete{self.kind}", **named))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        identifiers = {"logGroupName": spec.properties["LogGroupName"], "filterName": spec.physical_id}
+        await without_absence(ask("logs", f"Delete{self.kind}", **identifiers))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        group, name = wanted.properties["LogGroupName"], wanted.physical_id
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        group, name = spec.properties["LogGroupName"], spec.physical_id
         params = {"logGroupName": group, "filterNamePrefix": name}
-        found = await without_absence(ask("logs", f"Describe{self.kind}s", **params))
-        for shown in (found or {}).get(self.listed) or ():
-            if shown["filterName"] == name:
+        answer = await without_absence(ask("logs", f"Describe{self.kind}s", **params))
+        for item in (answer or {}).get(self.listed) or ():
+            if item["filterName"] == name:
                 return {
                     "FilterName": name,
                     "LogGroupName": group,
-                    "FilterPattern": shown.get("filterPattern", ""),
+                    "FilterPattern": item.get("filterPattern", ""),
                 }
         return None
 
@@ -112,21 +112,21 @@ class LogsResourcePolicy(PutResourceType):
     needs = "PutResourcePolicy"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        name, text = wanted.properties["PolicyName"], as_text(wanted.properties["PolicyDocument"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        name, text = spec.properties["PolicyName"], as_text(spec.properties["PolicyDocument"])
         await ask("logs", "PutResourcePolicy", policyName=name, policyDocument=text)
         return Made(name)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("logs", "DeleteResourcePolicy", policyName=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("logs", "DeleteResourcePolicy", policyName=spec.physical_id))
 
 
 def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
-    shown = lowered_keys(transformation)
-    if "dimensions" in shown:
-        shown["dimensions"] = {pair["Key"]: pair["Value"] for pair in shown["dimensions"]}
-    return shown
+    members = lowered_keys(transformation)
+    if "dimensions" in members:
+        members["dimensions"] = {pair["Key"]: pair["Value"] for pair in members["dimensions"]}
+    return members
 
 
 TYPES: Final[Mapping[str, Factory]] = {

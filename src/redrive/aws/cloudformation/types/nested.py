@@ -26,52 +26,52 @@ class NestedStack(ResourceType):
     waits = True
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        params = _stack(wanted)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        params = _stack(spec)
         try:
-            made = await ask(
-                "cloudformation", "CreateStack", StackName=wanted.name, OnFailure="DO_NOTHING", **params
+            answer = await ask(
+                "cloudformation", "CreateStack", StackName=spec.name, OnFailure="DO_NOTHING", **params
             )
-            arn = made["StackId"]
+            arn = answer["StackId"]
         except AwsError as error:
-            if not (wanted.again and error.code == "AlreadyExistsException"):
+            if not (spec.again and error.code == "AlreadyExistsException"):
                 raise
-            arn = await self.find(ask, wanted)
-        await wanted.words.nest(arn, wanted.stack_id)
-        return await self._ended(wanted, arn, "CREATE_COMPLETE", "created")
+            arn = await self.find(ask, spec)
+        await spec.words.nest(arn, spec.stack_id)
+        return await self._ended(spec, arn, "CREATE_COMPLETE", "created")
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
         try:
-            await ask("cloudformation", "UpdateStack", StackName=wanted.physical_id, **_stack(wanted))
+            await ask("cloudformation", "UpdateStack", StackName=spec.physical_id, **_stack(spec))
         except AwsError as error:
             if error.message != _NOTHING_TO_DO:
                 raise
-            stack = await wanted.words.ended(wanted.physical_id, wanted.words.now + _HOURS_MAX * _HOUR_MS)
+            stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
             if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it went back by itself
-                return Made(wanted.physical_id, wanted.words.outputs(stack))
-        return await self._ended(wanted, wanted.physical_id, "UPDATE_COMPLETE", "updated")
+                return Made(spec.physical_id, spec.words.outputs(stack))
+        return await self._ended(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await ask("cloudformation", "DeleteStack", StackName=wanted.physical_id)
-        stack = await wanted.words.ended(wanted.physical_id, wanted.words.now + _HOURS_MAX * _HOUR_MS)
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await ask("cloudformation", "DeleteStack", StackName=spec.physical_id)
+        stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
         if stack is not None and stack.status != "DELETE_COMPLETE":
             raise TemplateInvalid(
-                f"Embedded stack {wanted.physical_id} was not successfully deleted: {stack.reason}"
+                f"Embedded stack {spec.physical_id} was not successfully deleted: {stack.reason}"
             )
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, spec: Wanted) -> str:
         try:
-            found = await ask("cloudformation", "DescribeStacks", StackName=wanted.name)
+            answer = await ask("cloudformation", "DescribeStacks", StackName=spec.name)
         except AwsError:
             return ""
-        return str(found["Stacks"][0]["StackId"])
+        return str(answer["Stacks"][0]["StackId"])
 
-    async def _ended(self, wanted: Wanted, arn: str, good: str, done: str) -> Made:
-        words = wanted.words
-        minutes = int(text_of(wanted.properties.get("TimeoutInMinutes") or 0))
+    async def _ended(self, spec: Wanted, arn: str, good: str, done: str) -> Made:
+        words = spec.words
+        minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
         stack = await words.ended(arn, words.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
         if stack is None or stack.status not in (good, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise TemplateInvalid(_fault(arn, stack, done))
@@ -83,14 +83,14 @@ def _fault(arn: str, stack: Stack | None, done: str) -> str:
     return f"Embedded stack {arn} was not successfully {done}: {reason}"
 
 
-def _stack(wanted: Wanted) -> dict[str, Any]:
-    given: Mapping[str, Any] = wanted.properties.get("Parameters") or {}
-    parameters = [{"ParameterKey": name, "ParameterValue": _text(value)} for name, value in given.items()]
+def _stack(spec: Wanted) -> dict[str, Any]:
+    values: Mapping[str, Any] = spec.properties.get("Parameters") or {}
+    parameters = [{"ParameterKey": name, "ParameterValue": _text(value)} for name, value in values.items()]
     return {
-        "TemplateURL": wanted.properties["TemplateURL"],
+        "TemplateURL": spec.properties["TemplateURL"],
         "Parameters": parameters,
-        "Tags": tag_list(wanted.all_tags()),
-        "NotificationARNs": wanted.properties.get("NotificationARNs") or [],
+        "Tags": tag_list(spec.all_tags()),
+        "NotificationARNs": spec.properties.get("NotificationARNs") or [],
         "Capabilities": _AGREED,
     }
 
@@ -108,18 +108,18 @@ class WaitConditionHandle(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        address = wanted.words.address(wanted.stack_id, wanted.logical_id, wanted.change)
-        return Made(address, {"Id": wanted.name})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        address = spec.words.address(spec.stack_id, spec.logical_id, spec.change)
+        return Made(address, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        if place := wanted.words.place_of(wanted.physical_id):
-            await wanted.words.forget(wanted.stack_id, wanted.logical_id, place[2])
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        if waiting_place := spec.words.place_of(spec.physical_id):
+            await spec.words.forget(spec.stack_id, spec.logical_id, waiting_place[2])
 
 
 class WaitCondition(ResourceType):
@@ -132,37 +132,39 @@ class WaitCondition(ResourceType):
         return changed & {"Handle"}
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        words, handle = wanted.words, wanted.properties.get("Handle")
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        words, handle = spec.words, spec.properties.get("Handle")
         if handle is None:  # it waits for SignalResource, as its CreationPolicy says
-            return Made(wanted.name, {"Data": "{}"})
-        place = words.place_of(str(handle))
-        if place is None:
+            return Made(spec.name, {"Data": "{}"})
+        waiting_place = words.place_of(str(handle))
+        if waiting_place is None:
             raise TemplateInvalid(f"Handle {handle} is no address of a wait condition's handle.")
-        seconds = int(text_of(wanted.properties.get("Timeout") or 0))
-        count = int(text_of(wanted.properties.get("Count") or 1))
+        seconds = int(text_of(spec.properties.get("Timeout") or 0))
+        count = int(text_of(spec.properties.get("Count") or 1))
         if not 0 < seconds <= _HOURS_MAX * 3600:
             raise TemplateInvalid("Property validation failure: [Timeout must be 1 to 43200 seconds]")
-        told = await words.told(wanted.stack_id, place[1], place[2], count, words.now + seconds * 1000)
-        failed = [signal for signal in told if signal.status != "SUCCESS"]
+        answer = await words.told(
+            spec.stack_id, waiting_place[1], waiting_place[2], count, words.now + seconds * 1000
+        )
+        failed = [signal for signal in answer if signal.status != "SUCCESS"]
         if failed:
             raise TemplateInvalid(
                 f"WaitCondition received failed message: '{failed[0].answer.get('Reason', '')}'"
                 f" for uniqueId: {failed[0].id}"
             )
-        if len(told) < count:
+        if len(answer) < count:
             raise TemplateInvalid(
-                f"WaitCondition timed out. Received {len(told)} conditions when expecting {count}"
+                f"WaitCondition timed out. Received {len(answer)} conditions when expecting {count}"
             )
-        data = {signal.id: signal.answer.get("Data", "") for signal in told}
-        return Made(wanted.name, {"Data": orjson.dumps(data).decode()})
+        data = {signal.id: signal.answer.get("Data", "") for signal in answer}
+        return Made(spec.name, {"Data": orjson.dumps(data).decode()})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id, {"Data": "{}"})
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id, {"Data": "{}"})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         return
 
 
@@ -170,15 +172,15 @@ class Metadata(ResourceType):
     """`AWS::CDK::Metadata`, which the CDK adds to each template and means nothing here."""
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        return Made(wanted.name)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        return Made(spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(wanted.physical_id)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return Made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         return
 
 
@@ -190,14 +192,14 @@ class ImageRepository(Metadata):
     lower_case = True
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        host = f"{wanted.stack.account}.dkr.ecr.{wanted.stack.region}.amazonaws.com"
-        arn = wanted.arn("ecr", f"repository/{wanted.name}")
-        return Made(wanted.name, {"Arn": arn, "RepositoryUri": f"{host}/{wanted.name}"})
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        host = f"{spec.stack.account}.dkr.ecr.{spec.stack.region}.amazonaws.com"
+        arn = spec.arn("ecr", f"repository/{spec.name}")
+        return Made(spec.name, {"Arn": arn, "RepositoryUri": f"{host}/{spec.name}"})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, spec)
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -130,7 +130,7 @@ class ResourceType:
         """Returns the properties, of those that changed, that cannot change in place."""
         return changed & self.schema.create_only
 
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
         """Make a resource.
 
         Raises:
@@ -138,19 +138,19 @@ class ResourceType:
         """
         raise NotImplementedError
 
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
         """Change a resource in place from the properties that it had."""
         raise NotImplementedError
 
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
         """Remove a resource; what is absent is no error."""
         raise NotImplementedError
 
-    async def find(self, ask: Ask, wanted: Wanted) -> str:  # noqa: ARG002 - of those that have to ask
+    async def find(self, ask: Ask, spec: Wanted) -> str:  # noqa: ARG002 - of those that have to ask
         """Returns the id of what may have been made under this name, empty where there is nothing."""
-        return wanted.name
+        return spec.name
 
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
         """Returns the properties as the service has them, as far as it tells; None: it is not there.
 
         Raises:
@@ -163,26 +163,26 @@ class PutResourceType(ResourceType):
     """A type that its service creates and changes with one call: an update is that call again."""
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self.create(ask, wanted)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self.create(ask, spec)
 
 
 # ---- what types have in common ---------------------------------------------------------------------------------------
 
 
-def already_exists(wanted: Wanted) -> AwsError:
+def already_exists(spec: Wanted) -> AwsError:
     """The refusal to make what is there, and is not this stack's."""
-    text = f"Resource of type '{wanted.type}' with identifier '{wanted.name}' already exists."
+    text = f"Resource of type '{spec.type}' with identifier '{spec.name}' already exists."
     return AwsError("AlreadyExists", text, status=409)
 
 
-async def refuse_existing(ask: Ask, wanted: Wanted, service: str, operation: str, **params: Any) -> None:
+async def refuse_existing(ask: Ask, spec: Wanted, service: str, operation: str, **params: Any) -> None:
     """Refuse to take over a resource of a name that the caller chose, by an operation that finds it.
 
     Raises:
         AwsError: It is there.
     """
-    if wanted.again:
+    if spec.again:
         return
     try:
         await ask(service, operation, **params)
@@ -190,13 +190,13 @@ async def refuse_existing(ask: Ask, wanted: Wanted, service: str, operation: str
         if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
             return
         raise
-    raise already_exists(wanted)
+    raise already_exists(spec)
 
 
-async def without_absence(asked: Awaitable[T]) -> T | None:
+async def without_absence(request: Awaitable[T]) -> T | None:
     """The answer of a call; None where what it is about is absent, which is as good as removed."""
     try:
-        return await asked
+        return await request
     except AwsError as error:
         if is_absent(error):
             return None

@@ -48,45 +48,45 @@ class Bucket(ResourceType):
     lower_case = True
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        _refuse_others(wanted.properties)
-        if self.name_property in wanted.properties:
-            await refuse_existing(ask, wanted, "s3", "HeadBucket", Bucket=wanted.name)
-        params: dict[str, Any] = {"Bucket": wanted.name}
-        if wanted.stack.region != "us-east-1":
-            params["CreateBucketConfiguration"] = {"LocationConstraint": wanted.stack.region}
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        _refuse_others(spec.properties)
+        if self.name_property in spec.properties:
+            await refuse_existing(ask, spec, "s3", "HeadBucket", Bucket=spec.name)
+        params: dict[str, Any] = {"Bucket": spec.name}
+        if spec.stack.region != "us-east-1":
+            params["CreateBucketConfiguration"] = {"LocationConstraint": spec.stack.region}
         try:
             await ask("s3", "CreateBucket", **params)
         except AwsError as error:
             if error.code == "BucketAlreadyExists":
-                raise already_exists(wanted) from None
-            if not (wanted.again and error.code == "BucketAlreadyOwnedByYou"):
+                raise already_exists(spec) from None
+            if not (spec.again and error.code == "BucketAlreadyOwnedByYou"):
                 raise
-        if tags := wanted.all_tags():
-            await _set_tags(ask, wanted.name, tags)
-        return _made(wanted, wanted.name)
+        if tags := spec.all_tags():
+            await _set_tags(ask, spec.name, tags)
+        return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        _refuse_others(wanted.properties)
-        tags = wanted.all_tags()
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        _refuse_others(spec.properties)
+        tags = spec.all_tags()
         if tags or before.get("Tags"):
-            await _set_tags(ask, wanted.physical_id, tags)
-        return _made(wanted, wanted.physical_id)
+            await _set_tags(ask, spec.physical_id, tags)
+        return _made(spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("s3", "DeleteBucket", Bucket=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucket", Bucket=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
         try:
-            await ask("s3", "HeadBucket", Bucket=wanted.physical_id)
+            await ask("s3", "HeadBucket", Bucket=spec.physical_id)
         except AwsError as error:
             if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
                 return None
             raise
-        return {"BucketName": wanted.physical_id}
+        return {"BucketName": spec.physical_id}
 
 
 async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
@@ -106,8 +106,8 @@ def _refuse_others(properties: Mapping[str, Any]) -> None:
         raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
 
 
-def _made(wanted: Wanted, name: str) -> Made:
-    region = wanted.stack.region
+def _made(spec: Wanted, name: str) -> Made:
+    region = spec.stack.region
     return Made(
         name,
         {
@@ -128,18 +128,18 @@ class BucketPolicy(PutResourceType):
     needs = "PutBucketPolicy"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        bucket = wanted.properties["Bucket"]
-        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(wanted.properties["PolicyDocument"]))
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        bucket = spec.properties["Bucket"]
+        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(spec.properties["PolicyDocument"]))
         return Made(bucket)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=wanted.properties["Bucket"]))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=spec.properties["Bucket"]))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return str(wanted.properties["Bucket"])
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return str(spec.properties["Bucket"])
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::S3::Bucket": Bucket, "AWS::S3::BucketPolicy": BucketPolicy}

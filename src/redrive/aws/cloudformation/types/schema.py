@@ -128,9 +128,9 @@ def _scalar(value: Any, kinds: tuple[str, ...]) -> Any:
     if DYNAMIC in text:  # its value is not known before it is used
         return text
     for kind in kinds:
-        found = _read(text, kind)
-        if found is not None:
-            return found
+        scalar = _read(text, kind)
+        if scalar is not None:
+            return scalar
     return None
 
 
@@ -152,8 +152,8 @@ def _read(text: str, kind: str) -> Any:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = orjson.loads(SCHEMAS.read_bytes())
-    return found
+    schemas: Mapping[str, Any] = orjson.loads(SCHEMAS.read_bytes())
+    return schemas
 
 
 @cache

@@ -51,60 +51,62 @@ class Queue(ResourceType):
         return ".fifo" if properties.get("FifoQueue") else ""
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        if self.name_property in wanted.properties:
-            await refuse_existing(ask, wanted, "sqs", "GetQueueUrl", QueueName=wanted.name)
-        attributes = _attributes(wanted.properties)
-        if wanted.properties.get("FifoQueue"):
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        if self.name_property in spec.properties:
+            await refuse_existing(ask, spec, "sqs", "GetQueueUrl", QueueName=spec.name)
+        attributes = _attributes(spec.properties)
+        if spec.properties.get("FifoQueue"):
             attributes["FifoQueue"] = "true"
-        params = {"QueueName": wanted.name, "Attributes": attributes, "tags": wanted.all_tags()}
+        params = {"QueueName": spec.name, "Attributes": attributes, "tags": spec.all_tags()}
         await ask("sqs", "CreateQueue", **params)
-        return _made(wanted)
+        return _made(spec)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        changed = changed_properties(before, wanted.properties) - _NO_ATTRIBUTES
-        attributes = {**{name: _DEFAULTS.get(name, "") for name in changed}, **_attributes(wanted.properties)}
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        changed = changed_properties(before, spec.properties) - _NO_ATTRIBUTES
+        attributes = {**{name: _DEFAULTS.get(name, "") for name in changed}, **_attributes(spec.properties)}
         if changed:
             values = {name: value for name, value in attributes.items() if name in changed}
-            await ask("sqs", "SetQueueAttributes", QueueUrl=_url(wanted), Attributes=values)
-        await _TAGS.set(ask, wanted.all_tags(), QueueUrl=_url(wanted))
-        return _made(wanted)
+            await ask("sqs", "SetQueueAttributes", QueueUrl=_url(spec), Attributes=values)
+        await _TAGS.set(ask, spec.all_tags(), QueueUrl=_url(spec))
+        return _made(spec)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("sqs", "DeleteQueue", QueueUrl=_url(wanted)))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("sqs", "DeleteQueue", QueueUrl=_url(spec)))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
-        return _url(wanted)
+    async def find(self, ask: Ask, spec: Wanted) -> str:
+        return _url(spec)
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
-        found = await without_absence(
-            ask("sqs", "GetQueueAttributes", QueueUrl=_url(wanted), AttributeNames=["All"])
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+        answer = await without_absence(
+            ask("sqs", "GetQueueAttributes", QueueUrl=_url(spec), AttributeNames=["All"])
         )
-        if found is None:
+        if answer is None:
             return None
-        shown: Mapping[str, str] = found.get("Attributes") or {}
-        return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
+        attributes: Mapping[str, str] = answer.get("Attributes") or {}
+        return {
+            name: as_document(value) for name, value in attributes.items() if name in self.schema.properties
+        }
 
 
 def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
     return {name: as_text(value) for name, value in properties.items() if name not in _NO_ATTRIBUTES}
 
 
-def _queue_name(wanted: Wanted) -> str:
-    return wanted.physical_id.rpartition("/")[2] or wanted.name
+def _queue_name(spec: Wanted) -> str:
+    return spec.physical_id.rpartition("/")[2] or spec.name
 
 
-def _url(wanted: Wanted) -> str:
-    return f"{wanted.base_url}/{wanted.stack.account}/{_queue_name(wanted)}"
+def _url(spec: Wanted) -> str:
+    return f"{spec.base_url}/{spec.stack.account}/{_queue_name(spec)}"
 
 
-def _made(wanted: Wanted) -> Made:
-    url, name = _url(wanted), _queue_name(wanted)
-    return Made(url, {"Arn": wanted.arn("sqs", name), "QueueName": name, "QueueUrl": url})
+def _made(spec: Wanted) -> Made:
+    url, name = _url(spec), _queue_name(spec)
+    return Made(url, {"Arn": spec.arn("sqs", name), "QueueName": name, "QueueUrl": url})
 
 
 class QueuePolicy(ResourceType):
@@ -114,28 +116,28 @@ class QueuePolicy(ResourceType):
     queues_property: ClassVar[str] = "Queues"
 
     def _queues(self, properties: Mapping[str, Any]) -> list[str]:
-        found = properties.get(self.queues_property) or []
-        return found if isinstance(found, list) else [found]
+        queues = properties.get(self.queues_property) or []
+        return queues if isinstance(queues, list) else [queues]
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        policy = as_text(wanted.properties["PolicyDocument"])
-        for url in self._queues(wanted.properties):
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        policy = as_text(spec.properties["PolicyDocument"])
+        for url in self._queues(spec.properties):
             await ask("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"Policy": policy})
-        return Made(wanted.name, {"Id": wanted.name})
+        return Made(spec.name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        kept = self._queues(wanted.properties)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        remaining = self._queues(spec.properties)
         for url in self._queues(before):
-            if url not in kept:
+            if url not in remaining:
                 await _clear_policy(ask, url)
-        made = await self.create(ask, wanted)
-        return Made(wanted.physical_id or made.physical_id, made.attributes)
+        resource_state = await self.create(ask, spec)
+        return Made(spec.physical_id or resource_state.physical_id, resource_state.attributes)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        for url in self._queues(wanted.properties):
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        for url in self._queues(spec.properties):
             await _clear_policy(ask, url)
 
 
@@ -145,9 +147,9 @@ class QueueInlinePolicy(QueuePolicy):
     queues_property = "Queue"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        await super().create(ask, wanted)
-        return Made(wanted.properties["Queue"])
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        await super().create(ask, spec)
+        return Made(spec.properties["Queue"])
 
 
 async def _clear_policy(ask: Ask, url: str) -> None:

@@ -31,38 +31,38 @@ class Parameter(ResourceType):
     name_chars_max = 1011
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
-        return await self._put(ask, wanted, overwrites=wanted.again)
+    async def create(self, ask: Ask, spec: Wanted) -> Made:
+        return await self._put(ask, spec, overwrites=spec.again)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
-        return await self._put(ask, wanted, overwrites=True)
+    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+        return await self._put(ask, spec, overwrites=True)
 
-    async def _put(self, ask: Ask, wanted: Wanted, *, overwrites: bool) -> Made:
-        name = wanted.physical_id or wanted.name
-        given = pick(wanted.properties, "Type", "Value", "Description", "AllowedPattern", "DataType")
+    async def _put(self, ask: Ask, spec: Wanted, *, overwrites: bool) -> Made:
+        name = spec.physical_id or spec.name
+        params = pick(spec.properties, "Type", "Value", "Description", "AllowedPattern", "DataType")
         if not overwrites:
-            given["Tags"] = tag_list(wanted.all_tags())
-        await ask("ssm", "PutParameter", Name=name, Overwrite=overwrites, **given)
+            params["Tags"] = tag_list(spec.all_tags())
+        await ask("ssm", "PutParameter", Name=name, Overwrite=overwrites, **params)
         if overwrites:  # which takes no tags
-            await _TAGS.set(ask, wanted.all_tags(), ResourceType="Parameter", ResourceId=name)
+            await _TAGS.set(ask, spec.all_tags(), ResourceType="Parameter", ResourceId=name)
         path = name if name.startswith("/") else f"/{name}"
-        arn = wanted.arn("ssm", f"parameter{path}")
-        return Made(name, {"Arn": arn, **pick(wanted.properties, "Type", "Value")})
+        arn = spec.arn("ssm", f"parameter{path}")
+        return Made(name, {"Arn": arn, **pick(spec.properties, "Type", "Value")})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
-        await without_absence(ask("ssm", "DeleteParameter", Name=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: Wanted) -> None:
+        await without_absence(ask("ssm", "DeleteParameter", Name=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
         try:
-            found = (await ask("ssm", "GetParameter", Name=wanted.physical_id))["Parameter"]
+            parameter = (await ask("ssm", "GetParameter", Name=spec.physical_id))["Parameter"]
         except AwsError as error:
             if error.code == "ParameterNotFound":
                 return None
             raise
-        return pick(found, "Name", "Type", "Value")
+        return pick(parameter, "Name", "Type", "Value")
 
 
 TYPES: Final[Mapping[str, Factory]] = {"AWS::SSM::Parameter": Parameter}

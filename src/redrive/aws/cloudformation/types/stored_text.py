@@ -17,8 +17,8 @@ async def stored_text(ask: Ask, location: Mapping[str, Any]) -> bytes:
         AwsError: It cannot be read.
     """
     version = {"VersionId": location["Version"]} if "Version" in location else {}
-    found = await ask("s3", "GetObject", **pick(location, "Bucket", "Key"), **version)
-    body = found.get("Body") or b""
+    answer = await ask("s3", "GetObject", **pick(location, "Bucket", "Key"), **version)
+    body = answer.get("Body") or b""
     if isinstance(body, bytes):
         return body
     return b"".join([part async for part in body])

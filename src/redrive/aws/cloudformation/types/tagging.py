@@ -29,14 +29,14 @@ class Tagging(NamedTuple):
     listed: str = ""
     pair: tuple[str, ...] = ("Key", "Value")
 
-    async def set(self, ask: Ask, wanted: Mapping[str, str], **named: str) -> None:
+    async def set(self, ask: Ask, spec: Mapping[str, str], **named: str) -> None:
         """Give a resource these tags, and no others; it is named as the service's operations name it."""
-        found = (await ask(self.service, self.list, **named)).get(self.listed or self.tags) or {}
-        had = self._read(found)
-        if new := {key: value for key, value in wanted.items() if had.get(key) != value}:
+        current_tags = (await ask(self.service, self.list, **named)).get(self.listed or self.tags) or {}
+        had = self._read(current_tags)
+        if new := {key: value for key, value in spec.items() if had.get(key) != value}:
             await ask(self.service, self.add, **named, **{self.tags: self.written(new)})
-        if gone := sorted(had.keys() - wanted.keys()):
-            await ask(self.service, self.remove, **named, **{self.keys: gone})
+        if removed_keys := sorted(had.keys() - spec.keys()):
+            await ask(self.service, self.remove, **named, **{self.keys: removed_keys})
 
     def written(self, tags: Mapping[str, str]) -> Any:
         """Tags as the service takes them."""
@@ -45,8 +45,8 @@ class Tagging(NamedTuple):
         key, value = self.pair
         return [{key: name, value: text} for name, text in tags.items()]
 
-    def _read(self, found: Any) -> dict[str, str]:
+    def _read(self, tags: Any) -> dict[str, str]:
         if not self.pair:
-            return dict(found)
+            return dict(tags)
         key, value = self.pair
-        return {tag[key]: tag[value] for tag in found}
+        return {tag[key]: tag[value] for tag in tags}

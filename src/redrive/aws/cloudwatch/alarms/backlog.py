@@ -80,8 +80,8 @@ async def owe_in(draft: Draft, engine: Engine, change: Change) -> None:
     alarm = change.alarm
     arns: Sequence[str] = alarm.actions(alarm.state.value)
     backlog: tuple[Topic, Subscription] | None = None
-    for place, arn in enumerate(arns, 1):
-        key = history_key(alarm.name, alarm.state.updated_at, alarm.changes, place)
+    for position, arn in enumerate(arns, 1):
+        key = history_key(alarm.name, alarm.state.updated_at, alarm.changes, position)
         action = Action(alarm.name.name, alarm.kind, arn, _params(change, arn), key, alarm.state.updated_at)
         if action.service not in ("sns", "lambda"):
             draft.put(

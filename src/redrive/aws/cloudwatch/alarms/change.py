@@ -40,5 +40,5 @@ def triggering(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
     """The alarms that brought a composite one to its state, as its reason names them."""
     if not alarm.state.data:
         return ()
-    found: Sequence[Mapping[str, Any]] = orjson.loads(alarm.state.data).get("triggeringAlarms", ())
-    return found
+    alarms: Sequence[Mapping[str, Any]] = orjson.loads(alarm.state.data).get("triggeringAlarms", ())
+    return alarms

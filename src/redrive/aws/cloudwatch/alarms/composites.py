@@ -62,14 +62,14 @@ class Composites:
             raise unreadable("The parameter ActionConfiguration is not available.")
         check_actions(call, params)
         rule, name, tags = _rule(params), named(call, params["AlarmName"]), tags_of(params)
-        given = {key: params[key] for key in _KEPT if params.get(key) is not None}
+        settings = {key: params[key] for key in _KEPT if params.get(key) is not None}
 
         await self._registry.check_room(name)
 
         async def decide(draft: Draft) -> None:
             await _check_children(draft, name, rule)
-            await _check_suppressor(draft, name, given)
-            await put_in(draft, name, COMPOSITE, given, tags, call.now)
+            await _check_suppressor(draft, name, settings)
+            await put_in(draft, name, COMPOSITE, settings, tags, call.now)
 
         await self._engine.resources.write(decide)
         await self.settle(call.now)
@@ -86,30 +86,32 @@ class Composites:
 
     async def _follow(self, alarm: Alarm, now: int) -> bool:
         """Returns whether an alarm came to another state."""
-        wanted, suppressor = self._wanted(alarm), self._suppressor(alarm)
+        target, suppressor = self._wanted(alarm), self._suppressor(alarm)
         current = suppression_of(alarm)
-        found = follow(current, alarm.state.value, wanted[0], suppressor, now)
-        if wanted[0] == alarm.state.value and found.suppression == current and not found.acts:
+        next_state = follow(current, alarm.state.value, target[0], suppressor, now)
+        if target[0] == alarm.state.value and next_state.suppression == current and not next_state.acts:
             return False
 
         async def decide(draft: Draft) -> bool:
             stored = await draft.get(ALARMS, alarm.name.key)
             if stored != alarm:
                 return False  # another node, or a caller, was faster: looked at again at the next occasion
-            await self._follow_in(draft, alarm, wanted, found, now)
-            return wanted[0] != alarm.state.value
+            await self._follow_in(draft, alarm, target, next_state, now)
+            return target[0] != alarm.state.value
 
         return await self._engine.resources.write(decide)
 
-    async def _follow_in(self, draft: Draft, alarm: Alarm, wanted: Wanted, found: Next, now: int) -> None:
-        kept = replace(alarm, suppression=_document(alarm, found.suppression))
-        if wanted[0] != alarm.state.value:
-            await self._transitions.change_in(draft, kept, wanted, now, acts=found.acts)
+    async def _follow_in(
+        self, draft: Draft, alarm: Alarm, target: Wanted, next_state: Next, now: int
+    ) -> None:
+        changed_alarm = replace(alarm, suppression=_document(alarm, next_state.suppression))
+        if target[0] != alarm.state.value:
+            await self._transitions.change_in(draft, changed_alarm, target, now, acts=next_state.acts)
             return
-        changed = kept.changed()
+        changed = changed_alarm.changed()
         draft.put(ALARMS, alarm.name.key, changed)
         before = suppression_of(alarm)
-        if found.acts and changed.acts and before is not None:
+        if next_state.acts and changed.acts and before is not None:
             await owe_in(draft, self._engine, Change(changed, alarm.state._replace(value=before.told)))
 
     # ---- the state that a rule has -------------------------------------------------------------------------
@@ -143,8 +145,12 @@ class Composites:
 
 def suppression_of(alarm: Alarm) -> Suppression | None:
     """The suppression of a composite alarm."""
-    kept = alarm.suppression
-    return None if kept is None else Suppression(kept["by"], kept["told"], kept["until"])
+    suppression = alarm.suppression
+    return (
+        None
+        if suppression is None
+        else Suppression(suppression["by"], suppression["told"], suppression["until"])
+    )
 
 
 def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] | None:
@@ -169,8 +175,8 @@ def _defined(alarm: Alarm, how: str, value: str) -> str:
 
 def _asked(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
     """The alarms that are in a state that the rule asks for."""
-    asked = {(leaf.alarm, leaf.state) for leaf in leaves(rule)}
-    return [child for child in children if (child.name.name, child.state.value) in asked]
+    pairs = {(leaf.alarm, leaf.state) for leaf in leaves(rule)}
+    return [child for child in children if (child.name.name, child.state.value) in pairs]
 
 
 def _data(children: Sequence[Alarm]) -> str:
@@ -203,26 +209,26 @@ async def _check_children(draft: Draft, name: ResourceName, rule: RuleNode) -> N
     left = [(leaf.alarm, leaf.named) for leaf in leaves(rule)]
     seen: set[str] = set()
     while left:
-        child, shown = left.pop(0)
+        child, chain = left.pop(0)
         if child == name.name:
             raise unreadable(f"The rule of alarm {name.name} leads back to itself.")
         if child in seen:
             continue
         seen.add(child)
-        found = await draft.get(ALARMS, name._replace(name=child).key)
-        if found is None:
-            unknown += [shown] if shown else []
+        child_alarm = await draft.get(ALARMS, name._replace(name=child).key)
+        if child_alarm is None:
+            unknown += [chain] if chain else []
         else:
-            left += [(below, "") for below in children_of(found)]
+            left += [(below, "") for below in children_of(child_alarm)]
     if unknown:
         raise unreadable(
             f"Could not save the composite alarm because alarms [{', '.join(unknown)}] in the alarm rule do not exist"
         )
 
 
-async def _check_suppressor(draft: Draft, name: ResourceName, given: Mapping[str, Any]) -> None:
-    suppressor = given.get(_SUPPRESSOR)
-    periods = [given.get(_WAIT), given.get(_EXTENSION)]
+async def _check_suppressor(draft: Draft, name: ResourceName, settings: Mapping[str, Any]) -> None:
+    suppressor = settings.get(_SUPPRESSOR)
+    periods = [settings.get(_WAIT), settings.get(_EXTENSION)]
     if suppressor is None:
         if any(period is not None for period in periods):
             raise unreadable(f"{_WAIT} and {_EXTENSION} go with {_SUPPRESSOR} alone.")

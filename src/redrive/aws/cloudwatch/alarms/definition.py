@@ -132,11 +132,11 @@ def _check_metric(params: Structure) -> int:
     basic, extended = params.get("Statistic"), params.get("ExtendedStatistic")
     if (basic is None) == (extended is None):
         raise combination("Must specify either Statistic or ExtendedStatistic.")
-    wanted = statistic(extended or basic or "")
-    if wanted is None or (extended is not None and not wanted.needs_values):
+    requested_statistic = statistic(extended or basic or "")
+    if requested_statistic is None or (extended is not None and not requested_statistic.needs_values):
         raise unreadable(f"The value {extended} for parameter ExtendedStatistic is not supported.")
     low = params.get("EvaluateLowSampleCountPercentile")
-    if low is not None and (low not in ("evaluate", "ignore") or wanted.percent is None):
+    if low is not None and (low not in ("evaluate", "ignore") or requested_statistic.percent is None):
         raise unreadable(
             f"Option {low} is not supported for parameter EvaluateLowSampleCountPercentile: it is evaluate or ignore,"
             " for alarms on percentiles."
@@ -150,9 +150,9 @@ def _check_metric(params: Structure) -> int:
 
 
 def _check_queries(call: Call, params: Structure) -> int:
-    if given := [name for name in _OF_ONE_METRIC if params.get(name) is not None]:
+    if members := [name for name in _OF_ONE_METRIC if params.get(name) is not None]:
         raise combination(
-            f"The parameters Metrics and {given[0]} are mutually exclusive and you have specified both."
+            f"The parameters Metrics and {members[0]} are mutually exclusive and you have specified both."
         )
     queries: Sequence[Structure] = params["Metrics"]
     if len(queries) > QUERIES_MAX:

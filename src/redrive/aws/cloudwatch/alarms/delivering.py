@@ -82,10 +82,10 @@ class ActionEndpoint:
 def _text(refused: AwsError, action: Action, name: ResourceName) -> str:
     """The refusal as an alarm's history words it (recorded)."""
     if refused.code in _DENIED:
-        asked = _OPERATIONS[action.service]
+        operation = _OPERATIONS[action.service]
         return (
-            f"Resource: {arn_of(name)} is not authorized to perform: {asked} on resource: {action.arn} because no"
-            f" resource-based policy allows the {asked} action"
+            f"Resource: {arn_of(name)} is not authorized to perform: {operation} on resource: {action.arn} because no"
+            f" resource-based policy allows the {operation} action"
         )
     if refused.code.startswith("KMSAccessDenied"):
         return _KEY_DENIED

@@ -29,18 +29,18 @@ class Describing:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarms.html."""
         _check(params)
         size, after = page_size(params), position(params.get("NextToken"))
-        found = [
+        alarms = [
             alarm
             for alarm in await self._found(call, params)
             if alarm.name.name > after and _is_wanted(alarm, params)
         ]
-        page, family = found[:size], any(params.get(name) for name in _FAMILY)
-        shown = [_relative(alarm) if family else described(alarm) for alarm in page]
+        page, family = alarms[:size], any(params.get(name) for name in _FAMILY)
+        items = [_relative(alarm) if family else described(alarm) for alarm in page]
         answer: Structure = {
-            "CompositeAlarms": _of_kind(page, shown, COMPOSITE),
-            "MetricAlarms": _of_kind(page, shown, METRIC),
+            "CompositeAlarms": _of_kind(page, items, COMPOSITE),
+            "MetricAlarms": _of_kind(page, items, METRIC),
         }
-        if len(found) > size:
+        if len(alarms) > size:
             answer["NextToken"] = token(page[-1].name.name)
         return answer
 
@@ -66,12 +66,12 @@ class Describing:
         dimensions = dimensions_of(params.get("Dimensions"))
         metric = MetricName(params["Namespace"], params["MetricName"], dimensions)
         alarms = await self._documents.find(ALARMS, f"{call.account}/{call.region}/")
-        wanted = ("Statistic", "ExtendedStatistic", "Period", "Unit")
+        members = ("Statistic", "ExtendedStatistic", "Period", "Unit")
         found = [
             alarm
             for alarm in sorted(alarms, key=_name)
             if metric in _metrics(alarm)
-            and all(params.get(name) in (None, alarm.given.get(name)) for name in wanted)
+            and all(params.get(name) in (None, alarm.given.get(name)) for name in members)
         ]
         return {"MetricAlarms": [described(alarm) for alarm in found]}
 
@@ -113,12 +113,12 @@ def _metrics(alarm: Alarm) -> Iterator[MetricName]:
             yield _metric(stat["Metric"])
 
 
-def _metric(given: Mapping[str, Any]) -> MetricName:
-    return MetricName(given["Namespace"], given["MetricName"], dimensions_of(given.get("Dimensions")))
+def _metric(query: Mapping[str, Any]) -> MetricName:
+    return MetricName(query["Namespace"], query["MetricName"], dimensions_of(query.get("Dimensions")))
 
 
-def _of_kind(alarms: Iterable[Alarm], shown: Iterable[Structure], kind: str) -> list[Structure]:
-    return [each for alarm, each in zip(alarms, shown, strict=True) if alarm.kind == kind]
+def _of_kind(alarms: Iterable[Alarm], items: Iterable[Structure], kind: str) -> list[Structure]:
+    return [each for alarm, each in zip(alarms, items, strict=True) if alarm.kind == kind]
 
 
 # ---- one alarm -------------------------------------------------------------------------------------------------
@@ -126,11 +126,11 @@ def _of_kind(alarms: Iterable[Alarm], shown: Iterable[Structure], kind: str) -> 
 
 def described(alarm: Alarm) -> Structure:
     """An alarm as it is shown: what was given, the lists always, and its state."""
-    shown: Structure = {"ActionsEnabled": True, **{name: [] for name in ACTIONS.values()}}
+    members: Structure = {"ActionsEnabled": True, **{name: [] for name in ACTIONS.values()}}
     if alarm.kind == METRIC and not alarm.given.get("Metrics"):
-        shown["Dimensions"] = []
-    shown |= alarm.given
-    shown |= {
+        members["Dimensions"] = []
+    members |= alarm.given
+    members |= {
         "AlarmArn": alarm.arn,
         "AlarmConfigurationUpdatedTimestamp": alarm.defined_at,
         "AlarmName": alarm.name.name,
@@ -140,8 +140,8 @@ def described(alarm: Alarm) -> Structure:
         "StateValue": alarm.state.value,
     }
     if alarm.state.data is not None:
-        shown["StateReasonData"] = alarm.state.data
-    return shown | _suppression(alarm)
+        members["StateReasonData"] = alarm.state.data
+    return members | _suppression(alarm)
 
 
 def _suppression(alarm: Alarm) -> Structure:
@@ -176,13 +176,13 @@ def token(last: str) -> str:
     return urlsafe_b64encode(last.encode()).decode()
 
 
-def position(given: str | None) -> str:
+def position(token: str | None) -> str:
     """The name or key that a token stands for; empty without one.
 
     Raises:
         AwsError: `InvalidNextToken`.
     """
     try:
-        return urlsafe_b64decode(given or "").decode()
+        return urlsafe_b64decode(token or "").decode()
     except ValueError:
         raise error("InvalidNextToken", "The nextToken is invalid.") from None

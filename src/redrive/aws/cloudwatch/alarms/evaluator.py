@@ -146,10 +146,10 @@ class Evaluator:
         verdict = decide(watch.rule, window)
         if verdict is None or verdict.state == watch.alarm.state.value or _says_nothing(watch, verdict):
             return
-        wanted = _wanted(watch, verdict, self._clock.now())
+        target = _wanted(watch, verdict, self._clock.now())
 
         def still_wanted(alarm: Alarm) -> Wanted | None:
-            return wanted if alarm.given == watch.alarm.given else None
+            return target if alarm.given == watch.alarm.given else None
 
         change = await self._transitions.bring(watch.alarm.name, still_wanted, self._clock.now())
         if change is not None:

@@ -27,39 +27,39 @@ def event(change: Change) -> dict[str, Any]:
 
 
 def _state(state: State) -> dict[str, Any]:
-    shown = {
+    state_members = {
         "value": state.value,
         "reason": state.reason,
         "reasonData": state.data,
         "timestamp": data_moment(state.transitioned_at),
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in state_members.items() if value is not None}
 
 
 def _configuration(alarm: Alarm) -> dict[str, Any]:
-    given = alarm.given
-    described = {"description": given["AlarmDescription"]} if given.get("AlarmDescription") else {}
+    settings = alarm.given
+    described = {"description": settings["AlarmDescription"]} if settings.get("AlarmDescription") else {}
     if alarm.kind == COMPOSITE:
         suppressor = {
-            shown: given[name]
-            for shown, name in (
+            member: settings[name]
+            for member, name in (
                 ("actionsSuppressor", "ActionsSuppressor"),
                 ("actionsSuppressorWaitPeriod", "ActionsSuppressorWaitPeriod"),
                 ("actionsSuppressorExtensionPeriod", "ActionsSuppressorExtensionPeriod"),
             )
-            if given.get(name) is not None
+            if settings.get(name) is not None
         }
-        return {**described, "alarmRule": given["AlarmRule"], **suppressor}
-    queries = given.get("Metrics") or [_as_query(alarm)]
+        return {**described, "alarmRule": settings["AlarmRule"], **suppressor}
+    queries = settings.get("Metrics") or [_as_query(alarm)]
     return {**described, "metrics": [_event_query(query) for query in queries]}
 
 
 def _as_query(alarm: Alarm) -> dict[str, Any]:
-    given = alarm.given
-    metric = {name: given[name] for name in ("Namespace", "MetricName", "Dimensions") if name in given}
-    stat = given.get("Statistic") or given["ExtendedStatistic"]
-    unit = {"Unit": given["Unit"]} if given.get("Unit") else {}
-    return {"Id": "m1", "MetricStat": {"Metric": metric, "Period": given["Period"], "Stat": stat, **unit}}
+    settings = alarm.given
+    metric = {name: settings[name] for name in ("Namespace", "MetricName", "Dimensions") if name in settings}
+    stat = settings.get("Statistic") or settings["ExtendedStatistic"]
+    unit = {"Unit": settings["Unit"]} if settings.get("Unit") else {}
+    return {"Id": "m1", "MetricStat": {"Metric": metric, "Period": settings["Period"], "Stat": stat, **unit}}
 
 
 def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,15 +33,15 @@ class History:
         name: str | None = params.get("AlarmName")
         prefix = f"{call.account}/{call.region}/" if name is None else history_prefix(named(call, name))
         stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
-        found = [(_place(key), item) for key, _, item in stored if _is_wanted(item, params)]
+        entries = [(_place(key), item) for key, _, item in stored if _is_wanted(item, params)]
         ascending = params.get("ScanBy") == "TimestampAscending"
-        found.sort(key=lambda pair: pair[0], reverse=not ascending)
+        entries.sort(key=lambda pair: pair[0], reverse=not ascending)
         after = position(params.get("NextToken"))
         if after:
-            found = [pair for pair in found if (pair[0] > after if ascending else pair[0] < after)]
-        page = found[: page_size(params)]
+            entries = [pair for pair in entries if (pair[0] > after if ascending else pair[0] < after)]
+        page = entries[: page_size(params)]
         answer: Structure = {"AlarmHistoryItems": [_shown(item) for _, item in page]}
-        if len(found) > len(page):
+        if len(entries) > len(page):
             answer["NextToken"] = token(page[-1][0])
         return answer
 
@@ -57,8 +57,8 @@ class History:
 def _place(key: str) -> str:
     """The place among all items, as text that sorts: later ones have the greater."""
     prefix, *numbers = key.rsplit("/", 3)
-    place = "/".join(f"{10 ** len(number) - 1 - int(number):0{len(number)}d}" for number in numbers)
-    return f"{place}/{prefix}"
+    position = "/".join(f"{10 ** len(number) - 1 - int(number):0{len(number)}d}" for number in numbers)
+    return f"{position}/{prefix}"
 
 
 def _is_wanted(item: HistoryItem, params: Structure) -> bool:

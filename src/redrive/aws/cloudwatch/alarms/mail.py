@@ -41,17 +41,20 @@ def people_moment(at: int) -> str:
 
 
 def _about(alarm: Alarm) -> list[str]:
-    given = alarm.given
+    settings = alarm.given
     if alarm.kind == COMPOSITE:
         children = {child["arn"]: child["state"]["value"] for child in triggering(alarm)}
-        return [_block("Alarm Rule", {"Rule": given["AlarmRule"]}), _block("Triggering children", children)]
+        return [
+            _block("Alarm Rule", {"Rule": settings["AlarmRule"]}),
+            _block("Triggering children", children),
+        ]
     threshold = (
-        f"{given['ComparisonOperator']} {given['Threshold']} for"
-        f" {given.get('DatapointsToAlarm') or given['EvaluationPeriods']} of the last"
-        f" {given['EvaluationPeriods']} periods"
+        f"{settings['ComparisonOperator']} {settings['Threshold']} for"
+        f" {settings.get('DatapointsToAlarm') or settings['EvaluationPeriods']} of the last"
+        f" {settings['EvaluationPeriods']} periods"
     )
     metric = {
-        name: str(given[key])
+        name: str(settings[key])
         for name, key in (
             ("MetricNamespace", "Namespace"),
             ("MetricName", "MetricName"),
@@ -61,11 +64,11 @@ def _about(alarm: Alarm) -> list[str]:
             ("Unit", "Unit"),
             ("TreatMissingData", "TreatMissingData"),
         )
-        if given.get(key)
+        if settings.get(key)
     }
     dimensions = {
         "Dimensions": ", ".join(
-            f"{dimension['Name']} = {dimension['Value']}" for dimension in given.get("Dimensions") or ()
+            f"{dimension['Name']} = {dimension['Value']}" for dimension in settings.get("Dimensions") or ()
         )
     }
     return [_block("Threshold", {"Threshold": threshold}), _block("Monitored Metric", metric | dimensions)]

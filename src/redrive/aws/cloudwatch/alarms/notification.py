@@ -47,13 +47,13 @@ def _subject(alarm: Alarm) -> str:
 
 
 def _message(change: Change) -> dict[str, Any]:
-    alarm, given = change.alarm, change.alarm.given
-    lists = {name: list(given.get(name) or ()) for name in ("OKActions", "AlarmActions")}
-    lists["InsufficientDataActions"] = list(given.get("InsufficientDataActions") or ())
+    alarm, settings = change.alarm, change.alarm.given
+    lists = {name: list(settings.get(name) or ()) for name in ("OKActions", "AlarmActions")}
+    lists["InsufficientDataActions"] = list(settings.get("InsufficientDataActions") or ())
     old = {"OldStateValue": change.before.value}
     head = {
         "AlarmName": alarm.name.name,
-        "AlarmDescription": given.get("AlarmDescription"),
+        "AlarmDescription": settings.get("AlarmDescription"),
         "AWSAccountId": alarm.name.account,
         "AlarmConfigurationUpdatedTimestamp": data_moment(alarm.defined_at),
         "NewStateValue": alarm.state.value,
@@ -63,8 +63,8 @@ def _message(change: Change) -> dict[str, Any]:
         "AlarmArn": alarm.arn,
     }
     if alarm.kind == COMPOSITE:
-        return {**head, **lists, **old, "AlarmRule": given["AlarmRule"], **_children(alarm)}
-    return {**head, **old, **lists, "Trigger": _trigger(given)}
+        return {**head, **lists, **old, "AlarmRule": settings["AlarmRule"], **_children(alarm)}
+    return {**head, **old, **lists, "Trigger": _trigger(settings)}
 
 
 def _children(alarm: Alarm) -> dict[str, Any]:
@@ -80,35 +80,37 @@ def _children(alarm: Alarm) -> dict[str, Any]:
     }
 
 
-def _trigger(given: Mapping[str, Any]) -> dict[str, Any]:
-    counted = {"DatapointsToAlarm": given["DatapointsToAlarm"]} if given.get("DatapointsToAlarm") else {}
+def _trigger(settings: Mapping[str, Any]) -> dict[str, Any]:
+    counted = (
+        {"DatapointsToAlarm": settings["DatapointsToAlarm"]} if settings.get("DatapointsToAlarm") else {}
+    )
     compared = {
-        "ComparisonOperator": given["ComparisonOperator"],
-        "Threshold": given["Threshold"],
-        "TreatMissingData": given.get("TreatMissingData") or "missing",
-        "EvaluateLowSampleCountPercentile": given.get("EvaluateLowSampleCountPercentile") or "",
+        "ComparisonOperator": settings["ComparisonOperator"],
+        "Threshold": settings["Threshold"],
+        "TreatMissingData": settings.get("TreatMissingData") or "missing",
+        "EvaluateLowSampleCountPercentile": settings.get("EvaluateLowSampleCountPercentile") or "",
     }
-    if queries := given.get("Metrics"):
+    if queries := settings.get("Metrics"):
         period_seconds = next(query["MetricStat"]["Period"] for query in queries if query.get("MetricStat"))
-        periods = {"Period": period_seconds, "EvaluationPeriods": given["EvaluationPeriods"]}
+        periods = {"Period": period_seconds, "EvaluationPeriods": settings["EvaluationPeriods"]}
         return {**periods, **counted, **compared, "Metrics": [_query(query) for query in queries]}
     return {
-        "MetricName": given["MetricName"],
-        "Namespace": given["Namespace"],
-        **_statistic(given),
-        "Unit": given.get("Unit"),
-        "Dimensions": _dimensions(given),
-        "Period": given["Period"],
-        "EvaluationPeriods": given["EvaluationPeriods"],
+        "MetricName": settings["MetricName"],
+        "Namespace": settings["Namespace"],
+        **_statistic(settings),
+        "Unit": settings.get("Unit"),
+        "Dimensions": _dimensions(settings),
+        "Period": settings["Period"],
+        "EvaluationPeriods": settings["EvaluationPeriods"],
         **counted,
         **compared,
     }
 
 
-def _statistic(given: Mapping[str, Any]) -> dict[str, Any]:
-    if extended := given.get("ExtendedStatistic"):
+def _statistic(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if extended := settings.get("ExtendedStatistic"):
         return {"StatisticType": "ExtendedStatistic", "ExtendedStatistic": extended}
-    return {"StatisticType": "Statistic", "Statistic": _STATISTICS[given["Statistic"]]}
+    return {"StatisticType": "Statistic", "Statistic": _STATISTICS[settings["Statistic"]]}
 
 
 def _dimensions(metric: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -56,10 +56,12 @@ class AlarmOperations:
 
     async def put_metric_alarm(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html."""
-        given, name = definition(call, params), named(call, params["AlarmName"])
+        settings, name = definition(call, params), named(call, params["AlarmName"])
         tags = tags_of(params)
         await self._registry.check_room(name)
-        await self._engine.resources.write(lambda draft: put_in(draft, name, METRIC, given, tags, call.now))
+        await self._engine.resources.write(
+            lambda draft: put_in(draft, name, METRIC, settings, tags, call.now)
+        )
         return {}
 
     async def delete_alarms(self, call: Call, params: Structure) -> Structure:
@@ -95,8 +97,8 @@ class AlarmOperations:
             for name in dict.fromkeys(names):
                 alarm = await draft.get(ALARMS, name.key)
                 if alarm is not None and alarm.acts is not enabled:
-                    given = {**alarm.given, "ActionsEnabled": enabled}
-                    changed = alarm.changed(given=given, defined_at=call.now)
+                    settings = {**alarm.given, "ActionsEnabled": enabled}
+                    changed = alarm.changed(attributes=settings, defined_at=call.now)
                     draft.put(ALARMS, name.key, changed)
                     _note(draft, changed, "Update", call.now)
 
@@ -106,15 +108,15 @@ class AlarmOperations:
     async def set_alarm_state(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_SetAlarmState.html."""
         name = named(call, params["AlarmName"])
-        wanted = params["StateValue"], params["StateReason"], params.get("StateReasonData")
-        if wanted[2] is not None:
-            _check_json(wanted[2])
+        target = params["StateValue"], params["StateReason"], params.get("StateReasonData")
+        if target[2] is not None:
+            _check_json(target[2])
 
         async def decide(draft: Draft) -> None:
             alarm = await draft.get(ALARMS, name.key)
             if alarm is None:
                 raise error("ResourceNotFound")
-            await self._transitions.change_in(draft, alarm, wanted, call.now)
+            await self._transitions.change_in(draft, alarm, target, call.now)
 
         await self._engine.resources.write(decide)
         await self._settle(call.now)
@@ -145,7 +147,7 @@ async def put_in(
     draft: Draft,
     name: ResourceName,
     kind: str,
-    given: Definition,
+    definition: Definition,
     tags: dict[str, str],
     now: int,
     check: Callable[[Alarm | None], None] = lambda _: None,
@@ -158,9 +160,9 @@ async def put_in(
         # One of the name may have been deleted at this moment: its history stays, and this one's goes on after it.
         latest = await draft.find(HISTORY, history_at(name, now), limit=1)
         change = change_of(latest[0][0]) + 1 if latest else 1
-        changed = Alarm(name, kind, given, state, now, change, tags)
+        changed = Alarm(name, kind, definition, state, now, change, tags)
     else:
-        changed = alarm.changed(given=given, defined_at=now)
+        changed = alarm.changed(attributes=definition, defined_at=now)
     draft.put(ALARMS, name.key, changed)
     _note(draft, changed, "Create" if alarm is None else "Update", now)
     return changed
@@ -169,8 +171,8 @@ async def put_in(
 def _note(draft: Draft, alarm: Alarm, type_: str, now: int) -> None:
     """Write into the history that an alarm was created, updated or deleted."""
     member = {"Create": "createdAlarm", "Update": "updatedAlarm", "Delete": "deletedAlarm"}[type_]
-    shown = {"alarmName": alarm.name.name, "alarmArn": alarm.arn, **alarm.given}
-    data = orjson.dumps({"version": "1.0", "type": type_, member: shown}).decode()
+    state_members = {"alarmName": alarm.name.name, "alarmArn": alarm.arn, **alarm.given}
+    data = orjson.dumps({"version": "1.0", "type": type_, member: state_members}).decode()
     summary = f'Alarm "{alarm.name.name}" {type_.lower()}d'
     item = HistoryItem(alarm.name.name, alarm.kind, now, "ConfigurationUpdate", summary, data)
     draft.put(HISTORY, history_key(alarm.name, now, alarm.changes), item)

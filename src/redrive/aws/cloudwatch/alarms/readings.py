@@ -31,13 +31,13 @@ class Readings:
 
     async def read(self, watches: Iterable[Watch], moment: int) -> list[tuple[Watch, Sequence[Datapoint]]]:
         """The newest periods of each alarm that have ended by a moment (ms), newest first."""
-        found: list[tuple[Watch, Sequence[Datapoint]]] = []
+        readings: list[tuple[Watch, Sequence[Datapoint]]] = []
         for (period_seconds, periods), group in groupby(sorted(watches, key=_span_of), key=_span_of):
             together = list(group)
             query = _query(together, period_seconds, periods, moment)
             buckets = await self._store.find_points_each(query)
-            found += [(watch, await self._window(watch, query, buckets)) for watch in together]
-        return found
+            readings += [(watch, await self._window(watch, query, buckets)) for watch in together]
+        return readings
 
     async def _window(
         self, watch: Watch, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
@@ -46,8 +46,8 @@ class Readings:
         if watch.expressions:
             return await self._computed(watch, query, buckets, moments)
         (source,) = watch.sources
-        found = await self._points(source, query, buckets)
-        return [found.get(moment) or Datapoint(moment) for moment in moments]
+        points = await self._points(source, query, buckets)
+        return [points.get(moment) or Datapoint(moment) for moment in moments]
 
     async def _computed(
         self,
@@ -102,12 +102,12 @@ class Readings:
     async def _values(
         self, source: MetricSource, query: PointQuery, unit: str
     ) -> dict[int, list[ValueCount]]:
-        wanted = PointQuery(source.series, query.since, query.until, query.period_ms)
-        found: dict[int, list[ValueCount]] = {}
-        for value in await self._store.find_values(wanted):
+        point_query = PointQuery(source.series, query.since, query.until, query.period_ms)
+        values: dict[int, list[ValueCount]] = {}
+        for value in await self._store.find_values(point_query):
             if value.unit == unit:
-                found.setdefault(value.at, []).append(value)
-        return found
+                values.setdefault(value.at, []).append(value)
+        return values
 
 
 def _span_of(watch: Watch) -> tuple[int, int]:

@@ -59,15 +59,15 @@ def reason_of(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
 
 def _of_points(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
     points, alarm = verdict.decisive, verdict.state == ALARM
-    shown = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
+    values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
     compared = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
     threshold = f"the threshold ({number_text(rule.threshold)})"
     if not counted:
-        return f"{_number(len(points), 'datapoint')} [{shown}] {compared} {threshold}."
+        return f"{_number(len(points), 'datapoint')} [{values}] {compared} {threshold}."
     least = rule.datapoints if alarm else rule.periods - rule.datapoints + 1
     way = "OK -> ALARM" if alarm else "ALARM -> OK"
     return (
-        f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{shown}] {compared} {threshold}"
+        f"{len(points)} out of the last {_number(rule.periods, 'datapoint')} [{values}] {compared} {threshold}"
         f" (minimum {_number(least, 'datapoint')} for {way} transition)."
     )
 

@@ -124,16 +124,16 @@ def history_prefix(name: ResourceName) -> str:
     return f"{name.account}/{name.region}/{digest}/"
 
 
-def history_key(name: ResourceName, at: int, change: int, place: int = 0) -> str:
+def history_key(name: ResourceName, at: int, change: int, position: int = 0) -> str:
     """The key of an item; the latest comes first.
 
     Args:
         name: The alarm's.
         at: When (ms).
         change: The number of the change that it tells of or follows from.
-        place: Its place among those.
+        position: Its place among those.
     """
-    numbers = (_MOMENTS - at, 15), (_CHANGES - change, 9), (_PLACES - place, 2)
+    numbers = (_MOMENTS - at, 15), (_CHANGES - change, 9), (_PLACES - position, 2)
     return history_prefix(name) + "/".join(f"{number:0{digits}d}" for number, digits in numbers)
 
 

@@ -123,10 +123,10 @@ def children_of(alarm: Alarm) -> list[str]:
     return list(dict.fromkeys(leaf.alarm for leaf in leaves(read_rule(alarm.given["AlarmRule"]))))
 
 
-def alarm_name(named: str) -> str:
+def alarm_name(text: str) -> str:
     """The name of an alarm that is named by name or ARN."""
-    found = _ARN.fullmatch(named)
-    return named if found is None else found[1]
+    match = _ARN.fullmatch(text)
+    return text if match is None else match[1]
 
 
 class _Token(NamedTuple):
@@ -137,15 +137,15 @@ class _Token(NamedTuple):
 def _tokens(text: str) -> Iterator[_Token]:
     at, text = 0, text.rstrip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise RuleError(f"unexpected {text[at : at + 30].strip()}")
-        at = found.end()
-        if found["state"]:
-            named = found["quoted"] or found["single"] or found["bare"]
-            yield _Token(found[0].strip(), InState(found["state"], alarm_name(named), named))
+        at = match.end()
+        if match["state"]:
+            name = match["quoted"] or match["single"] or match["bare"]
+            yield _Token(match[0].strip(), InState(match["state"], alarm_name(name), name))
         else:
-            yield _Token(found[0].strip())
+            yield _Token(match[0].strip())
 
 
 class _Reader:

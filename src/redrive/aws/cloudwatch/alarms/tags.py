@@ -35,10 +35,10 @@ class AlarmTags:
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_UntagResource.html."""
-        gone = set(params["TagKeys"])
+        tag_keys = set(params["TagKeys"])
         return await self._change(
             _name(call, params),
-            lambda tags: {key: value for key, value in tags.items() if key not in gone},
+            lambda tags: {key: value for key, value in tags.items() if key not in tag_keys},
         )
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:

@@ -42,26 +42,26 @@ class Transitions:
 
         async def decided(draft: Draft) -> Change | None:
             alarm = await draft.get(ALARMS, name.key)
-            wanted = None if alarm is None else decide(alarm)
-            if alarm is None or wanted is None or wanted[0] == alarm.state.value:
+            target = None if alarm is None else decide(alarm)
+            if alarm is None or target is None or target[0] == alarm.state.value:
                 return None
-            return await self.change_in(draft, alarm, wanted, now)
+            return await self.change_in(draft, alarm, target, now)
 
         return await self._engine.resources.write(decided)
 
     async def change_in(
-        self, draft: Draft, alarm: Alarm, wanted: Wanted, now: int, *, acts: bool = True
+        self, draft: Draft, alarm: Alarm, spec: Wanted, now: int, *, acts: bool = True
     ) -> Change:
         """Let an alarm of a draft come to a state, if it is another with what that leads to.
 
         Args:
             draft: The alarm's.
             alarm: The alarm.
-            wanted: The state.
+            spec: The state.
             now: When (ms).
             acts: Whether its actions are taken, where they are enabled.
         """
-        value, reason, data = wanted
+        value, reason, data = spec
         moved = value != alarm.state.value
         state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)
         changed = alarm.changed(state=state)
@@ -83,10 +83,10 @@ def _item(change: Change) -> HistoryItem:
 
 
 def _state(state: State) -> dict[str, Any]:
-    shown: dict[str, Any] = {"stateValue": state.value, "stateReason": state.reason}
+    state_members: dict[str, Any] = {"stateValue": state.value, "stateReason": state.reason}
     if state.data is not None:
-        shown["stateReasonData"] = _read(state.data)
-    return shown
+        state_members["stateReasonData"] = _read(state.data)
+    return state_members
 
 
 def _read(data: str) -> Any:

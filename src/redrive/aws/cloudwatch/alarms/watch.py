@@ -82,27 +82,27 @@ class Watch:
     @classmethod
     def of(cls, alarm: Alarm) -> Self:
         """The watch of a definition that has been checked."""
-        given = alarm.given
+        settings = alarm.given
         rule = Rule(
-            given["ComparisonOperator"],
-            given["Threshold"],
-            given["EvaluationPeriods"],
-            given.get("DatapointsToAlarm") or given["EvaluationPeriods"],
-            given.get("TreatMissingData") or MISSING,
+            settings["ComparisonOperator"],
+            settings["Threshold"],
+            settings["EvaluationPeriods"],
+            settings.get("DatapointsToAlarm") or settings["EvaluationPeriods"],
+            settings.get("TreatMissingData") or MISSING,
         )
-        if given.get("Metrics"):
+        if settings.get("Metrics"):
             return cls._of_queries(alarm, rule)
-        source = _source(alarm, "", given, given.get("Statistic") or given["ExtendedStatistic"])
+        source = _source(alarm, "", settings, settings.get("Statistic") or settings["ExtendedStatistic"])
         return cls(
             alarm,
             rule,
-            given["Period"],
+            settings["Period"],
             [source],
             {},
             "",
-            _samples_min(given, source.statistic),
+            _samples_min(settings, source.statistic),
             source.statistic.name,
-            given.get("Unit"),
+            settings.get("Unit"),
         )
 
     @classmethod
@@ -129,17 +129,19 @@ def period_of(queries: Sequence[Mapping[str, Any]]) -> int:
     return period_seconds
 
 
-def _source(alarm: Alarm, name: str, given: Mapping[str, Any], wanted: str) -> MetricSource:
-    found = statistic(wanted)
-    if found is None:
-        raise ValueError(f"there is no statistic {wanted}")
-    metric = MetricName(given["Namespace"], given["MetricName"], dimensions_of(given.get("Dimensions")))
-    return MetricSource(name, alarm.name.account, alarm.name.region, metric, found, given.get("Unit"))
+def _source(alarm: Alarm, name: str, query: Mapping[str, Any], statistic_name: str) -> MetricSource:
+    requested_statistic = statistic(statistic_name)
+    if requested_statistic is None:
+        raise ValueError(f"there is no statistic {statistic_name}")
+    metric = MetricName(query["Namespace"], query["MetricName"], dimensions_of(query.get("Dimensions")))
+    return MetricSource(
+        name, alarm.name.account, alarm.name.region, metric, requested_statistic, query.get("Unit")
+    )
 
 
-def _samples_min(given: Mapping[str, Any], wanted: Statistic) -> float:
+def _samples_min(settings: Mapping[str, Any], statistic: Statistic) -> float:
     """With fewer samples a percentile says nothing (CloudWatch user guide, "Percentile-based alarms and low data")."""
-    if given.get("EvaluateLowSampleCountPercentile") != "ignore" or wanted.percent is None:
+    if settings.get("EvaluateLowSampleCountPercentile") != "ignore" or statistic.percent is None:
         return 0
-    share = (100 - wanted.percent if wanted.percent >= _HALF else wanted.percent) / 100
+    share = (100 - statistic.percent if statistic.percent >= _HALF else statistic.percent) / 100
     return _FEW / share if share else 0

@@ -18,12 +18,12 @@ def in_order(expressions: Mapping[str, Node], known: Collection[str]) -> list[st
         ExpressionError: An expression names what is not there, or itself by way of others.
     """
     left = {name: set(names_in(node)) for name, node in expressions.items()}
-    for name, named in left.items():
-        if unknown := sorted(named - set(known) - set(expressions)):
+    for name, query in left.items():
+        if unknown := sorted(query - set(known) - set(expressions)):
             raise ExpressionError(f"Error in expression '{name}': {unknown[0]} is not known")
     ordered: list[str] = []
     while left:
-        free = [name for name, named in left.items() if not named & left.keys()]
+        free = [name for name, query in left.items() if not query & left.keys()]
         if not free:
             raise ExpressionError(f"Error in expression '{min(left)}': it depends on itself")
         ordered += free

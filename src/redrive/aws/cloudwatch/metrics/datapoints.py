@@ -28,7 +28,7 @@ class Datapoints:
         if bool(basic) == bool(extended):
             raise combination("Must specify either Statistics or ExtendedStatistics")
         span = _span(params)
-        wanted = [_extended(name) for name in extended] or [Statistic(name) for name in basic]
+        statistics = [_extended(name) for name in extended] or [Statistic(name) for name in basic]
         metric = MetricName(
             params["Namespace"], params["MetricName"], dimensions_of(params.get("Dimensions"))
         )
@@ -36,8 +36,8 @@ class Datapoints:
         measured = await self._reading.measured(
             call, metric, span, unit=params.get("Unit"), values=bool(extended)
         )
-        shown = [_datapoint(point, wanted, extended=bool(extended)) for point in measured]
-        return {"Label": metric.name, "Datapoints": [point for point in shown if point is not None]}
+        datapoints = [_datapoint(point, statistics, extended=bool(extended)) for point in measured]
+        return {"Label": metric.name, "Datapoints": [point for point in datapoints if point is not None]}
 
 
 def _span(params: Structure) -> Span:
@@ -57,15 +57,17 @@ def _span(params: Structure) -> Span:
 
 
 def _extended(name: str) -> Statistic:
-    found = statistic(name)
-    if found is None or not found.needs_values:
+    parsed_statistic = statistic(name)
+    if parsed_statistic is None or not parsed_statistic.needs_values:
         raise invalid_value("ExtendedStatistics", name)
-    return found
+    return parsed_statistic
 
 
-def _datapoint(measured: Measured, wanted: list[Statistic], *, extended: bool) -> Structure | None:
-    values = {statistic.name: value for statistic in wanted if (value := statistic.of(measured)) is not None}
+def _datapoint(measured: Measured, statistics: list[Statistic], *, extended: bool) -> Structure | None:
+    values = {
+        statistic.name: value for statistic in statistics if (value := statistic.of(measured)) is not None
+    }
     if not values:
         return None
-    shown: Structure = {"ExtendedStatistics": values} if extended else values
-    return {"Timestamp": measured.at, "Unit": measured.unit, **shown}
+    members: Structure = {"ExtendedStatistics": values} if extended else values
+    return {"Timestamp": measured.at, "Unit": measured.unit, **members}

@@ -141,11 +141,11 @@ def _tokens(text: str) -> Iterator[_Token]:
     at = 0
     text = text.rstrip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
             raise ExpressionError(f"unexpected {text[at : at + 20].strip()}")
-        yield _Token(found.lastgroup, found[found.lastgroup])
-        at = found.end()
+        yield _Token(match.lastgroup, match[match.lastgroup])
+        at = match.end()
 
 
 class _Reader:
@@ -244,9 +244,9 @@ class _Reader:
         if self.next.text == end:
             self._take()
             return ()
-        found = [self.expression(0)]
+        arguments = [self.expression(0)]
         while self.next.text == ",":
             self._take()
-            found.append(self.expression(0))
+            arguments.append(self.expression(0))
         self._expect(end)
-        return tuple(found)
+        return tuple(arguments)

@@ -35,13 +35,13 @@ class Listing:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListMetrics.html."""
         after = _position(params.get("NextToken"))
         await self._reading.settle()
-        found = await self._found(call, params, after)
-        shown = found[:PAGE_MAX]
-        answer: Structure = {"Metrics": [_shown(metric) for metric in shown]}
-        if len(found) > PAGE_MAX:
-            answer["NextToken"] = _token(shown[-1])
+        names = await self._found(call, params, after)
+        page = names[:PAGE_MAX]
+        answer: Structure = {"Metrics": [_shown(metric) for metric in page]}
+        if len(names) > PAGE_MAX:
+            answer["NextToken"] = _token(page[-1])
         if params.get("IncludeLinkedAccounts"):
-            answer["OwningAccounts"] = [call.account] * len(shown)
+            answer["OwningAccounts"] = [call.account] * len(page)
         return answer
 
     async def _found(self, call: Call, params: Structure, after: MetricName | None) -> list[MetricName]:
@@ -61,17 +61,20 @@ class Listing:
             None if own or namespace is None else params.get("MetricName"),
             since,
         )
-        wanted = {(dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()}
-        found: set[MetricName] = set()
+        dimensions = {
+            (dimension["Name"], dimension.get("Value")) for dimension in params.get("Dimensions") or ()
+        }
+        names: set[MetricName] = set()
         async for series in self._series(query):
             metrics = (metric for each in series for metric in names_of(each))
-            found.update(
+            names.update(
                 metric
                 for metric in metrics
-                if (after is None or after < metric) and _is_wanted(metric, params.get("MetricName"), wanted)
+                if (after is None or after < metric)
+                and _is_wanted(metric, params.get("MetricName"), dimensions)
             )
-            found = set(nsmallest(PAGE_MAX + 1, found))
-        return sorted(found)
+            names = set(nsmallest(PAGE_MAX + 1, names))
+        return sorted(names)
 
     async def _series(self, query: SeriesQuery) -> AsyncIterator[list[Series]]:
         """The series page by page; others run between two."""

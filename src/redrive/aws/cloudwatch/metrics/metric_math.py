@@ -70,10 +70,10 @@ class Computation:
         raise ExpressionError(f"a text stands where a value should: {node.text}")
 
     def _named(self, name: str) -> Value:
-        found = self.known.get(name)
-        if found is None:
+        value = self.known.get(name)
+        if value is None:
             raise ExpressionError(f"{name} is not known")
-        return found
+        return value
 
     def _called(self, function: str, arguments: Sequence[Node]) -> Value:
         if function == "METRICS":
@@ -100,8 +100,8 @@ class Computation:
 
     def _metrics(self, arguments: Sequence[Node]) -> Value:
         part = arguments[0].text if arguments and isinstance(arguments[0], Text) else ""
-        found = [self.known[name] for name in self.metrics if part in name]
-        return [series for value in found for series in _several(value)]
+        values = [self.known[name] for name in self.metrics if part in name]
+        return [series for value in values for series in _several(value)]
 
     def _fill(self, filled: Node, by: Node) -> Value:
         word = by.name if isinstance(by, Name) and by.name in ("REPEAT", "LINEAR") else None
@@ -121,9 +121,9 @@ class Computation:
         chosen: dict[int, float] = {}
         for moment in moments:
             branch = then if _at(condition, moment, "") else otherwise
-            found = None if branch is None else _at(branch, moment, "a branch of IF")
-            if found is not None:
-                chosen[moment] = found
+            value = None if branch is None else _at(branch, moment, "a branch of IF")
+            if value is not None:
+                chosen[moment] = value
         return chosen
 
     def _spend(self, *values: Value) -> None:

@@ -33,14 +33,14 @@ class Putting:
             raise invalid_value("Namespace", PREFIX)
         if not namespace.isprintable():
             raise invalid_value("Namespace", namespace)
-        given = list(_given(params))
-        if not given:
+        data = list(_given(params))
+        if not data:
             raise missing("The parameter MetricData is required.")
-        if len(given) > METRICS_MAX:
+        if len(data) > METRICS_MAX:
             raise invalid(f"The collection MetricData must not have a size greater than {METRICS_MAX}.")
-        if complaints := [text for path, datum in given for text in _complaints(path, datum, call.now)]:
+        if complaints := [text for path, datum in data for text in _complaints(path, datum, call.now)]:
             raise invalid("\n".join(complaints))
-        await self._store.add_points([_point(call, namespace, datum) for _, datum in given])
+        await self._store.add_points([_point(call, namespace, datum) for _, datum in data])
         return {}
 
 
@@ -48,9 +48,9 @@ def _given(params: Structure) -> Iterator[tuple[str, Structure]]:
     """Each datum, and where it stands. What entity it is about is not kept."""
     for index, datum in enumerate(params.get("MetricData") or (), 1):
         yield f"MetricData.member.{index}", datum
-    for place, entity in enumerate(params.get("EntityMetricData") or (), 1):
+    for position, entity in enumerate(params.get("EntityMetricData") or (), 1):
         for index, datum in enumerate(entity.get("MetricData") or (), 1):
-            yield f"EntityMetricData.member.{place}.MetricData.member.{index}", datum
+            yield f"EntityMetricData.member.{position}.MetricData.member.{index}", datum
 
 
 # ---- what is wrong with a datum --------------------------------------------------------------------------------

@@ -103,16 +103,16 @@ class Queries:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html."""
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
-        asked = _asked(params["MetricDataQueries"])
+        request = _asked(params["MetricDataQueries"])
         begin = _position(params.get("NextToken"))
         await self._reading.settle()
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
-        if asked.expressions:
-            rows = await self._rows_of_expressions(call, asked, start, end)
+        if request.expressions:
+            rows = await self._rows_of_expressions(call, request, start, end)
         else:
-            rows = await self._rows(call, asked, start, end, begin, room)
+            rows = await self._rows(call, request, start, end, begin, room)
         latest_first = params.get("ScanBy") != "TimestampAscending"
-        results, more = _page(rows, _labels(asked), begin, room, latest_first=latest_first)
+        results, more = _page(rows, _labels(request), begin, room, latest_first=latest_first)
         answer: Structure = {"MetricDataResults": results, "Messages": []}
         if more:
             answer["NextToken"] = urlsafe_b64encode(b"%d" % (begin + room)).decode()
@@ -172,11 +172,11 @@ class Queries:
         return _Row(query, points, units)
 
 
-def _computed(asked: _Asked, found: Sequence[_Row], span: Span, budget: Budget) -> list[_Row]:
+def _computed(request: _Asked, found: Sequence[_Row], span: Span, budget: Budget) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
     if span.periods > DATAPOINTS_MAX:
         raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
-    expressions = {each.id: each.node for each in asked.expressions}
+    expressions = {each.id: each.node for each in request.expressions}
     series = {row.query.id: dict(row.points) for row in found}
     moments = range(span.since, span.until, span.period_ms)
     try:
@@ -184,17 +184,17 @@ def _computed(asked: _Asked, found: Sequence[_Row], span: Span, budget: Budget) 
     except ExpressionError as invalid:
         raise unreadable(str(invalid)) from None
     rows = []
-    for each in asked.expressions:
+    for each in request.expressions:
         value = known[each.id]
         if isinstance(value, Mapping):
             rows.append(_Row(each, sorted(value.items()), ()))
-        elif each.id in asked.shown:
+        elif each.id in request.shown:
             raise unreadable(f"Error in expression '{each.id}': its result is not one time series.")
     return rows
 
 
-def _points(measured: Sequence[Measured], wanted: Statistic) -> Sequence[tuple[int, float]]:
-    return [(point.at, value) for point in measured if (value := wanted.of(point)) is not None]
+def _points(measured: Sequence[Measured], statistic: Statistic) -> Sequence[tuple[int, float]]:
+    return [(point.at, value) for point in measured if (value := statistic.of(point)) is not None]
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------
@@ -236,30 +236,30 @@ def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) 
         raise unreadable(str(invalid)) from None
 
 
-def _query(path: str, given: Structure) -> _Query | _Math:
-    if not _ID.fullmatch(given["Id"]):
+def _query(path: str, query: Structure) -> _Query | _Math:
+    if not _ID.fullmatch(query["Id"]):
         raise unreadable(
-            f"The value {given['Id']} for parameter {path}.Id is not matching the expected pattern"
+            f"The value {query['Id']} for parameter {path}.Id is not matching the expected pattern"
             f" ^{_ID.pattern}$."
         )
-    wanted = given.get("MetricStat")
-    if expression := given.get("Expression"):
-        if wanted:
+    metric_stat = query.get("MetricStat")
+    if expression := query.get("Expression"):
+        if metric_stat:
             raise unreadable(
                 f"The parameters {path}.Expression and {path}.MetricStat are mutually exclusive and you have"
                 " specified both."
             )
         try:
-            return _Math(given["Id"], read_expression(expression), given.get("Label"))
+            return _Math(query["Id"], read_expression(expression), query.get("Label"))
         except ExpressionError as invalid:
-            raise unreadable(f"Error in expression '{given['Id']}': {invalid}") from None
-    if not wanted:
+            raise unreadable(f"Error in expression '{query['Id']}': {invalid}") from None
+    if not metric_stat:
         raise unreadable(f"The parameter {path}.MetricStat is required.")
-    return _of_metric(path, given, wanted)
+    return _of_metric(path, query, metric_stat)
 
 
-def _of_metric(path: str, given: Structure, wanted: Structure) -> _Query:
-    given_metric, period_seconds = wanted["Metric"], wanted["Period"]
+def _of_metric(path: str, metric_stat: Structure, stat: Structure) -> _Query:
+    given_metric, period_seconds = stat["Metric"], stat["Period"]
     for name in ("Namespace", "MetricName"):
         if not given_metric.get(name):
             raise unreadable(f"The parameter {path}.MetricStat.Metric.{name} is required.")
@@ -267,12 +267,14 @@ def _of_metric(path: str, given: Structure, wanted: Structure) -> _Query:
         raise unreadable(
             f"The parameter {path}.MetricStat.Period must be 1, 5, 10, 20, 30, or a multiple of 60."
         )
-    known = statistic(wanted["Stat"])
+    known = statistic(stat["Stat"])
     if known is None:
-        raise unreadable(f"The value {wanted['Stat']} for parameter {path}.MetricStat.Stat is not supported.")
+        raise unreadable(f"The value {stat['Stat']} for parameter {path}.MetricStat.Stat is not supported.")
     dimensions = dimensions_of(given_metric.get("Dimensions"))
     metric = MetricName(given_metric["Namespace"], given_metric["MetricName"], dimensions)
-    return _Query(given["Id"], metric, known, period_seconds, wanted.get("Unit"), given.get("Label"))
+    return _Query(
+        metric_stat["Id"], metric, known, period_seconds, stat.get("Unit"), metric_stat.get("Label")
+    )
 
 
 def _position(token: str | None) -> int:

@@ -89,19 +89,21 @@ async def at_once_or_beside(call: Call, points: int, work: Callable[[], T]) -> T
 
 
 def _by_period(values: list[ValueCount]) -> dict[tuple[int, str], list[ValueCount]]:
-    return {place: list(group) for place, group in groupby(values, lambda point: (point.at, point.unit))}
+    return {
+        position: list(group) for position, group in groupby(values, lambda point: (point.at, point.unit))
+    }
 
 
 def _measured(
     bucket: Bucket, own_unit: str | None, values: dict[tuple[int, str], list[ValueCount]]
 ) -> Measured:
-    kept = values.get((bucket.at, bucket.unit), [])
-    return Measured(bucket.at, own_unit or bucket.unit, bucket.statistics, kept)
+    values_of_period = values.get((bucket.at, bucket.unit), [])
+    return Measured(bucket.at, own_unit or bucket.unit, bucket.statistics, values_of_period)
 
 
-def dimensions_of(given: list[Structure] | None) -> tuple[tuple[str, str], ...]:
+def dimensions_of(dimensions: list[Structure] | None) -> tuple[tuple[str, str], ...]:
     """Dimensions in order of their names."""
-    return tuple(sorted((dimension["Name"], dimension["Value"]) for dimension in given or ()))
+    return tuple(sorted((dimension["Name"], dimension["Value"]) for dimension in dimensions or ()))
 
 
 def is_period(seconds: int) -> bool:

@@ -69,9 +69,9 @@ def statistic(name: str) -> Statistic | None:
     """The statistic of that name; None where there is none."""
     if name in BASIC:
         return Statistic(name)
-    found = _PERCENTILE.fullmatch(name)
-    if found is not None:
-        return Statistic(name, float(found[1]))
+    match = _PERCENTILE.fullmatch(name)
+    if match is not None:
+        return Statistic(name, float(match[1]))
     trim = read_trim(name)
     return None if trim is None else Statistic(name, trim=trim)
 
@@ -81,24 +81,30 @@ def _values(measured: Measured) -> Sequence[ValueCount]:
 
     So CloudWatch has it; unless all are equal.
     """
-    kept = measured.statistics
-    if kept.least == kept.greatest:
-        return [ValueCount(measured.at, measured.unit, kept.least, kept.samples)] if kept.samples else []
+    statistics = measured.statistics
+    if statistics.least == statistics.greatest:
+        return (
+            [ValueCount(measured.at, measured.unit, statistics.least, statistics.samples)]
+            if statistics.samples
+            else []
+        )
     known = sum(value.samples for value in measured.values)
-    return () if known < kept.samples * (1 - 1e-9) else measured.values  # counts may be fractions
+    return () if known < statistics.samples * (1 - 1e-9) else measured.values  # counts may be fractions
 
 
 def _percentile(percent: float, measured: Measured, values: Sequence[ValueCount]) -> float | None:
     """The smallest value that so many percent of the samples do not exceed."""
-    kept = measured.statistics
-    if kept.least == kept.greatest:
-        return kept.least
+    statistics = measured.statistics
+    if statistics.least == statistics.greatest:
+        return statistics.least
     if not values:
         return None
-    wanted = sum(value.samples for value in values) * percent / 100
+    rank = sum(value.samples for value in values) * percent / 100
     seen = 0.0
     for value in values:
         seen += value.samples
-        if seen >= wanted:
-            return min(max(value.value, kept.least), kept.greatest)  # values are rounded, the ends are not
-    return kept.greatest
+        if seen >= rank:
+            return min(
+                max(value.value, statistics.least), statistics.greatest
+            )  # values are rounded, the ends are not
+    return statistics.greatest

@@ -81,12 +81,12 @@ def read_trim(name: str) -> Trim | None:
         return Trim("TM", 25, 75, percent=True)
     if (short := _SHORT.fullmatch(name)) is not None:
         return Trim(short[1].upper(), None, float(short[2]), percent=True)
-    found = _LONG.fullmatch(name)
-    return None if found is None else _long(found)
+    match = _LONG.fullmatch(name)
+    return None if match is None else _long(match)
 
 
-def _long(found: "re.Match[str]") -> Trim | None:
-    kind, low, low_percent, high, high_percent = found.groups()
+def _long(match: "re.Match[str]") -> Trim | None:
+    kind, low, low_percent, high, high_percent = match.groups()
     signs = {sign for bound, sign in ((low, low_percent), (high, high_percent)) if bound is not None}
     if len(signs) != 1 or (low is None and low_percent) or (high is None and high_percent):
         return None

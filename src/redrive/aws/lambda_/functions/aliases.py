@@ -36,10 +36,10 @@ class AliasOperations:
 
     async def create_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_CreateAlias.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "CreateAlias")
-        made = Alias(
-            named.name,
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "CreateAlias")
+        alias = Alias(
+            reference.name,
             params["Name"],
             params["FunctionVersion"],
             self._revision(),
@@ -48,36 +48,36 @@ class AliasOperations:
         )
 
         async def decide(draft: Draft) -> None:
-            await function_in(draft, named)
-            if await draft.get(ALIAS, alias_key(named.name, made.name)) is not None:
-                raise taken(f"Alias already exists: {arn_of(named.name, made.name)}")
-            await _check_in(draft, made)
-            draft.put(ALIAS, alias_key(named.name, made.name), made)
+            await function_in(draft, reference)
+            if await draft.get(ALIAS, alias_key(reference.name, alias.name)) is not None:
+                raise taken(f"Alias already exists: {arn_of(reference.name, alias.name)}")
+            await _check_in(draft, alias)
+            draft.put(ALIAS, alias_key(reference.name, alias.name), alias)
 
         await self._engine.resources.write(decide)
-        return _rendered(made)
+        return _rendered(alias)
 
     async def get_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetAlias.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "GetAlias")
-        alias = await self._engine.resources.documents.get(ALIAS, alias_key(named.name, params["Name"]))
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "GetAlias")
+        alias = await self._engine.resources.documents.get(ALIAS, alias_key(reference.name, params["Name"]))
         if alias is None:
-            raise no_such(f"Cannot find alias arn: {arn_of(named.name, params['Name'])}")
+            raise no_such(f"Cannot find alias arn: {arn_of(reference.name, params['Name'])}")
         return _rendered(alias)
 
     async def update_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateAlias.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "UpdateAlias")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "UpdateAlias")
         revision = self._revision()
 
         async def decide(draft: Draft) -> Alias:
-            function = await function_in(draft, named)
-            key = alias_key(named.name, params["Name"])
+            function = await function_in(draft, reference)
+            key = alias_key(reference.name, params["Name"])
             before = await draft.get(ALIAS, key)
             if before is None:
-                raise no_such(f"Alias not found: {arn_of(named.name, params['Name'])}")
+                raise no_such(f"Alias not found: {arn_of(reference.name, params['Name'])}")
             if params.get("RevisionId") not in (None, before.revision):
                 raise outdated()
             after = replace(
@@ -96,18 +96,18 @@ class AliasOperations:
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteAlias.html; once it is gone, again is no error."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "DeleteAlias")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "DeleteAlias")
         alias = params["Name"]
 
         async def decide(draft: Draft) -> None:
-            function = await function_in(draft, named)
-            if await draft.get(ALIAS, alias_key(named.name, alias)) is None:
+            function = await function_in(draft, reference)
+            if await draft.get(ALIAS, alias_key(reference.name, alias)) is None:
                 return
-            draft.remove(ALIAS, alias_key(named.name, alias))
+            draft.remove(ALIAS, alias_key(reference.name, alias))
             function = without_url_in(draft, _without_policy(function, alias), alias)
-            draft.put(FUNCTION, named.name.key, function)
-            draft.remove(PROVISIONED, alias_key(named.name, alias))
+            draft.put(FUNCTION, reference.name.key, function)
+            draft.remove(PROVISIONED, alias_key(reference.name, alias))
             await remove_in(draft, self._engine.resources, function.name, alias)
 
         await self._engine.resources.write(decide)
@@ -115,15 +115,17 @@ class AliasOperations:
 
     async def list_aliases(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListAliases.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "ListAliases")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "ListAliases")
         after, size = paging.after(params), paging.limit(params)
         version = params.get("FunctionVersion")
         documents = self._engine.resources.documents
-        found = await documents.find(ALIAS, key_beginning(named.name), after, None if version else size + 1)
-        shown = [alias for alias in found if version in (None, alias.version)]
+        aliases = await documents.find(
+            ALIAS, key_beginning(reference.name), after, None if version else size + 1
+        )
+        page = [alias for alias in aliases if version in (None, alias.version)]
         return paging.paged(
-            shown, lambda alias: alias_key(named.name, alias.name), size, "Aliases", _rendered
+            page, lambda alias: alias_key(reference.name, alias.name), size, "Aliases", _rendered
         )
 
     def _revision(self) -> str:
@@ -157,7 +159,7 @@ async def _check_in(draft: Draft, alias: Alias) -> None:
 
 
 def _rendered(alias: Alias) -> Structure:
-    shown: Structure = {
+    answer: Structure = {
         "AliasArn": arn_of(alias.function, alias.name),
         "Description": alias.description,
         "FunctionVersion": alias.version,
@@ -165,5 +167,5 @@ def _rendered(alias: Alias) -> Structure:
         "RevisionId": alias.revision,
     }
     if alias.weights:
-        shown["RoutingConfig"] = {"AdditionalVersionWeights": dict(alias.weights)}
-    return shown
+        answer["RoutingConfig"] = {"AdditionalVersionWeights": dict(alias.weights)}
+    return answer

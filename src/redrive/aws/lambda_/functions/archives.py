@@ -82,12 +82,12 @@ class Archives:
             raise unoffered("S3ObjectVersion")
         params = {"Bucket": code["S3Bucket"], "Key": code["S3Key"]}
         try:
-            found = await self._calls.call("s3", "GetObject", params, call.principal, call.region)
+            answer = await self._calls.call("s3", "GetObject", params, call.principal, call.region)
         except AwsError as error:
             raise invalid(
                 f"Error occurred while GetObject. S3 Error Code: {error.code}. S3 Error Message: {error.message}"
             ) from None
-        archive: bytes = found["Body"]
+        archive: bytes = answer["Body"]
         return archive
 
 

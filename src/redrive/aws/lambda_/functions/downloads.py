@@ -36,8 +36,8 @@ class Downloads:
     async def answer(self, request: Request) -> Response:
         """Answer a request below PATH: with the archive, or with 403 or 404."""
         path = request.path.removeprefix(PATH)
-        given = parse_qs(request.query)
-        expires, token = given.get("expires", ["0"])[0], given.get("token", [""])[0]
+        query = parse_qs(request.query)
+        expires, token = query.get("expires", ["0"])[0], query.get("token", [""])[0]
         if not self._secret.is_tag(_PURPOSE, f"{path}?{expires}", token) or int(expires) < self._clock.now():
             return Response(403, b"This link has expired, or was never given.\n", "text/plain")
         account, region, name, file = path.split("/", _PARTS - 1)

@@ -21,14 +21,14 @@ class FixedSettings:
 
     async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionCodeSigningConfig.html."""
-        named = names.read(call, params["FunctionName"])
-        function = await self._lookup.function(call, named, "GetFunctionCodeSigningConfig")
+        reference = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, reference, "GetFunctionCodeSigningConfig")
         return {"FunctionName": function.name.name}
 
     async def put_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionCodeSigningConfig.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "PutFunctionCodeSigningConfig")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "PutFunctionCodeSigningConfig")
         raise error(
             "CodeSigningConfigNotFoundException",
             "The code signing configuration cannot be found. Check that the provided code signing configuration is not"
@@ -37,8 +37,8 @@ class FixedSettings:
 
     async def delete_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionCodeSigningConfig.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "DeleteFunctionCodeSigningConfig")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "DeleteFunctionCodeSigningConfig")
         return {}
 
     async def list_code_signing_configs(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
@@ -49,14 +49,14 @@ class FixedSettings:
 
     async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "GetFunctionRecursionConfig")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "GetFunctionRecursionConfig")
         return {"RecursiveLoop": "Terminate"}
 
     async def put_function_recursion_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionRecursionConfig.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "PutFunctionRecursionConfig")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "PutFunctionRecursionConfig")
         if params["RecursiveLoop"] != "Terminate":
             raise unoffered(f"RecursiveLoop {params['RecursiveLoop']}")
         return {"RecursiveLoop": "Terminate"}
@@ -65,14 +65,14 @@ class FixedSettings:
 
     async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetRuntimeManagementConfig.html."""
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, named, "GetRuntimeManagementConfig")
-        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, reference, "GetRuntimeManagementConfig")
+        return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}
 
     async def put_runtime_management_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutRuntimeManagementConfig.html."""
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._lookup.meant(call, named, "PutRuntimeManagementConfig")
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._lookup.meant(call, reference, "PutRuntimeManagementConfig")
         if params["UpdateRuntimeOn"] != "Auto":
             raise unoffered(f"UpdateRuntimeOn {params['UpdateRuntimeOn']}")
-        return {"FunctionArn": named.arn, "UpdateRuntimeOn": "Auto"}
+        return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}

@@ -31,73 +31,73 @@ class ProvisionedConcurrency:
 
     async def put_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutProvisionedConcurrencyConfig.html."""
-        named, meant = await self._meant(call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED)
-        if meant.configuration.version == LATEST:
+        reference, target = await self._meant(call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED)
+        if target.configuration.version == LATEST:
             raise invalid(_UNPUBLISHED)
-        wanted: int = params["ProvisionedConcurrentExecutions"]
-        await self._check_account(named, meant.function, wanted)
-        made = Provisioned(named.name, named.qualifier or "", wanted, call.now)
+        requested: int = params["ProvisionedConcurrentExecutions"]
+        await self._check_account(reference, target.function, requested)
+        provisioned = Provisioned(reference.name, reference.qualifier or "", requested, call.now)
 
         async def decide(draft: Draft) -> None:
-            function = await function_in(draft, named)
-            found = await draft.find(PROVISIONED, key_beginning(named.name))
-            others = [each for _, each in found if each.qualifier != made.qualifier]
-            await _refuse_twice_in(draft, made, meant, others)
-            total = wanted + sum(each.wanted for each in others)
+            function = await function_in(draft, reference)
+            configs = await draft.find(PROVISIONED, key_beginning(reference.name))
+            others = [each for _, each in configs if each.qualifier != provisioned.qualifier]
+            await _refuse_twice_in(draft, provisioned, target, others)
+            total = requested + sum(each.wanted for each in others)
             if function.reserved is not None and total > function.reserved:
                 raise invalid(
                     "Requested Provisioned Concurrency should not be greater than the reservedConcurrentExecution for"
                     " function"
                 )
-            draft.put(PROVISIONED, made.key, made)
+            draft.put(PROVISIONED, provisioned.key, provisioned)
 
         await self._engine.resources.write(decide)
-        return {**_shown(made, 0), "Status": "IN_PROGRESS"}
+        return {**_shown(provisioned, 0), "Status": "IN_PROGRESS"}
 
     async def get_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetProvisionedConcurrencyConfig.html."""
-        named, _ = await self._meant(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
-        key = Provisioned(named.name, named.qualifier or "", 0, 0).key
-        found = await self._engine.resources.documents.get(PROVISIONED, key)
-        if found is None:
+        reference, _ = await self._meant(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
+        key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
+        config = await self._engine.resources.documents.get(PROVISIONED, key)
+        if config is None:
             raise error("ProvisionedConcurrencyConfigNotFoundException", _UNSET)
-        return self._state(found)
+        return self._state(config)
 
     async def list_provisioned_concurrency_configs(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListProvisionedConcurrencyConfigs.html."""
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "ListProvisionedConcurrencyConfigs")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "ListProvisionedConcurrencyConfigs")
         after, size = paging.after(params), paging.limit(params)
-        documents, beginning = self._engine.resources.documents, key_beginning(named.name)
-        found = await documents.find(PROVISIONED, beginning, after, size + 1)
-        shown = [
+        documents, beginning = self._engine.resources.documents, key_beginning(reference.name)
+        configs = await documents.find(PROVISIONED, beginning, after, size + 1)
+        items = [
             (each, {"FunctionArn": arn_of(each.function, each.qualifier), **self._state(each)})
-            for each in found
+            for each in configs
         ]
         member = "ProvisionedConcurrencyConfigs"
-        return paging.paged(shown, lambda pair: pair[0].key, size, member, lambda pair: pair[1])
+        return paging.paged(items, lambda pair: pair[0].key, size, member, lambda pair: pair[1])
 
     async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteProvisionedConcurrencyConfig.html."""
-        named, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
-        key = Provisioned(named.name, named.qualifier or "", 0, 0).key
+        reference, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
+        key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
         await self._engine.resources.documents.remove(PROVISIONED, key)
         return {}
 
     async def _meant(
         self, call: Call, params: Structure, action: str, unqualified: str
     ) -> tuple[Named, Meant]:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        if named.qualifier in (None, LATEST):
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)
-        return named, await self._lookup.meant(call, named, action)
+        return reference, await self._lookup.meant(call, reference, action)
 
-    async def _check_account(self, named: Named, function: FunctionRecord, wanted: int) -> None:
+    async def _check_account(self, reference: Named, function: FunctionRecord, requested: int) -> None:
         """Refuse what would leave an account less than a hundred at once for functions without a reservation."""
         if function.reserved is not None:
             return
-        reserved = await reserved_by(self._engine.resources.documents, named)
-        if CONCURRENT_MAX - reserved - wanted < UNRESERVED_MIN:
+        reserved = await reserved_by(self._engine.resources.documents, reference)
+        if CONCURRENT_MAX - reserved - requested < UNRESERVED_MIN:
             raise invalid(
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{UNRESERVED_MIN}]."
@@ -105,17 +105,19 @@ class ProvisionedConcurrency:
 
     def _state(self, config: Provisioned) -> Structure:
         ready, failure = self._warmth.readiness(config)
-        shown = _shown(config, ready)
+        state = _shown(config, ready)
         if ready >= config.wanted:
-            return {**shown, "Status": "READY"}
+            return {**state, "Status": "READY"}
         if failure:
-            return {**shown, "Status": "FAILED", "StatusReason": failure}
-        return {**shown, "Status": "IN_PROGRESS"}
+            return {**state, "Status": "FAILED", "StatusReason": failure}
+        return {**state, "Status": "IN_PROGRESS"}
 
 
-async def _refuse_twice_in(draft: Draft, made: Provisioned, meant: Meant, others: list[Provisioned]) -> None:
+async def _refuse_twice_in(
+    draft: Draft, provisioned: Provisioned, target: Meant, others: list[Provisioned]
+) -> None:
     """Refuse to keep a version by its number and by an alias, or by two aliases."""
-    version = meant.configuration.version
+    version = target.configuration.version
     for other in others:
         if is_version(other.qualifier):
             same = other.qualifier == version
@@ -123,7 +125,7 @@ async def _refuse_twice_in(draft: Draft, made: Provisioned, meant: Meant, others
             alias = await draft.get(ALIAS, other.key)
             same = alias is not None and alias.version == version
         if same:
-            mine, its = ("Version", "alias") if is_version(made.qualifier) else ("Alias", "version")
+            mine, its = ("Version", "alias") if is_version(provisioned.qualifier) else ("Alias", "version")
             raise taken(
                 f"{mine} can't be used for Provisioned Concurrency configuration on an already Provisioned {its}"
             )

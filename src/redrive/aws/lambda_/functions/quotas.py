@@ -32,48 +32,48 @@ class Quotas:
 
     async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html."""
-        named = _unqualified(names.read(call, params["FunctionName"]))
+        reference = _unqualified(names.read(call, params["FunctionName"]))
         try:
-            await self._lookup.function(call, named, "PutFunctionConcurrency")
+            await self._lookup.function(call, reference, "PutFunctionConcurrency")
         except AwsError as refusal:
             if refusal.code != "ResourceNotFoundException":
                 raise
             # Recorded: what is missing is called by its version here, unlike anywhere else.
-            raise no_function(Named(named.name, LATEST).arn) from None
-        wanted: int = params["ReservedConcurrentExecutions"]
-        provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(named.name))
-        kept = sum(each.wanted for each in provisioned)
-        if wanted < kept:
+            raise no_function(Named(reference.name, LATEST).arn) from None
+        requested: int = params["ReservedConcurrentExecutions"]
+        provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(reference.name))
+        reserved = sum(each.wanted for each in provisioned)
+        if requested < reserved:
             raise invalid(
-                f" ReservedConcurrentExecutions  {wanted} should not be lower than function's total provisioned"
-                f" concurrency [{kept}]."
+                f" ReservedConcurrentExecutions  {requested} should not be lower than function's total provisioned"
+                f" concurrency [{reserved}]."
             )
-        others = await reserved_by(self._engine.resources.documents, named)
-        if CONCURRENT_MAX - others - wanted < UNRESERVED_MIN:
+        others = await reserved_by(self._engine.resources.documents, reference)
+        if CONCURRENT_MAX - others - requested < UNRESERVED_MIN:
             raise invalid(
                 "Specified ReservedConcurrentExecutions for function decreases account's"
                 f" UnreservedConcurrentExecution below its minimum value of [{UNRESERVED_MIN}]."
             )
-        await self._reserve(named, wanted)
-        return {"ReservedConcurrentExecutions": wanted}
+        await self._reserve(reference, requested)
+        return {"ReservedConcurrentExecutions": requested}
 
     async def get_function_concurrency(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConcurrency.html."""
-        named = names.read(call, params["FunctionName"])
-        function = await self._lookup.function(call, named, "GetFunctionConcurrency")
+        reference = names.read(call, params["FunctionName"])
+        function = await self._lookup.function(call, reference, "GetFunctionConcurrency")
         return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
 
     async def delete_function_concurrency(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionConcurrency.html."""
-        named = _unqualified(names.read(call, params["FunctionName"]))
-        await self._lookup.function(call, named, "DeleteFunctionConcurrency")
-        await self._reserve(named, None)
+        reference = _unqualified(names.read(call, params["FunctionName"]))
+        await self._lookup.function(call, reference, "DeleteFunctionConcurrency")
+        await self._reserve(reference, None)
         return {}
 
-    async def _reserve(self, named: Named, wanted: int | None) -> None:
+    async def _reserve(self, reference: Named, requested: int | None) -> None:
         async def decide(draft: Draft) -> None:
-            function = replace(await function_in(draft, named), reserved=wanted)
-            draft.put(FUNCTION, named.name.key, function)
+            function = replace(await function_in(draft, reference), reserved=requested)
+            draft.put(FUNCTION, reference.name.key, function)
             await follow_in(draft, self._engine.resources, function)
 
         await self._engine.resources.write(decide)
@@ -103,16 +103,16 @@ class Quotas:
         }
 
 
-async def reserved_by(documents: Documents, named: Named) -> int:
+async def reserved_by(documents: Documents, reference: Named) -> int:
     """The concurrency that the other functions of an account's region have reserved."""
-    functions = await documents.find(FUNCTION, f"{named.name.account}/{named.name.region}/")
-    return sum(function.reserved or 0 for function in functions if function.name != named.name)
+    functions = await documents.find(FUNCTION, f"{reference.name.account}/{reference.name.region}/")
+    return sum(function.reserved or 0 for function in functions if function.name != reference.name)
 
 
-def _unqualified(named: Named) -> Named:
-    if named.qualifier is not None:
+def _unqualified(reference: Named) -> Named:
+    if reference.qualifier is not None:
         raise invalid(
             "This operation is permitted on Lambda functions only. Aliases and versions do not support this operation."
             " Please specify either a function name or an unqualified function ARN."
         )
-    return named
+    return reference

@@ -65,27 +65,27 @@ class Warmth:
                 await self._engine.clock.sleep_until(self._engine.clock.now() + _AGAIN_MS)
 
     async def _keep(self) -> None:
-        found = await self._engine.resources.documents.entries(PROVISIONED)
-        wanted: dict[str, tuple[FunctionVersion, int]] = {}
-        for key, config in found:
+        entries = await self._engine.resources.documents.entries(PROVISIONED)
+        targets: dict[str, tuple[FunctionVersion, int]] = {}
+        for key, config in entries:
             function = await self._function(config)
             if function is not None:
-                wanted[key] = function, config.wanted
-        for key, kept in self._kept.items():
-            if key not in wanted or wanted[key][0].key != kept[0].key:
-                self._runner.keep(kept[0], 0)
-        for key, now in wanted.items():
+                targets[key] = function, config.wanted
+        for key, pool in self._kept.items():
+            if key not in targets or targets[key][0].key != pool[0].key:
+                self._runner.keep(pool[0], 0)
+        for key, now in targets.items():
             if self._kept.get(key) != now:
                 self._runner.keep(*now)
-        self._kept = wanted
+        self._kept = targets
 
     async def _function(self, config: Provisioned) -> FunctionVersion | None:
         """The version that is meant now, ready to run; None: it is gone, or its code cannot be had."""
-        meant = await self._lookup.at(arn_of(config.function, config.qualifier))
-        if meant is None:
+        target = await self._lookup.at(arn_of(config.function, config.qualifier))
+        if target is None:
             return None
         try:
-            return await self._executor.runnable(meant.configuration, meant.function.reserved)
+            return await self._executor.runnable(target.configuration, target.function.reserved)
         except StoreUnavailable:
             raise
         except (RedriveError, ValueError) as error:
@@ -94,10 +94,10 @@ class Warmth:
 
     def readiness(self, config: Provisioned) -> tuple[int, str]:
         """The number of environments that this node has ready of those that are wanted, and why it has no more."""
-        kept = self._kept.get(config.key)
-        if kept is None:
+        pool = self._kept.get(config.key)
+        if pool is None:
             return 0, ""
-        ready, failure = self._runner.readiness(kept[0])
+        ready, failure = self._runner.readiness(pool[0])
         return min(ready, config.wanted), failure
 
     async def close(self) -> None:

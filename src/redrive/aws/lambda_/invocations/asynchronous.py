@@ -30,7 +30,7 @@ class AsyncInvocations:
     async def accept(
         self,
         function: FunctionRecord,
-        named: Named,
+        reference: Named,
         payload: bytes,
         request_id: str,
         trace: str | None = None,
@@ -39,7 +39,7 @@ class AsyncInvocations:
 
         Args:
             function: What is to be invoked.
-            named: As the caller named it.
+            reference: As the caller named it.
             payload: The event: JSON in UTF-8.
             request_id: Of the caller's request.
             trace: The trace header that it came with.
@@ -49,9 +49,9 @@ class AsyncInvocations:
         """
         if self._rounds.of(trace) > ROUNDS_MAX:
             raise self._loop(function)
-        named = Named(function.name, named.qualifier or LATEST)
-        topic = await self._topic(named)
-        event = Event(request_id, named.arn, trace)
+        reference = Named(function.name, reference.qualifier or LATEST)
+        topic = await self._topic(reference)
+        event = Event(request_id, reference.arn, trace)
         message_id = self._engine.runtime.message_id()
         await self._engine.messages.publish(topic, [events.publication(message_id, payload.decode(), event)])
         self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
@@ -69,20 +69,20 @@ class AsyncInvocations:
             " resources and stopped your function's invocation.",
         )
 
-    async def _topic(self, named: Named) -> Topic:
+    async def _topic(self, reference: Named) -> Topic:
         """The topic of the events, which the first of them makes."""
         topics = self._engine.resources.topics
-        name = backlogs.topic_of(named.name, named.qualifier or LATEST)
-        found = topics.known(name) or await topics.get(name)
-        if found is not None:
-            return found
+        name = backlogs.topic_of(reference.name, reference.qualifier or LATEST)
+        known_topic = topics.known(name) or await topics.get(name)
+        if known_topic is not None:
+            return known_topic
 
         async def decide(draft: Draft) -> Topic | None:
-            function = await function_in(draft, named)
-            await backlogs.begin_in(draft, self._engine.resources, function, named.qualifier or LATEST)
+            function = await function_in(draft, reference)
+            await backlogs.begin_in(draft, self._engine.resources, function, reference.qualifier or LATEST)
             return await topics.get_in(draft, name)
 
-        made = await self._engine.resources.write(decide)
-        if made is None:
+        topic = await self._engine.resources.write(decide)
+        if topic is None:
             raise ValueError(f"{name.key} was made, and is not there")
-        return made
+        return topic

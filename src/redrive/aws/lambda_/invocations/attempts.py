@@ -20,8 +20,8 @@ def failure(result: AttemptResult, reason: Reason, status: int, code: str, text:
         code: Its name.
         text: What it says.
     """
-    said = orjson.dumps({"ErrorCode": code, "ErrorMessage": text[:_TEXT_CHARS_MAX]}).decode()
-    return Attempt(result, reason, status, said, 0)
+    message = orjson.dumps({"ErrorCode": code, "ErrorMessage": text[:_TEXT_CHARS_MAX]}).decode()
+    return Attempt(result, reason, status, message, 0)
 
 
 def missing(arn: str) -> Attempt:

@@ -85,7 +85,7 @@ async def put_in(
     )
     await resources.subscriptions.put_in(draft, backlog)
     for target, arn in targets.items():
-        wanted = replace(
+        target_backlog = replace(
             backlog,
             id=target,
             protocol=TO_TARGET,
@@ -94,7 +94,7 @@ async def put_in(
             confirmed=False,
             carries_to=None if target == Target.ON_SUCCESS else _queue_of(arn),
         )
-        await resources.subscriptions.put_in(draft, wanted)
+        await resources.subscriptions.put_in(draft, target_backlog)
 
 
 def _queue_of(arn: str) -> ResourceName | None:
@@ -147,17 +147,17 @@ async def _version_in(draft: Draft, function: FunctionRecord, qualifier: str) ->
     if not is_version(qualifier):
         alias = await draft.get(ALIAS, alias_key(function.name, qualifier))
         number = LATEST if alias is None else alias.version
-    found = await draft.get(VERSION, version_key(function.name, number))
-    return found or function.latest
+    version = await draft.get(VERSION, version_key(function.name, number))
+    return version or function.latest
 
 
 def _targets(version: Configuration, settings: EventSettings) -> dict[str, str]:
-    wanted = {
+    targets = {
         Target.DEAD_LETTER: version.dead_letter,
         Target.ON_FAILURE: settings.on_failure,
         Target.ON_SUCCESS: settings.on_success,
     }
-    return {target.value: arn for target, arn in wanted.items() if arn}
+    return {target.value: arn for target, arn in targets.items() if arn}
 
 
 def _attributes(

@@ -119,7 +119,7 @@ def _event(fact: Attempted) -> Event:
 
 
 def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, Any]:
-    given = dict(fact.attempt.identifiers)
+    identifiers = dict(fact.attempt.identifiers)
     condition = condition_of(fact)
     document: dict[str, Any] = {
         "version": "1.0",
@@ -128,15 +128,15 @@ def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, An
             "requestId": event.request_id,
             "functionArn": event.arn,
             "condition": condition,
-            "approximateInvokeCount": int(given.get(INVOKED, fact.delivery.attempts)),
+            "approximateInvokeCount": int(identifiers.get(INVOKED, fact.delivery.attempts)),
         },
     }
     if payloads:
         document["requestPayload"] = orjson.Fragment(fact.delivery.body)
-    if VERSION in given:
-        context: dict[str, Any] = {"statusCode": 200, "executedVersion": given[VERSION]}
-        if FUNCTION_ERROR in given:
-            context["functionError"] = given[FUNCTION_ERROR]
+    if VERSION in identifiers:
+        context: dict[str, Any] = {"statusCode": 200, "executedVersion": identifiers[VERSION]}
+        if FUNCTION_ERROR in identifiers:
+            context["functionError"] = identifiers[FUNCTION_ERROR]
         document["responseContext"] = context
         if payloads:
             document["responsePayload"] = _payload(fact.attempt)
@@ -179,8 +179,8 @@ def _payload(attempt: Attempt) -> Any:
 def _error_message(fact: Attempted) -> str:
     if not fact.attempt.answer:
         return _THROTTLED if fact.attempt.reason is not Reason.EXPIRED else "Event age exceeded"  # chosen
-    said = _payload(fact.attempt)
-    text = said.get("errorMessage") if isinstance(said, dict) else said
+    message = _payload(fact.attempt)
+    text = message.get("errorMessage") if isinstance(message, dict) else message
     return str(text)[:_ERROR_CHARS_MAX] or "Unhandled"
 
 

@@ -44,8 +44,8 @@ class Invoking:
 
     async def invoke(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html."""
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        meant = await self._lookup.meant(call, named, "InvokeFunction")
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        target = await self._lookup.meant(call, reference, "InvokeFunction")
         kind = params.get("InvocationType", "RequestResponse")
         for parameter in ("TenantId", "DurableExecutionName"):
             if params.get(parameter):
@@ -54,32 +54,32 @@ class Invoking:
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
         if kind == "Event":
-            await self._accept(call, named, meant, payload)
+            await self._accept(call, reference, target, payload)
             return {"StatusCode": HTTPStatus.ACCEPTED}
-        return await self._wait(call, named, meant, payload, params)
+        return await self._wait(call, reference, target, payload, params)
 
     async def invoke_async(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeAsync.html; as `Invoke` of an event since 2014."""
-        named = names.read(call, params["FunctionName"])
-        meant = await self._lookup.meant(call, named, "InvokeAsync")
-        await self._accept(call, named, meant, params["InvokeArgs"] or b"{}")
+        reference = names.read(call, params["FunctionName"])
+        target = await self._lookup.meant(call, reference, "InvokeAsync")
+        await self._accept(call, reference, target, params["InvokeArgs"] or b"{}")
         return {"Status": HTTPStatus.ACCEPTED}
 
-    async def _accept(self, call: Call, named: Named, meant: Meant, payload: bytes) -> None:
+    async def _accept(self, call: Call, reference: Named, target: Meant, payload: bytes) -> None:
         check_payload(payload, "Event", EVENT_BYTES_MAX)
         trace = call.request.headers.get(TRACE)
-        await self._invocations.accept(meant.function, named, payload, call.id, trace)
+        await self._invocations.accept(target.function, reference, payload, call.id, trace)
 
     async def _wait(
-        self, call: Call, named: Named, meant: Meant, payload: bytes, params: Structure
+        self, call: Call, reference: Named, target: Meant, payload: bytes, params: Structure
     ) -> Structure:
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+        version = await self._lookup.chosen(target, self._engine.runtime.chance)
         try:
             result = await self._executor.run(
-                meant,
+                target,
                 version,
-                named.arn,
+                reference.arn,
                 payload,
                 call.id,
                 trace=call.request.headers.get(TRACE),
@@ -121,16 +121,16 @@ def _no_json(problem: str) -> AwsError:
     return error("InvalidRequestContentException", text)
 
 
-def client_context(given: str | None) -> str | None:
+def client_context(text: str | None) -> str | None:
     """The client's context, which comes in base64, as JSON.
 
     Raises:
         AwsError: It is no JSON in base64.
     """
-    if given is None:
+    if text is None:
         return None
     try:
-        return orjson.dumps(orjson.loads(base64.b64decode(given))).decode()
+        return orjson.dumps(orjson.loads(base64.b64decode(text))).decode()
     except ValueError:
         raise error(
             "InvalidRequestContentException", "Client context must be a valid Base64-encoded JSON object."

@@ -122,28 +122,28 @@ class LambdaDeliveryProfile:
         if fact.subscription.id != INVOCATIONS:
             return ()
         targets = fact.subscription.attributes
-        found = []
+        follow_ups = []
         if not fact.attempt.delivered and Target.DEAD_LETTER in targets:
-            found.append(FollowUp(fact.topic.name, events.letter(fact), Target.DEAD_LETTER))
+            follow_ups.append(FollowUp(fact.topic.name, events.letter(fact), Target.DEAD_LETTER))
         destination = events.target_of(fact)
         if destination in targets:
             service = targets[destination].split(":")[2]
-            found.append(FollowUp(fact.topic.name, events.record(fact, service), destination))
-        return found
+            follow_ups.append(FollowUp(fact.topic.name, events.record(fact, service), destination))
+        return follow_ups
 
 
 def _plan(subscription: Subscription) -> Plan:
-    given = subscription.attributes
-    age_ms = int(given.get(AGE_SECONDS, AGE_SECONDS_USUAL)) * 1000
-    retries = int(given.get(RETRIES, RETRIES_USUAL))
-    reserved = int(given.get(RESERVED, AT_ONCE_MAX))
+    attributes = subscription.attributes
+    age_ms = int(attributes.get(AGE_SECONDS, AGE_SECONDS_USUAL)) * 1000
+    retries = int(attributes.get(RETRIES, RETRIES_USUAL))
+    reserved = int(attributes.get(RESERVED, AT_ONCE_MAX))
     return Plan(
         replace(FUNCTION_ERROR, attempts_max=1 + retries, expires_after_ms=age_ms),
         throttled_schedule=FUNCTION_BUSY,
         uncounted=_UNCOUNTED,
         age_ms_max=age_ms,
         concurrency_max=max(1, min(reserved, AT_ONCE_MAX)),
-        lease_ms=int(given[TIMEOUT_SECONDS]) * 1000 + _LEASE_BESIDES_MS,
+        lease_ms=int(attributes[TIMEOUT_SECONDS]) * 1000 + _LEASE_BESIDES_MS,
     )
 
 

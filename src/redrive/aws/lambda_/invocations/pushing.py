@@ -31,15 +31,15 @@ class InvocationEndpoint:
     async def push(self, push_request: PushRequest) -> Attempt:
         """Run it, and say what came of it."""
         headers = push_request.headers
-        meant = await self._lookup.at(push_request.endpoint)
-        if meant is None:
+        target = await self._lookup.at(push_request.endpoint)
+        if target is None:
             return missing(push_request.endpoint)
-        if meant.function.reserved == 0:
+        if target.function.reserved == 0:
             return _NONE_RESERVED
-        version = await self._lookup.chosen(meant, self._chance)
+        version = await self._lookup.chosen(target, self._chance)
         try:
             result = await self._executor.run(
-                meant,
+                target,
                 version,
                 headers[profile.INVOKED_AS],
                 push_request.body,

@@ -35,18 +35,18 @@ class StreamingInvocations:
 
     async def invoke_with_response_stream(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeWithResponseStream.html."""
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        meant = await self._lookup.meant(call, named, "InvokeFunction")
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        target = await self._lookup.meant(call, reference, "InvokeFunction")
         if params.get("TenantId"):
             raise unoffered("TenantId")
         if params.get("InvocationType") == "DryRun":
             return {"StatusCode": HTTPStatus.NO_CONTENT}
         payload = params.get("Payload") or b"{}"
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
-        version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+        version = await self._lookup.chosen(target, self._engine.runtime.chance)
         context = client_context(params.get("ClientContext"))
         trace = call.request.headers.get(TRACE)
-        stream = begin(self._executor, meant, version, named.arn, payload, call.id, trace, context)
+        stream = begin(self._executor, target, version, reference.arn, payload, call.id, trace, context)
         try:
             await stream.started()
         except Throttled as refusal:
@@ -60,7 +60,7 @@ class StreamingInvocations:
 
 def begin(
     executor: Executor,
-    meant: Meant,
+    target: Meant,
     version: Configuration,
     invoked_as: str,
     payload: bytes,
@@ -71,7 +71,7 @@ def begin(
     """Begin an invocation whose answer is read as it comes; the parameters are those of `Executor.run`."""
     stream = AnswerStream()
     running = executor.run(
-        meant, version, invoked_as, payload, request_id, trace=trace, client_context=context, parts=stream
+        target, version, invoked_as, payload, request_id, trace=trace, client_context=context, parts=stream
     )
     stream.run(asyncio.get_running_loop().create_task(running))
     return stream

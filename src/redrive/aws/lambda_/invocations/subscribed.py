@@ -57,11 +57,11 @@ class FunctionEndpoint:
         if elsewhere is not None:
             return await elsewhere.push(push_request)
         arn = push_request.endpoint
-        named, meant = names.of_arn(arn), await self._lookup.at(arn)
-        if named is None or meant is None:
+        reference, target = names.of_arn(arn), await self._lookup.at(arn)
+        if reference is None or target is None:
             return missing(arn)
         source = push_request.headers.get(_SOURCE, "")
-        if not may_be_invoked_for(meant.function, named.qualifier, source, is_open=self._open_functions):
+        if not may_be_invoked_for(target.function, reference.qualifier, source, is_open=self._open_functions):
             text = f"No resource-based policy of {arn} allows lambda:InvokeFunction for {source}"
             return failure(
                 AttemptResult.REFUSED, Reason.DENIED, HTTPStatus.FORBIDDEN, "AccessDeniedException", text
@@ -69,7 +69,7 @@ class FunctionEndpoint:
         began, request_id = self._clock.now(), self._new_request_id()
         trace = push_request.headers.get(_TRACE)
         try:
-            await self._invocations.accept(meant.function, named, push_request.body, request_id, trace)
+            await self._invocations.accept(target.function, reference, push_request.body, request_id, trace)
         except AwsError as error:
             reason = Reason.CLIENT_ERROR
             return failure(AttemptResult.REFUSED, reason, error.status, error.code, error.message)

@@ -59,19 +59,25 @@ class LayerOperations:
         if name.account != call.account or name.region != call.region:
             raise denied(call.principal.name, "PublishLayerVersion", LayerNamed(name).arn)
         archive = await self._archives.read(call, params["Content"])
-        kept = ResourceName(name.account, name.region, f"{name.name}~{self._mark()}")
-        digest = await self._code.keep(kept, archive.content)
+        resource_name = ResourceName(name.account, name.region, f"{name.name}~{self._mark()}")
+        digest = await self._code.keep(resource_name, archive.content)
         revision = self._mark()
 
         async def decide(draft: Draft) -> LayerVersion:
             layer = await draft.get(LAYER, name.key) or LayerRecord(name)
             number = layer.versions + 1
-            made = _made(
-                LayerNamed(name, number), kept.name, digest, archive, Policy(revision), call.now, params
+            version = _made(
+                LayerNamed(name, number),
+                resource_name.name,
+                digest,
+                archive,
+                Policy(revision),
+                call.now,
+                params,
             )
             draft.put(LAYER, name.key, LayerRecord(name, number))
-            draft.put(LAYER_VERSION, made.key, made)
-            return made
+            draft.put(LAYER_VERSION, version.key, version)
+            return version
 
         return self._shown(call, await self._engine.resources.write(decide))
 
@@ -84,80 +90,88 @@ class LayerOperations:
 
     async def get_layer_version_by_arn(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionByArn.html."""
-        named = layer_of_arn(params["Arn"])
-        if named is None:  # one of Amazon's own, `awslayer`
+        reference = layer_of_arn(params["Arn"])
+        if reference is None:  # one of Amazon's own, `awslayer`
             raise no_such()
-        return await self._get(call, named)
+        return await self._get(call, reference)
 
-    async def _get(self, call: Call, named: LayerNamed) -> Structure:
-        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(named))
-        check_layer(call, named, found, _BY_ARN)
-        if found is None:
+    async def _get(self, call: Call, reference: LayerNamed) -> Structure:
+        version = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
+        check_layer(call, reference, version, _BY_ARN)
+        if version is None:
             raise no_such()
-        return self._shown(call, found)
+        return self._shown(call, version)
 
     async def list_layers(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListLayers.html; the newest version that fits of each."""
-        found = await self._engine.resources.documents.find(LAYER_VERSION, f"{call.account}/{call.region}/")
-        newest = {version.name.key: version for version in found if _fits(version, params)}
+        versions = await self._engine.resources.documents.find(
+            LAYER_VERSION, f"{call.account}/{call.region}/"
+        )
+        newest = {version.name.key: version for version in versions if _fits(version, params)}
         after, size = paging.after(params), paging.limit(params)
-        shown = [newest[key] for key in sorted(newest) if key > after]
-        return paging.paged(shown, lambda version: version.name.key, size, "Layers", _as_layer)
+        page = [newest[key] for key in sorted(newest) if key > after]
+        return paging.paged(page, lambda version: version.name.key, size, "Layers", _as_layer)
 
     async def list_layer_versions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListLayerVersions.html; the newest first."""
-        named = read_layer(call, params["LayerName"])
-        if named.name.account != call.account:
-            raise denied(call.principal.name, "ListLayerVersions", named.arn)
-        found = await self._engine.resources.documents.find(LAYER_VERSION, f"{named.name.key}/")
+        reference = read_layer(call, params["LayerName"])
+        if reference.name.account != call.account:
+            raise denied(call.principal.name, "ListLayerVersions", reference.arn)
+        versions = await self._engine.resources.documents.find(LAYER_VERSION, f"{reference.name.key}/")
         after, size = paging.after(params), paging.limit(params)
-        shown = [each for each in reversed(found) if _fits(each, params) and (not after or each.key < after)]
-        return paging.paged(shown, lambda version: version.key, size, "LayerVersions", _listed)
+        page = [
+            each for each in reversed(versions) if _fits(each, params) and (not after or each.key < after)
+        ]
+        return paging.paged(page, lambda version: version.key, size, "LayerVersions", _listed)
 
     async def delete_layer_version(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteLayerVersion.html; functions that use it keep it."""
-        named = read_layer(call, params["LayerName"], params["VersionNumber"])
-        if named.name.account != call.account:
-            raise denied(call.principal.name, "DeleteLayerVersion", named.arn)
+        reference = read_layer(call, params["LayerName"], params["VersionNumber"])
+        if reference.name.account != call.account:
+            raise denied(call.principal.name, "DeleteLayerVersion", reference.arn)
 
         async def decide(draft: Draft) -> LayerVersion | None:
-            key = layer_version_key(named)
-            found = await draft.get(LAYER_VERSION, key)
-            if found is not None:
+            key = layer_version_key(reference)
+            version = await draft.get(LAYER_VERSION, key)
+            if version is not None:
                 draft.remove(LAYER_VERSION, key)
-            return found
+            return version
 
-        gone = await self._engine.resources.write(decide)
-        if gone is not None:
-            await self._layers.forget_unused([gone.use])
+        removed_version = await self._engine.resources.write(decide)
+        if removed_version is not None:
+            await self._layers.forget_unused([removed_version.use])
         return {}
 
     def _shown(self, call: Call, version: LayerVersion) -> Structure:
-        kept = ResourceName(version.name.account, version.name.region, version.kept_as)
+        resource_name = ResourceName(version.name.account, version.name.region, version.kept_as)
         return {
             "Content": {
                 "CodeSha256": version.code,
                 "CodeSize": version.code_bytes,
-                "Location": self._downloads.url(call.base_url, kept, version.code),
+                "Location": self._downloads.url(call.base_url, resource_name, version.code),
             },
             "LayerArn": LayerNamed(version.name).arn,
             **_listed(version),
         }
 
 
-def check_layer(call: Call, named: LayerNamed, found: LayerVersion | None, action: str) -> None:
+def check_layer(call: Call, reference: LayerNamed, layer_version: LayerVersion | None, action: str) -> None:
     """Refuse an action on a layer's version that the caller has no permission for; what is not there has no policy.
 
     Raises:
         AwsError: `AccessDeniedException`.
     """
-    policy = policy_text(found.policy) if found is not None and found.policy.statements else None
-    if not call.may(f"lambda:{action}", named.arn, named.name.account, policy):
-        raise denied(call.principal.name, action, named.arn)
+    policy = (
+        policy_text(layer_version.policy)
+        if layer_version is not None and layer_version.policy.statements
+        else None
+    )
+    if not call.may(f"lambda:{action}", reference.arn, reference.name.account, policy):
+        raise denied(call.principal.name, action, reference.arn)
 
 
 def _made(
-    named: LayerNamed,
+    reference: LayerNamed,
     kept_as: str,
     digest: str,
     archive: Archive,
@@ -166,8 +180,8 @@ def _made(
     params: Structure,
 ) -> LayerVersion:
     return LayerVersion(
-        named.name,
-        named.number or 0,
+        reference.name,
+        reference.number or 0,
         kept_as,
         digest,
         len(archive.content),
@@ -186,8 +200,8 @@ def _fits(version: LayerVersion, params: Structure) -> bool:
     return _has(version.runtimes, runtime) and _has(version.architectures, architecture)
 
 
-def _has(said: Sequence[str] | None, wanted: str | None) -> bool:
-    return wanted is None or wanted in (said or ())
+def _has(values: Sequence[str] | None, value: str | None) -> bool:
+    return value is None or value in (values or ())
 
 
 def _as_layer(version: LayerVersion) -> Structure:
@@ -199,7 +213,7 @@ def _as_layer(version: LayerVersion) -> Structure:
 
 
 def _listed(version: LayerVersion) -> Structure:
-    given = {
+    members = {
         "LicenseInfo": version.license,
         "CompatibleRuntimes": version.runtimes,
         "CompatibleArchitectures": version.architectures,
@@ -209,5 +223,5 @@ def _listed(version: LayerVersion) -> Structure:
         "Version": version.number,
         "Description": version.description,
         "CreatedDate": timestamp(version.created_at),
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in members.items() if value is not None},
     }

@@ -34,24 +34,26 @@ class LayerPermissions:
 
     async def add_layer_version_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_AddLayerVersionPermission.html."""
-        named = read_layer(call, params["LayerName"], params["VersionNumber"])
-        statement = _statement(named, params)
+        reference = read_layer(call, params["LayerName"], params["VersionNumber"])
+        statement = _statement(reference, params)
         action = "AddLayerVersionPermission"
-        policy = await self._change(call, named, params, action, lambda policy: with_added(policy, statement))
+        policy = await self._change(
+            call, reference, params, action, lambda policy: with_added(policy, statement)
+        )
         return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
 
     async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_RemoveLayerVersionPermission.html."""
-        named = read_layer(call, params["LayerName"], params["VersionNumber"])
+        reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         action, sid = "RemoveLayerVersionPermission", params["StatementId"]
-        await self._change(call, named, params, action, lambda policy: without(policy, sid))
+        await self._change(call, reference, params, action, lambda policy: without(policy, sid))
         return {}
 
     async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionPolicy.html."""
-        named = read_layer(call, params["LayerName"], params["VersionNumber"])
-        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(named))
-        version = _standing(call, named, found, "GetLayerVersionPolicy")
+        reference = read_layer(call, params["LayerName"], params["VersionNumber"])
+        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
+        version = _standing(call, reference, found, "GetLayerVersionPolicy")
         if not version.policy.statements:
             raise no_such("No policy is associated with the given resource.")
         return {"Policy": policy_text(version.policy), "RevisionId": version.policy.revision}
@@ -59,7 +61,7 @@ class LayerPermissions:
     async def _change(
         self,
         call: Call,
-        named: LayerNamed,
+        reference: LayerNamed,
         params: Structure,
         action: str,
         change: Callable[[Policy], tuple[Mapping[str, Any], ...]],
@@ -67,8 +69,8 @@ class LayerPermissions:
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> Policy:
-            found = await draft.get(LAYER_VERSION, layer_version_key(named))
-            version = _standing(call, named, found, action)
+            found = await draft.get(LAYER_VERSION, layer_version_key(reference))
+            version = _standing(call, reference, found, action)
             if params.get("RevisionId") not in (None, version.policy.revision):
                 raise outdated("GetLayerPolicy")
             after = Policy(revision, change(version.policy))
@@ -79,20 +81,22 @@ class LayerPermissions:
         return await self._engine.resources.write(decide)
 
 
-def _standing(call: Call, named: LayerNamed, found: LayerVersion | None, action: str) -> LayerVersion:
-    check_layer(call, named, found, action)
-    if found is None:
-        raise no_such(f"Layer version {named.arn} does not exist.")
-    return found
+def _standing(
+    call: Call, reference: LayerNamed, layer_version: LayerVersion | None, action: str
+) -> LayerVersion:
+    check_layer(call, reference, layer_version, action)
+    if layer_version is None:
+        raise no_such(f"Layer version {reference.arn} does not exist.")
+    return layer_version
 
 
-def _statement(named: LayerNamed, params: Structure) -> dict[str, Any]:
+def _statement(reference: LayerNamed, params: Structure) -> dict[str, Any]:
     statement: dict[str, Any] = {
         "Sid": params["StatementId"],
         "Effect": "Allow",
         "Principal": principal_of(params["Principal"]),
         "Action": params["Action"],
-        "Resource": named.arn,
+        "Resource": reference.arn,
     }
     if params.get("OrganizationId"):
         statement["Condition"] = {"StringEquals": {"aws:PrincipalOrgID": params["OrganizationId"]}}

@@ -110,9 +110,9 @@ LAYER_VERSION: Final[DocumentKind[LayerVersion]] = DocumentKind(
 )
 
 
-def layer_version_key(named: LayerNamed) -> str:
+def layer_version_key(reference: LayerNamed) -> str:
     """The key of a layer's version; those of one layer are in the order of their numbers."""
-    return f"{named.name.key}/{named.number or 0:0{_DIGITS}d}"
+    return f"{reference.name.key}/{reference.number or 0:0{_DIGITS}d}"
 
 
 def read_layer(call: Call, text: str, number: int | None = None) -> LayerNamed:

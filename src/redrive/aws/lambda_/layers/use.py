@@ -23,34 +23,36 @@ async def layers_in(draft: Draft, call: Call, arns: Sequence[str]) -> tuple[Laye
     """
     if len(arns) > LAYERS_MAX:
         raise invalid(f"Cannot reference more than {LAYERS_MAX} layers.")
-    found: dict[str, LayerUse] = {}
+    uses: dict[str, LayerUse] = {}
     for arn in arns:
-        named = layer_of_arn(arn)
-        if named is None:
+        reference = layer_of_arn(arn)
+        if reference is None:
             raise invalid(f"Layer version {arn} does not exist.")
-        layer = LayerNamed(named.name).arn
-        if layer in found:
+        layer = LayerNamed(reference.name).arn
+        if layer in uses:
             raise invalid(
                 "Two different versions of the same layer are not allowed to be referenced in the same function."
-                f" {found[layer].arn} and {arn} are versions of the same layer."
+                f" {uses[layer].arn} and {arn} are versions of the same layer."
             )
-        found[layer] = await _layer_in(draft, call, named)
-    return tuple(found.values())
+        uses[layer] = await _layer_in(draft, call, reference)
+    return tuple(uses.values())
 
 
-async def _layer_in(draft: Draft, call: Call, named: LayerNamed) -> LayerUse:
-    if named.name.account == call.account and named.name.region != call.region:
+async def _layer_in(draft: Draft, call: Call, reference: LayerNamed) -> LayerUse:
+    if reference.name.account == call.account and reference.name.region != call.region:
         raise invalid(
             "Layers are not in the same region as the function. Layers are expected to be in region"
             f" {call.region}."
         )
-    version = await draft.get(LAYER_VERSION, layer_version_key(named))
+    version = await draft.get(LAYER_VERSION, layer_version_key(reference))
     policy = policy_text(version.policy) if version is not None and version.policy.statements else None
-    there = named.name.region == call.region
-    if not there or not call.may("lambda:GetLayerVersion", named.arn, named.name.account, policy):
-        raise denied(call.principal.name, "GetLayerVersion", named.arn)
+    is_in_region = reference.name.region == call.region
+    if not is_in_region or not call.may(
+        "lambda:GetLayerVersion", reference.arn, reference.name.account, policy
+    ):
+        raise denied(call.principal.name, "GetLayerVersion", reference.arn)
     if version is None:
-        raise invalid(f"Layer version {named.arn} does not exist.")
+        raise invalid(f"Layer version {reference.arn} does not exist.")
     return version.use
 
 
@@ -82,19 +84,19 @@ class LayerCode:
         A version that is deleted is in no configuration that is written from then on (`layers_in`), so what is not found
         in any now never will be.
         """
-        gone = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
-        if not gone:
+        unused = {layer.arn: layer for layer in given_up if not await self._stands(layer)}
+        if not unused:
             return
         functions = await self._documents.find(FUNCTION, "")
         configurations = [function.latest for function in functions]
         configurations += await self._documents.find(VERSION, "")
         used = {layer.arn for configuration in configurations for layer in configuration.layers}
-        for layer in [gone[arn] for arn in gone.keys() - used]:
+        for layer in [unused[arn] for arn in unused.keys() - used]:
             await self._code.forget(layer.archive, [layer.code])
 
     async def _stands(self, layer: LayerUse) -> bool:
-        named = layer_of_arn(layer.arn)
+        reference = layer_of_arn(layer.arn)
         return (
-            named is not None
-            and await self._documents.get(LAYER_VERSION, layer_version_key(named)) is not None
+            reference is not None
+            and await self._documents.get(LAYER_VERSION, layer_version_key(reference)) is not None
         )

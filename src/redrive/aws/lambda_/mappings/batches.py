@@ -63,11 +63,11 @@ def item_of(mapping: EventSourceMapping, delivery: Delivery, message: Structure)
 
 
 def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
+    value_members = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
     if "BinaryValue" in value:
         binary = value["BinaryValue"]
-        shown["binaryValue"] = binary if isinstance(binary, str) else _base64(binary)
-    return {**shown, "stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
+        value_members["binaryValue"] = binary if isinstance(binary, str) else _base64(binary)
+    return {**value_members, "stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
 
 
 def _base64(content: bytes) -> str:
@@ -112,10 +112,10 @@ def failed_of(answer: bytes, items: Sequence[Item]) -> Collection[str]:
     failures = document.get("batchItemFailures") if isinstance(document, dict) else everything
     if not failures:
         return ()
-    named = [_identifier(each) for each in failures] if isinstance(failures, list) else [""]
-    return named if set(named) <= set(everything) else everything
+    identifiers = [_identifier(each) for each in failures] if isinstance(failures, list) else [""]
+    return identifiers if set(identifiers) <= set(everything) else everything
 
 
 def _identifier(failure: object) -> str:
-    named = failure.get("itemIdentifier") if isinstance(failure, dict) else None
-    return named if isinstance(named, str) else ""
+    identifier = failure.get("itemIdentifier") if isinstance(failure, dict) else None
+    return identifier if isinstance(identifier, str) else ""

@@ -57,13 +57,13 @@ class MappingConsumers:
     async def follow(self) -> None:
         """Consume for the mappings that are there now, as they are now."""
         async with self._lock:
-            found = dict(await self._engine.resources.documents.entries(MAPPING))
-            wanted = {key: mapping for key, mapping in found.items() if mapping.enabled}
+            mappings = dict(await self._engine.resources.documents.entries(MAPPING))
+            enabled = {key: mapping for key, mapping in mappings.items() if mapping.enabled}
             for key, consumer in list(self._consumers.items()):
-                if wanted.get(key) != consumer.mapping:
+                if enabled.get(key) != consumer.mapping:
                     consumer.stop()
                     self._stopped.append(self._consumers.pop(key))
-            for key, mapping in wanted.items():
+            for key, mapping in enabled.items():
                 if key not in self._consumers:
                     self._consumers[key] = self._consumer(mapping)
 

@@ -170,17 +170,17 @@ class MappingConsumer:
     async def _consumable(self) -> Queue | None:
         """The queue, if the function may run and its role may consume the queue: else every claim would count in vain."""
         queue = await self._engine.resources.queues.get(self.mapping.queue)
-        meant = await self._lookup.at(self.mapping.named.arn)
-        if queue is None or meant is None or meant.function.reserved == 0:
+        target = await self._lookup.at(self.mapping.named.arn)
+        if queue is None or target is None or target.function.reserved == 0:
             return None
-        missing = await self._roles.missing_of_source(meant.configuration, queue)
+        missing = await self._roles.missing_of_source(target.configuration, queue)
         if missing != self._refused:
             self._refused = missing
             if missing:
                 logger.warning("mapping.refused mapping=%s: its role lacks %s", self.mapping.id, missing)
         if missing:
             return None
-        principal = await self._roles.principal(meant.configuration)
+        principal = await self._roles.principal(target.configuration)
         return queue if self._may_read is None or await self._may_read(queue, principal) else None
 
     async def _give_back(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
@@ -225,12 +225,12 @@ class MappingConsumer:
             items = [
                 batches.item_of(self.mapping, each, await self._show(queue, each)) for each in deliveries
             ]
-            wanted = [item for item in items if self._filter.matches(item.record)]
+            matching = [item for item in items if self._filter.matches(item.record)]
             unwanted = [item.claim for item in items if not self._filter.matches(item.record)]
             if unwanted:
                 await self._delete(queue, unwanted)
                 self._count("FilteredOutEventCount", len(unwanted))
-            for part in batches.parted(wanted):
+            for part in batches.parted(matching):
                 await self._invoke(queue, part)
         except StoreUnavailable as error:
             logger.warning("mapping.interrupted mapping=%s error=%s", self.mapping.id, error)
@@ -263,11 +263,11 @@ class MappingConsumer:
         until = min(item.delivery.available_at for item in items)
         request_id = id_text(self._engine.runtime.message_id())
         arn = self.mapping.named.arn
-        while (meant := await self._lookup.at(arn)) is not None:
-            version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+        while (target := await self._lookup.at(arn)) is not None:
+            version = await self._lookup.chosen(target, self._engine.runtime.chance)
             try:
                 running = asyncio.ensure_future(
-                    self._executor.run(meant, version, arn, batches.event_of(items), request_id)
+                    self._executor.run(target, version, arn, batches.event_of(items), request_id)
                 )
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)

@@ -39,7 +39,7 @@ class MappingFilter:
 def _read(body: str) -> object:
     """A body as patterns see it: JSON of an object or a list, or else the text."""
     try:
-        found: object = orjson.loads(body)
+        document: object = orjson.loads(body)
     except orjson.JSONDecodeError:
         return body
-    return found if isinstance(found, dict | list) else body
+    return document if isinstance(document, dict | list) else body

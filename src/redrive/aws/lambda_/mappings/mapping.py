@@ -49,8 +49,8 @@ class EventSourceMapping(Document):
     @property
     def arn(self) -> str:
         """The ARN of the mapping."""
-        place = f"{self.function.region}:{self.function.account}"
-        return f"arn:aws:lambda:{place}:event-source-mapping:{self.id}"
+        location = f"{self.function.region}:{self.function.account}"
+        return f"arn:aws:lambda:{location}:event-source-mapping:{self.id}"
 
     @property
     def key(self) -> str:

@@ -51,28 +51,28 @@ class MappingOperations:
     async def create_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html."""
         queue = await self._queue(params.get("EventSourceArn", ""))
-        named = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
+        reference = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
         plain = EventSourceMapping(
-            id_text(self._engine.runtime.message_id()), queue.name, named.name, named.qualifier
+            id_text(self._engine.runtime.message_id()), queue.name, reference.name, reference.qualifier
         )
         tags = params.get("Tags") or {}
         check(tags)
-        made = replace(given(plain, params), modified_at=call.now, tags=tags)
+        mapping = replace(given(plain, params), modified_at=call.now, tags=tags)
 
         async def decide(draft: Draft) -> None:
             for _, standing in await draft.find(MAPPING, _beginning(call)):
-                if (standing.queue, standing.named) == (made.queue, made.named):
+                if (standing.queue, standing.named) == (mapping.queue, mapping.named):
                     raise taken(
-                        f'An event source mapping with SQS arn (" {made.queue_arn} ") and function ('
-                        f'" {named.name.name} ")'
+                        f'An event source mapping with SQS arn (" {mapping.queue_arn} ") and function ('
+                        f'" {reference.name.name} ")'
                         " already exists. Please update or delete the existing mapping with UUID"
                         f" {standing.id}"
                     )
-            draft.put(MAPPING, made.key, made)
+            draft.put(MAPPING, mapping.key, mapping)
 
         await self._engine.resources.write(decide)
         await self._follow()
-        return _rendered(made, "Creating")
+        return _rendered(mapping, "Creating")
 
     async def get_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html."""
@@ -81,26 +81,28 @@ class MappingOperations:
     async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListEventSourceMappings.html."""
         source, function = params.get("EventSourceArn"), params.get("FunctionName")
-        named = None if function is None else names.read(call, function)
-        found = await self._engine.resources.documents.find(MAPPING, _beginning(call), paging.after(params))
-        shown = [
+        reference = None if function is None else names.read(call, function)
+        mappings = await self._engine.resources.documents.find(
+            MAPPING, _beginning(call), paging.after(params)
+        )
+        page = [
             mapping
-            for mapping in found
-            if source in (None, mapping.queue_arn) and (named is None or mapping.named == named)
+            for mapping in mappings
+            if source in (None, mapping.queue_arn) and (reference is None or mapping.named == reference)
         ]
         size = paging.limit(params)
-        return paging.paged(shown, lambda mapping: mapping.key, size, "EventSourceMappings", _rendered)
+        return paging.paged(page, lambda mapping: mapping.key, size, "EventSourceMappings", _rendered)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html."""
         before = await self._found(call, params)
-        named = None
+        reference = None
         if params.get("FunctionName"):
             queue = await self._queue(before.queue_arn)
-            named = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
+            reference = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
 
         def changed(current: EventSourceMapping) -> EventSourceMapping:
-            to = named or current.named
+            to = reference or current.named
             moved = replace(current, function=to.name, qualifier=to.qualifier, modified_at=call.now)
             return given(moved, params)
 
@@ -142,21 +144,21 @@ class MappingOperations:
 
     async def _function(self, call: Call, text: str, queue: Queue, action: str) -> Named:
         """The function that is named: its role may consume the queue, its time is within the visibility timeout."""
-        named = names.read(call, text)
+        reference = names.read(call, text)
         try:
-            meant = await self._lookup.meant(call, named, action)
+            target = await self._lookup.meant(call, reference, action)
         except AwsError as error:
             if error.code == "ResourceNotFoundException":
                 raise invalid("Function does not exist") from None
             raise
-        await self._roles.check_source(meant.configuration, queue)
-        timeout = meant.configuration.timeout_seconds
+        await self._roles.check_source(target.configuration, queue)
+        timeout = target.configuration.timeout_seconds
         if queue.lease_ms < timeout * 1000:
             raise invalid(
                 f"Queue visibility timeout: {queue.lease_ms // 1000} seconds is less than Function timeout:"
                 f" {timeout} seconds"
             )
-        return named
+        return reference
 
 
 def _beginning(call: Call) -> str:
@@ -165,7 +167,7 @@ def _beginning(call: Call) -> str:
 
 def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
     function = mapping.function
-    shown: Structure = {
+    answer: Structure = {
         "BatchSize": mapping.batch_size,
         "EventSourceArn": mapping.queue_arn,
         "EventSourceMappingArn": mapping.arn,
@@ -178,9 +180,9 @@ def _rendered(mapping: EventSourceMapping, state: str = "") -> Structure:
         "UUID": mapping.id,
     }
     if mapping.filters:
-        shown["FilterCriteria"] = {"Filters": [{"Pattern": pattern} for pattern in mapping.filters]}
+        answer["FilterCriteria"] = {"Filters": [{"Pattern": pattern} for pattern in mapping.filters]}
     if mapping.concurrency_max is not None:
-        shown["ScalingConfig"] = {"MaximumConcurrency": mapping.concurrency_max}
+        answer["ScalingConfig"] = {"MaximumConcurrency": mapping.concurrency_max}
     if mapping.counted:
-        shown["MetricsConfig"] = {"Metrics": ["EventCount"]}
-    return shown
+        answer["MetricsConfig"] = {"Metrics": ["EventCount"]}
+    return answer

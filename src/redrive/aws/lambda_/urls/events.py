@@ -78,8 +78,8 @@ def _headers_of(request: Request) -> dict[str, str]:
 
 
 def _query_of(query: str) -> dict[str, str]:
-    given = parse_qs(query, keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX)
-    return {name: ",".join(values) for name, values in given.items()}
+    fields = parse_qs(query, keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX)
+    return {name: ",".join(values) for name, values in fields.items()}
 
 
 def _body_of(request: Request) -> dict[str, Any]:
@@ -140,8 +140,8 @@ def response_of(payload: bytes) -> Response:
     try:
         answer = orjson.loads(payload)
     except orjson.JSONDecodeError:
-        head, found, body = payload.partition(PRELUDE_END)
-        return head_of(head, body) if found else Response(200, payload, "application/octet-stream")
+        head, separator, body = payload.partition(PRELUDE_END)
+        return head_of(head, body) if separator else Response(200, payload, "application/octet-stream")
     if isinstance(answer, str):
         return Response(200, answer.encode(), _JSON)
     if not isinstance(answer, dict) or "statusCode" not in answer:
@@ -167,15 +167,15 @@ def head_of(prelude: bytes, body: bytes = b"") -> Response:
 def _response(answer: Mapping[str, Any], body: bytes) -> Response:
     headers = _written(answer.get("headers") or {})
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
-    kept = {name: value for name, value in headers.items() if name.lower() not in _OURS}
+    remaining = {name: value for name, value in headers.items() if name.lower() not in _OURS}
     return Response(
-        _status(answer["statusCode"]), body, types[0] if types else _JSON, kept, cookies=_cookies(answer)
+        _status(answer["statusCode"]), body, types[0] if types else _JSON, remaining, cookies=_cookies(answer)
     )
 
 
-def _status(given: object) -> int:
-    text = str(given)
-    if isinstance(given, bool) or not text.isdecimal() or not _STATUS_MIN <= int(text) <= _STATUS_MAX:
+def _status(status: object) -> int:
+    text = str(status)
+    if isinstance(status, bool) or not text.isdecimal() or not _STATUS_MIN <= int(text) <= _STATUS_MAX:
         raise AnswerMalformed
     return int(text)
 
@@ -190,10 +190,10 @@ def _written(given: object) -> dict[str, str]:
 
 
 def _cookies(answer: Mapping[str, Any]) -> Sequence[str]:
-    given = answer.get("cookies") or ()
-    if not isinstance(given, list | tuple):
+    cookies = answer.get("cookies") or ()
+    if not isinstance(cookies, list | tuple):
         raise AnswerMalformed
-    return tuple(_text(cookie) for cookie in given)
+    return tuple(_text(cookie) for cookie in cookies)
 
 
 def _text(value: object) -> str:

@@ -83,33 +83,35 @@ class FunctionUrls:
             request.record.request_id = request_id
         target = target_of(request)
         documents = self._engine.resources.documents
-        place = await documents.get(FUNCTION_URL, "" if target is None else target.id)
+        url_place = await documents.get(FUNCTION_URL, "" if target is None else target.id)
         meant = (
-            None if place is None else await self._lookup.at(arn_of(place.function, place.qualifier or None))
+            None
+            if url_place is None
+            else await self._lookup.at(arn_of(url_place.function, url_place.qualifier or None))
         )
-        url = None if place is None or meant is None else meant.function.urls.get(place.qualifier)
-        if target is None or place is None or meant is None or url is None:
+        url = None if url_place is None or meant is None else meant.function.urls.get(url_place.qualifier)
+        if target is None or url_place is None or meant is None or url is None:
             return _told(404, None)
         if url.auth != OPEN and (refused := refusal(request)) is not None:
             return refused
         began = self._engine.runtime.clock.now()
         answer = preflight(url.cors, request)
         if answer is None:
-            answer = await self._asked(request, target, place, meant, url, request_id)
+            answer = await self._asked(request, target, url_place, meant, url, request_id)
             answer.headers = {**answer.headers, **shared(url.cors, request), "x-amzn-RequestId": request_id}
-        self._count(place, answer.status, began)
+        self._count(url_place, answer.status, began)
         return answer
 
     async def _asked(
         self,
         request: Request,
         target: UrlTarget,
-        place: UrlPlace,
+        url_place: UrlPlace,
         meant: Meant,
         url: FunctionUrl,
         request_id: str,
     ) -> Response:
-        call = await self._permitted(request, place, meant, url, request_id)
+        call = await self._permitted(request, url_place, meant, url, request_id)
         if call is None:
             return _told(403, _FORBIDDEN)
         caller = None if url.auth == OPEN else call.principal
@@ -117,7 +119,7 @@ class FunctionUrls:
         if len(event) > REQUEST_BYTES_MAX:
             return _told(413, "Request Entity Too Large")
         version = await self._lookup.chosen(meant, self._engine.runtime.chance)
-        arn, trace = arn_of(place.function, place.qualifier or None), request.headers.get(TRACE)
+        arn, trace = arn_of(url_place.function, url_place.qualifier or None), request.headers.get(TRACE)
         try:
             if url.mode == STREAMED:
                 stream = begin(self._executor, meant, version, arn, event, request_id, trace)
@@ -130,18 +132,18 @@ class FunctionUrls:
             return _bad_gateway()
 
     async def _permitted(
-        self, request: Request, place: UrlPlace, meant: Meant, url: FunctionUrl, request_id: str
+        self, request: Request, url_place: UrlPlace, target: Meant, url: FunctionUrl, request_id: str
     ) -> Call | None:
         """The request as a call, if its caller may invoke the function by its URL."""
-        owner = place.function
+        owner = url_place.function
         principal = await self._principal(request, url)
         if principal is None:
             return None
         base_url = f"{request.scheme}://{request.host}"
         now = self._engine.runtime.clock.now()
         call = Call(request, principal, owner.region, now, request_id, base_url)
-        arn = arn_of(owner, place.qualifier or None)
-        policy = policy_of(meant.function, place.qualifier)
+        arn = arn_of(owner, url_place.qualifier or None)
+        policy = policy_of(target.function, url_place.qualifier)
         keys = {"lambda:FunctionUrlAuthType": url.auth}
         allowed = call.may("lambda:InvokeFunctionUrl", arn, owner.account, policy, keys)
         return call if allowed else None
@@ -158,8 +160,8 @@ class FunctionUrls:
             return None
         return caller.principal
 
-    def _count(self, place: UrlPlace, status: int, began: int) -> None:
-        name = place.function
+    def _count(self, url_place: UrlPlace, status: int, began: int) -> None:
+        name = url_place.function
         values = {
             "UrlRequestCount": 1,
             "Url4xxCount": int(400 <= status < 500),  # noqa: PLR2004 - as the metric is called

@@ -61,8 +61,8 @@ def target_of(request: Request) -> UrlTarget | None:
     if request.path.startswith(PATH):
         url_id, slash, path = request.path.removeprefix(PATH).partition("/")
         return UrlTarget(url_id, slash + path or "/", host)
-    found = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
-    return None if found is None else UrlTarget(found[1], request.path, host.partition(":")[0])
+    match = _HOST.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
+    return None if match is None else UrlTarget(match[1], request.path, host.partition(":")[0])
 
 
 def url_text(base_url: str, url_id: str, region: str) -> str:

@@ -34,29 +34,29 @@ class PlatformEndpointOperations:
         name = platform.application_in(call, params["PlatformApplicationArn"], "CreatePlatformEndpoint")
         if not params["Token"]:
             raise invalid("Token Reason: cannot be empty")
-        given: dict[str, str] = {platform.TOKEN: params["Token"], platform.ENABLED: "true"}
+        attributes: dict[str, str] = {platform.TOKEN: params["Token"], platform.ENABLED: "true"}
         if params.get(platform.USER_DATA):
-            given[platform.USER_DATA] = params[platform.USER_DATA]
-        given |= params.get("Attributes") or {}
-        wanted = _changed(Device(name, id_text(self._engine.runtime.message_id())), given)
-        made = await self._resources.write(lambda draft: _made(draft, wanted))
-        if made is wanted:
-            await self._events.tell(made, events.CREATED)
-        return {"EndpointArn": made.arn}
+            attributes[platform.USER_DATA] = params[platform.USER_DATA]
+        attributes |= params.get("Attributes") or {}
+        new_device = _changed(Device(name, id_text(self._engine.runtime.message_id())), attributes)
+        device = await self._resources.write(lambda draft: _made(draft, new_device))
+        if device is new_device:
+            await self._events.tell(device, events.CREATED)
+        return {"EndpointArn": device.arn}
 
     async def get_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetEndpointAttributes.html."""
-        named = platform.device_in(call, params["EndpointArn"], "GetEndpointAttributes")
-        device = await self._documents.get(DEVICE, named.key)
+        device_name = platform.device_in(call, params["EndpointArn"], "GetEndpointAttributes")
+        device = await self._documents.get(DEVICE, device_name.key)
         if device is None:
             raise no_such("Endpoint")
         return {"Attributes": dict(device.attributes)}
 
     async def set_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetEndpointAttributes.html."""
-        named = platform.device_in(call, params["EndpointArn"], "SetEndpointAttributes")
-        given: Mapping[str, str] = params["Attributes"]
-        before, after = await self._resources.write(lambda draft: _set(draft, named, given))
+        device_name = platform.device_in(call, params["EndpointArn"], "SetEndpointAttributes")
+        attributes: Mapping[str, str] = params["Attributes"]
+        before, after = await self._resources.write(lambda draft: _set(draft, device_name, attributes))
         if after != before:
             await self._events.tell(after, events.UPDATED)
         return {}
@@ -68,15 +68,15 @@ class PlatformEndpointOperations:
         )
         if await self._documents.get(APPLICATION, name.key) is None:
             raise no_such("PlatformApplication")
-        found = await self._documents.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
-        page, token = paging.paged(found, lambda device: device.key)
+        devices = await self._documents.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
+        page, token = paging.paged(devices, lambda device: device.key)
         listed = [{"EndpointArn": each.arn, "Attributes": dict(each.attributes)} for each in page]
         return {"Endpoints": listed, **token}
 
     async def delete_endpoint(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteEndpoint.html; its subscriptions stay."""
-        named = platform.device_in(call, params["EndpointArn"], "DeleteEndpoint")
-        device = await self._documents.get(DEVICE, named.key)
+        device_name = platform.device_in(call, params["EndpointArn"], "DeleteEndpoint")
+        device = await self._documents.get(DEVICE, device_name.key)
         if device is not None:
             await self._resources.write(
                 lambda draft: platform.remove_device_in(self._resources, draft, device)
@@ -85,22 +85,22 @@ class PlatformEndpointOperations:
         return {}
 
 
-async def _made(draft: Draft, wanted: Device) -> Device:
+async def _made(draft: Draft, device: Device) -> Device:
     """The device with the token: one that stands already, or this; its application stands as long."""
-    if await draft.get(APPLICATION, wanted.application.key) is None:
+    if await draft.get(APPLICATION, device.application.key) is None:
         raise no_such("PlatformApplication")
-    holder = await platform.put_in(draft, None, wanted)
-    if holder is not None and holder.attributes != wanted.attributes:
+    holder = await platform.put_in(draft, None, device)
+    if holder is not None and holder.attributes != device.attributes:
         raise _taken(holder)
-    return holder or wanted
+    return holder or device
 
 
-async def _set(draft: Draft, named: Device, given: Mapping[str, str]) -> tuple[Device, Device]:
+async def _set(draft: Draft, device: Device, attributes: Mapping[str, str]) -> tuple[Device, Device]:
     """A device before and after its attributes were set."""
-    before: Device | None = await draft.get(DEVICE, named.key)
+    before: Device | None = await draft.get(DEVICE, device.key)
     if before is None:
         raise no_such("Endpoint")
-    after = _changed(before, given)
+    after = _changed(before, attributes)
     if after == before:
         return before, after
     holder = await platform.put_in(draft, before, after)
@@ -109,9 +109,9 @@ async def _set(draft: Draft, named: Device, given: Mapping[str, str]) -> tuple[D
     return before, after
 
 
-def _changed(device: Device, given: Mapping[str, str]) -> Device:
+def _changed(device: Device, attributes: Mapping[str, str]) -> Device:
     try:
-        changed = {name: _checked(name, value) for name, value in given.items()}
+        changed = {name: _checked(name, value) for name, value in attributes.items()}
     except AttributeRefused as refusal:
         raise refused_at_creation(refusal) from None
     return replace(device, attributes={**device.attributes, **changed})

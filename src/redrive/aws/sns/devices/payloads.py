@@ -216,12 +216,12 @@ def _expired() -> Unsendable:
 def _seconds_left(wish: Wish) -> int | None:
     """The seconds that the service may try: the rest of the publisher's TTL, if there was one."""
     names = _TTL_NAMES.get(wish.platform, (wish.platform,))
-    given = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
-    if not given:
+    values = [value for name in names if (value := wish.attributes.get(f"{ATTRIBUTES}{name}.TTL"))]
+    if not values:
         return None
-    if not _SECONDS.fullmatch(given[0]):
+    if not _SECONDS.fullmatch(values[0]):
         raise Unsendable(Reason.CLIENT_ERROR, "The TTL is no number of seconds")
-    left = int(given[0]) - (wish.now - wish.sent_at) // 1000
+    left = int(values[0]) - (wish.now - wish.sent_at) // 1000
     if left < 0:
         raise _expired()
     return left
@@ -243,35 +243,35 @@ def _push_type(platform: str, document: Mapping[str, Any]) -> str:
 
 def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
     """A request of HTTP v1 that says the same as one of GCM's time, for every kind of device."""
-    shown = document.get("notification") or {}
+    notification = document.get("notification") or {}
     values = document.get("data")
-    if not isinstance(shown, dict):
+    if not isinstance(notification, dict):
         raise _malformed()
     message = {
-        "notification": _renamed(shown, {"title": "title", "body": "body"}),
+        "notification": _renamed(notification, {"title": "title", "body": "body"}),
         "android": _kept(
             {
-                "priority": document.get("priority") or ("high" if shown else None),
+                "priority": document.get("priority") or ("high" if notification else None),
                 "collapse_key": document.get("collapse_key"),
                 "restricted_package_name": document.get("restricted_package_name"),
                 "ttl": f"{document['time_to_live']}s" if "time_to_live" in document else None,
-                "notification": _renamed(shown, _ANDROID),
+                "notification": _renamed(notification, _ANDROID),
                 "data": values,
             }
         ),
-        "apns": {"payload": {"aps": aps}} if (aps := _aps(document, shown)) else None,
-        "webpush": _kept({"notification": _of_web(shown), "data": values}),
+        "apns": {"payload": {"aps": aps}} if (aps := _aps(document, notification)) else None,
+        "webpush": _kept({"notification": _of_web(notification), "data": values}),
         "data": values,
     }
     return {"message": _kept(message)} | ({"validate_only": True} if document.get("dry_run") else {})
 
 
-def _aps(document: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
-    badge = shown.get("badge")
+def _aps(document: Mapping[str, Any], notification: Mapping[str, Any]) -> dict[str, Any]:
+    badge = notification.get("badge")
     return _kept(
         {
-            "alert": _renamed(shown, _ALERT),
-            **_renamed(shown, _APS),
+            "alert": _renamed(notification, _ALERT),
+            **_renamed(notification, _APS),
             "badge": badge if isinstance(badge, int) else None,
             "content-available": 1 if document.get("content_available") else None,
             "mutable-content": 1 if document.get("mutable_content") else None,
@@ -279,13 +279,13 @@ def _aps(document: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any
     )
 
 
-def _of_web(shown: Mapping[str, Any]) -> dict[str, Any]:
-    badge = shown.get("badge")
-    return _renamed(shown, _WEB) | ({"badge": badge} if isinstance(badge, str) else {})
+def _of_web(notification: Mapping[str, Any]) -> dict[str, Any]:
+    badge = notification.get("badge")
+    return _renamed(notification, _WEB) | ({"badge": badge} if isinstance(badge, str) else {})
 
 
-def _renamed(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {new: given[old] for old, new in names.items() if old in given}
+def _renamed(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {new: members[old] for old, new in names.items() if old in members}
 
 
 def _kept(members: Mapping[str, Any]) -> dict[str, Any]:

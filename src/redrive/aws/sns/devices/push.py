@@ -100,17 +100,17 @@ class DeviceEndpoint:
         Raises:
             StoreUnavailable: Nobody knows what became of the device: it is pushed to again.
         """
-        named = platform.device_at(push_request.endpoint)
-        if named is None:
+        device_name = platform.device_at(push_request.endpoint)
+        if device_name is None:
             return _NO_DEVICE
-        device = await self._documents.get(DEVICE, named.key)
+        device = await self._documents.get(DEVICE, device_name.key)
         if device is None:
             return _NO_DEVICE
-        application = await self._documents.get(APPLICATION, named.application.key)
+        application = await self._documents.get(APPLICATION, device_name.application.key)
         if application is None:
-            self._seen.pop(named.application.key, None)
+            self._seen.pop(device_name.application.key, None)
             return _refused(Reason.MISSING, HTTPStatus.NOT_FOUND, "Platform application does not exist")
-        self._seen[named.application.key] = application
+        self._seen[device_name.application.key] = application
         attempt = await self._pushed(application, device, push_request)
         known = [(PUSHED_TO, device.attributes[TOKEN])]
         if topic := application.attributes.get(f"Event{FAILED}"):
@@ -122,10 +122,10 @@ class DeviceEndpoint:
 
     def application_of(self, endpoint: str) -> Application | None:
         """The application of a platform endpoint that was pushed to, as this node remembers it."""
-        named = platform.device_at(endpoint)
-        if named is None:
+        device_name = platform.device_at(endpoint)
+        if device_name is None:
             return None
-        key = named.application.key
+        key = device_name.application.key
         return self._documents.known(APPLICATION, key) or self._seen.get(key)
 
     async def _pushed(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
@@ -209,11 +209,11 @@ def _with(device: Device, attributes: Mapping[str, str]) -> Device:
 
 def _sender(application: Application) -> dict[str, str]:
     """The sender, as the push services know it."""
-    given = application.attributes
+    attributes = application.attributes
     return {
-        "credential": given["PlatformCredential"],
-        "principal": given.get("PlatformPrincipal", ""),
-        "team": given.get("ApplePlatformTeamID", ""),
+        "credential": attributes["PlatformCredential"],
+        "principal": attributes.get("PlatformPrincipal", ""),
+        "team": attributes.get("ApplePlatformTeamID", ""),
     }
 
 

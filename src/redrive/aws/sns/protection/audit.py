@@ -99,7 +99,7 @@ def _point(sample: Sample, name: str) -> MetricPoint:
 def _shown(name: str, inspected: Inspected) -> dict[str, Any]:
     detections = [
         {"start": text.place(start), "end": text.place(end)}
-        for text, found in inspected
-        for start, end in found.get(name, ())
+        for text, matches in inspected
+        for start, end in matches.get(name, ())
     ]
     return {"name": name, "count": len(detections), "detections": detections}

@@ -66,14 +66,14 @@ class Screening:
         """
         policy = policy_of(topic)
         message_id = self._engine.runtime.message_id()
-        kept = await self._let_in(call, topic, policy, entry, message_id)
-        publication = make(kept, message_id)
-        if kept is not entry and not publication.body:
+        admitted_entry = await self._let_in(call, topic, policy, entry, message_id)
+        publication = make(admitted_entry, message_id)
+        if admitted_entry is not entry and not publication.body:
             raise _withheld(topic)
         outbound = policy.towards(OUTBOUND)
         if outbound:
-            texts = await self._inspected(kept, policy.finders_of(outbound))
-            publication.screen = Screen(topic, policy, kept, texts, publication, make).seen_by
+            texts = await self._inspected(admitted_entry, policy.finders_of(outbound))
+            publication.screen = Screen(topic, policy, admitted_entry, texts, publication, make).seen_by
         return publication
 
     async def _let_in(
@@ -135,10 +135,10 @@ class _Texts:
     def of(self, subscription: Subscription) -> list[Inspection]:
         """Those that a subscriber gets."""
         default = self.each.get("default" if self.structured else _DEFAULT)
-        wanted = {subscription.protocol}
+        protocols = {subscription.protocol}
         if subscription.protocol == "application":
-            wanted = set(platform.PLATFORMS)
-        own = [inspection for name, inspection in self.each.items() if name in wanted]
+            protocols = set(platform.PLATFORMS)
+        own = [inspection for name, inspection in self.each.items() if name in protocols]
         if default is not None and (not own or subscription.protocol == "application"):
             own.append(default)
         return own
@@ -173,21 +173,21 @@ def _found_by(
     kind: type[Deidentify] | type[Deny], statements: Iterable[Statement], inspected: Iterable[Inspection]
 ) -> bool:
     """True if there is anything that statements of this kind look for."""
-    found = {name for _, finds in inspected for name in finds}
+    names = {name for _, finds in inspected for name in finds}
     return any(
-        isinstance(each.operation, kind) and not found.isdisjoint(each.identifiers) for each in statements
+        isinstance(each.operation, kind) and not names.isdisjoint(each.identifiers) for each in statements
     )
 
 
 def _without(inspection: Inspection, statements: Iterable[Statement]) -> str | None:
     """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
-    text, found = inspection
+    text, matches = inspection
     cuts = [
         Cut(start, end, each.operation.character)
         for each in statements
         if isinstance(each.operation, Deidentify)
         for name in each.identifiers
-        for start, end in found.get(name, ())
+        for start, end in matches.get(name, ())
     ]
     return text.without(cuts) if cuts else None
 
@@ -228,11 +228,11 @@ class Screen:
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
 
     def _version(self, statements: tuple[Statement, ...]) -> Publication:
-        found = self._versions.get(statements)
-        if found is None:
-            kept = self._texts.without(self._wish, statements)
-            found = self._versions[statements] = self._make(kept, self._publication.id)
-        return found
+        version = self._versions.get(statements)
+        if version is None:
+            remaining_text = self._texts.without(self._wish, statements)
+            version = self._versions[statements] = self._make(remaining_text, self._publication.id)
+        return version
 
     def _refusal(self, subscription: Subscription) -> Attempt:
         """The refusal, as the developer guide's delivery log shows it."""

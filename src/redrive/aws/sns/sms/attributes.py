@@ -32,18 +32,18 @@ class SmsAttributeOperations:
     async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
         stored = await self._documents.get(SMS_ATTRIBUTES, _key(call)) or {}
-        wanted: list[str] = params.get("attributes") or []
+        names: list[str] = params.get("attributes") or []
         everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
-        shown = {name: value for name, value in everything.items() if not wanted or name in wanted}
-        return {"attributes": shown}
+        page = {name: value for name, value in everything.items() if not names or name in names}
+        return {"attributes": page}
 
     async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_SetSMSAttributes.html."""
-        given: Mapping[str, str] = params["attributes"]
-        for name, value in given.items():
+        attributes: Mapping[str, str] = params["attributes"]
+        for name, value in attributes.items():
             _check(name, value)
         await self._documents.update_or_create(
-            SMS_ATTRIBUTES, _key(call), dict(given), lambda stored: {**stored, **given}
+            SMS_ATTRIBUTES, _key(call), dict(attributes), lambda stored: {**stored, **attributes}
         )
         return {}
 

@@ -89,14 +89,14 @@ def _notification(fact: Attempted) -> dict[str, str]:
 
 def _shown(fact: Attempted) -> dict[str, Any]:
     attempt = fact.attempt
-    told = dict(attempt.identifiers)
+    identifiers = dict(attempt.identifiers)
     return {
         "phoneCarrier": _UNKNOWN_CARRIER,
         "mnc": 0,
-        "numberOfMessageParts": int(told.get("parts") or len(parts_of(fact.delivery.body).parts)),
+        "numberOfMessageParts": int(identifiers.get("parts") or len(parts_of(fact.delivery.body).parts)),
         "destination": fact.subscription.endpoint,
-        "priceInUSD": float(told.get("price", "0")),
-        "smsType": told.get("type", PROMOTIONAL),
+        "priceInUSD": float(identifiers.get("price", "0")),
+        "smsType": identifiers.get("type", PROMOTIONAL),
         "mcc": 0,
         "providerResponse": _ACCEPTED if attempt.delivered else attempt.response,
         "dwellTimeMs": dwell_ms(fact),
@@ -104,7 +104,7 @@ def _shown(fact: Attempted) -> dict[str, Any]:
 
 
 def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
-    at, told = fact.at - fact.at % MINUTE_MS, dict(fact.attempt.identifiers)
+    at, identifiers = fact.at - fact.at % MINUTE_MS, dict(fact.attempt.identifiers)
 
     def point(name: str, value: float, *dimensions: tuple[str, str]) -> MetricPoint:
         return MetricPoint(Series(account, region, NAMESPACE, name, dimensions), at, "", Statistics.of(value))
@@ -112,9 +112,9 @@ def _points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
     points = []
     if fact.transition.outcome is not Outcome.RETRY:
         value = float(fact.attempt.delivered)
-        points.append(point("SMSSuccessRate", value, ("SMSType", told.get("type", PROMOTIONAL))))
+        points.append(point("SMSSuccessRate", value, ("SMSType", identifiers.get("type", PROMOTIONAL))))
         if fact.topic.name.private:
             points.append(point("SMSSuccessRate", value, ("PhoneNumber", fact.subscription.endpoint)))
-    if "spent" in told:
-        points.append(point("SMSMonthToDateSpentUSD", float(Decimal(told["spent"]))))
+    if "spent" in identifiers:
+        points.append(point("SMSMonthToDateSpentUSD", float(Decimal(identifiers["spent"]))))
     return points

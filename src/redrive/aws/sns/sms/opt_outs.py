@@ -40,9 +40,9 @@ class OptOuts:
     async def list_phone_numbers_opted_out(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListPhoneNumbersOptedOut.html."""
         prefix, after = key_of(call.account, call.region, ""), paging.after(params, "nextToken")
-        found = await self._documents.find(OPT_OUT, prefix, after, paging.PAGE + 1)
+        opt_outs = await self._documents.find(OPT_OUT, prefix, after, paging.PAGE + 1)
         page, token = paging.paged(
-            found, lambda number: key_of(call.account, call.region, number), member="nextToken"
+            opt_outs, lambda number: key_of(call.account, call.region, number), member="nextToken"
         )
         return {"phoneNumbers": list(page), **token}
 

@@ -94,8 +94,8 @@ class SandboxOperations:
     async def list_sms_sandbox_phone_numbers(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSMSSandboxPhoneNumbers.html."""
         limit: int = params.get("MaxResults") or paging.PAGE
-        found = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
-        page, token = paging.paged(found, lambda telephone: _key(call, telephone.number), limit)
+        numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
+        page, token = paging.paged(numbers, lambda telephone: _key(call, telephone.number), limit)
         return {
             "PhoneNumbers": [{"PhoneNumber": each.number, "Status": each.status} for each in page],
             **token,

@@ -93,8 +93,8 @@ class Telephones:
             attempt = await self._hand_on(push_request)
             if attempt.delivered and price:
                 spent = await self._spend(push_request, price)
-        told = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
-        return replace(attempt, identifiers=(*attempt.identifiers, *told, *spent))
+        identifiers = (("type", headers["Type"]), ("parts", str(parts)), ("price", str(price)))
+        return replace(attempt, identifiers=(*attempt.identifiers, *identifiers, *spent))
 
     @property
     def set_up(self) -> bool:

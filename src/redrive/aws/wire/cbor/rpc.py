@@ -41,10 +41,10 @@ class CborCodec:
         headers = {**answer_headers(request_id), **_PROTOCOL}
         if service.query_compatible:
             headers["x-amzn-query-error"] = f"{error.query_code};{error.fault}"
-        named = {"__type": f"{error.namespace or service.profile.json_namespace}#{error.code}"}
+        document = {"__type": f"{error.namespace or service.profile.json_namespace}#{error.code}"}
         if error.message:
-            named["message"] = error.message
-        return Response(error.status, cbor.encode(named), _CONTENT_TYPE, headers)
+            document["message"] = error.message
+        return Response(error.status, cbor.encode(document), _CONTENT_TYPE, headers)
 
 
 CBOR: Final = CborCodec()

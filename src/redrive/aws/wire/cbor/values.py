@@ -86,8 +86,8 @@ def _is_absent(item: Value) -> bool:
     return item is None or item is undefined
 
 
-def _of(wanted: type, item: Value, shape: Shape) -> Value:
-    if type(item) is not wanted:
+def _of(expected_type: type, item: Value, shape: Shape) -> Value:
+    if type(item) is not expected_type:
         raise _mismatch(shape)
     return item
 

@@ -133,11 +133,11 @@ def _timestamp(shape: Shape) -> Reader:
     parse: Callable[[Value], int] = timestamps.from_seconds if in_seconds else timestamps.from_text
 
     def read(value: Value) -> Value:
-        given = float(value) if type(value) is int else value
-        if type(given) is not expected:
+        number = float(value) if type(value) is int else value
+        if type(number) is not expected:
             raise _mismatch(value, "{} can not be converted to a Date")
         try:
-            return parse(given)
+            return parse(number)
         except ValueError as error:
             raise _serialization(f"{value} is not a valid date") from error
 

@@ -44,10 +44,10 @@ def search(request: Request, mark: bytes) -> str:
         request: Whose form.
         mark: What stands before the value: `b"&Action="`; the first field has no ampersand.
     """
-    found = _searched(request.body, mark) if _has_form(request) else None
-    if found is None and request.query:
-        found = _searched(request.query.encode(errors="replace"), mark)
-    return found or ""
+    match = _searched(request.body, mark) if _has_form(request) else None
+    if match is None and request.query:
+        match = _searched(request.query.encode(errors="replace"), mark)
+    return match or ""
 
 
 def _searched(text: bytes, mark: bytes) -> str | None:

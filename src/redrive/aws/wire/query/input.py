@@ -48,8 +48,8 @@ def _members(shape: Shape) -> dict[str, tuple[str, Reader]]:
     A flattened list has two: SDKs write its elements under their name, but an empty list under the list's own.
     """
     members = [(member, (member.name, _reader(member))) for member in shape.members.values()]
-    own = {member.query_name or member.name: found for member, found in members}
-    return own | {member.query_key: found for member, found in members}
+    own = {member.query_name or member.name: value for member, value in members}
+    return own | {member.query_key: value for member, value in members}
 
 
 def _reader(member: Member) -> Reader:

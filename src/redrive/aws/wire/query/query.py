@@ -121,8 +121,8 @@ class QueryAsJsonCodec(QueryCodec):
     @override
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:
         """Return `{"Error": {"Code": …, "Message": …, "Type": …}, "RequestId": …}`."""
-        named = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
-        return _as_json(error.status, {"Error": named, "RequestId": request_id}, request_id)
+        members = {"Code": error.query_code, "Message": error.query_message, "Type": error.fault}
+        return _as_json(error.status, {"Error": members, "RequestId": request_id}, request_id)
 
 
 QUERY: Final = QueryCodec()

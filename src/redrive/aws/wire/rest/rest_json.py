@@ -52,8 +52,8 @@ class RestJsonCodec:
             case "uri":
                 return value_of(member.shape, [self._parameters[member.json_name]])
             case "querystring":
-                given = query.get(member.json_name)
-                return None if given is None else value_of(member.shape, given)
+                value = query.get(member.json_name)
+                return None if value is None else value_of(member.shape, value)
             case "header":
                 text = headers.get(member.json_name.lower())
                 return None if text is None else value_of(member.shape, [text])

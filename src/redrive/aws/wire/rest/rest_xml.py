@@ -61,17 +61,17 @@ class RestXmlCodec:
             case "uri":
                 return _decoded(self._parameters[name])
             case "querystring":
-                given = query.get(name)
-                return None if given is None else value_of(member.shape, given)
+                value = query.get(name)
+                return None if value is None else value_of(member.shape, value)
             case "header":
                 text = _header(name.lower(), query, headers)
                 return None if text is None else value_of(member.shape, [text])
             case "headers":
                 beginning = name.lower()
-                named = {**{each: values[-1] for each, values in query.items()}, **headers}
+                values_by_name = {**{each: values[-1] for each, values in query.items()}, **headers}
                 return {
                     each.lower()[len(beginning) :]: text
-                    for each, text in named.items()
+                    for each, text in values_by_name.items()
                     if each.lower().startswith(beginning)
                 }
             case _:
@@ -108,16 +108,16 @@ class RestXmlCodec:
 
     def render_error(self, service: Service, error: AwsError, request_id: str) -> Response:  # noqa: ARG002 - as Codec
         """Return the error: a document with its code, its text and its details."""
-        said = s3_words.in_words_of_s3(error)
+        s3_error = s3_words.in_words_of_s3(error)
         headers = _headers(request_id)
-        if said.status == _NOT_MODIFIED:
-            return Response(said.status, b"", "", {**headers, **said.details})
-        details = "".join(f"<{name}>{escaped(text)}</{name}>" for name, text in said.details.items())
+        if s3_error.status == _NOT_MODIFIED:
+            return Response(s3_error.status, b"", "", {**headers, **s3_error.details})
+        details = "".join(f"<{name}>{escaped(text)}</{name}>" for name, text in s3_error.details.items())
         body = (
-            f"{_DECLARATION}<Error><Code>{said.code}</Code><Message>{escaped(said.message)}</Message>{details}"
+            f"{_DECLARATION}<Error><Code>{s3_error.code}</Code><Message>{escaped(s3_error.message)}</Message>{details}"
             f"<RequestId>{request_id}</RequestId><HostId>{request_id}</HostId></Error>"
         )
-        return Response(said.status, body.encode(), _XML, headers)
+        return Response(s3_error.status, body.encode(), _XML, headers)
 
 
 def _headers(request_id: str) -> dict[str, str]:

@@ -37,9 +37,9 @@ def route(service: str, method: str, path: str, query: str) -> tuple[str, Mappin
     if len(path) > _PATH_CHARS_MAX or query.count("&") >= _QUERY_FIELDS_MAX:
         return None
     for candidate in _routes(service).get(method, ()):
-        found = candidate.path.fullmatch(path)
-        if found is not None and _fits(candidate, query):
-            values = (unquote(value) for value in found.groups())
+        match = candidate.path.fullmatch(path)
+        if match is not None and _fits(candidate, query):
+            values = (unquote(value) for value in match.groups())
             return candidate.operation, dict(zip(candidate.names, values, strict=True))
     return None
 
@@ -47,8 +47,8 @@ def route(service: str, method: str, path: str, query: str) -> tuple[str, Mappin
 def _fits(candidate: Route, query: str) -> bool:
     if not candidate.query:
         return True
-    given = parse_qs(query, keep_blank_values=True)
-    return all(given.get(name) == values for name, values in candidate.query.items())
+    fields = parse_qs(query, keep_blank_values=True)
+    return all(fields.get(name) == values for name, values in candidate.query.items())
 
 
 @cache
@@ -65,9 +65,9 @@ def _routes(service: str) -> Mapping[str, list[Route]]:
 def _compiled(operation: str, uri: str) -> Route:
     path, _, query = uri.partition("?")
     names, pattern, at = [], "", 0
-    for found in _NAME.finditer(path):
-        names.append(found[1])
-        pattern += re.escape(path[at : found.start()]) + ("(.+)" if found[2] else "([^/]+)")
-        at = found.end()
+    for match in _NAME.finditer(path):
+        names.append(match[1])
+        pattern += re.escape(path[at : match.start()]) + ("(.+)" if match[2] else "([^/]+)")
+        at = match.end()
     pattern += re.escape(path[at:].rstrip("/")) + "/?"
     return Route(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))

@@ -43,8 +43,8 @@ def is_for_s3(request: Request) -> bool:
 
 def bucket_of_host(host: str) -> str | None:
     """The bucket that a host names; None where it names none: then the path does."""
-    named = _match(_S3_HOST, host) or _match(_LOCAL_HOST, host)
-    return None if named is None else named[1]
+    match = _match(_S3_HOST, host) or _match(_LOCAL_HOST, host)
+    return None if match is None else match[1]
 
 
 def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:

@@ -54,8 +54,8 @@ _OF_FRONT: Final[Mapping[str, _Error]] = {
 
 def in_words_of_s3(error: AwsError) -> AwsError:
     """An error as S3 says it."""
-    said = _OF_FRONT.get(error.code)
-    if said is None:
+    s3_form = _OF_FRONT.get(error.code)
+    if s3_form is None:
         return error
-    text = said.message or error.message or "Invalid Argument"
-    return AwsError(said.code, text, status=said.status, sender=error.sender, details=error.details)
+    text = s3_form.message or error.message or "Invalid Argument"
+    return AwsError(s3_form.code, text, status=s3_form.status, sender=error.sender, details=error.details)

@@ -52,12 +52,12 @@ def structure_of(shape: Shape, element: Element) -> Structure:
     Raises:
         AwsError: `MalformedXML`: a value is not of its type.
     """
-    found: dict[str, list[Element]] = {}
+    children: dict[str, list[Element]] = {}
     for each in element.inner:
-        found.setdefault(each.name, []).append(each)
+        children.setdefault(each.name, []).append(each)
     structure: Structure = {}
     for member in shape.members.values():
-        elements = found.get(member.query_key)
+        elements = children.get(member.query_key)
         if not elements or member.location:
             continue
         if member.flattened:

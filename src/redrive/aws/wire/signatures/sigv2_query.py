@@ -106,8 +106,8 @@ def _fields(request: Request) -> dict[str, str]:
 
 
 def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], expires: str) -> str:
-    given = {name.lower(): value for name, value in fields.items() if name not in _FIELDS} | request.headers
-    amazons = [f"{name}:{given[name].strip()}\n" for name in sorted(given) if name.startswith("x-amz-")]
+    values = {name.lower(): value for name, value in fields.items() if name not in _FIELDS} | request.headers
+    amazons = [f"{name}:{values[name].strip()}\n" for name in sorted(values) if name.startswith("x-amz-")]
     resource = request.path if bucket is None else f"/{bucket}{request.path}"
     signed = [
         name if not value else f"{name}={value}"
@@ -115,5 +115,5 @@ def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], e
         if name in _OF_RESOURCE
     ]
     query = f"?{'&'.join(signed)}" if signed else ""
-    plain = [request.method, given.get("content-md5", ""), given.get("content-type", ""), expires]
+    plain = [request.method, values.get("content-md5", ""), values.get("content-type", ""), expires]
     return "\n".join([*plain, "".join(amazons)]) + resource + query

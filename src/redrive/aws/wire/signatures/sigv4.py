@@ -98,12 +98,12 @@ def credential_scope(request: Request) -> Scope | None:
     """
     authorization = request.headers.get("authorization")
     if authorization is not None:
-        _, found, rest = authorization.partition("Credential=")
-        return _scope(rest.partition(",")[0].rstrip()) if found else None
+        _, separator, rest = authorization.partition("Credential=")
+        return _scope(rest.partition(",")[0].rstrip()) if separator else None
     if not request.query:
         return None
-    _, found, rest = f"&{request.query}".partition("&X-Amz-Credential=")
-    return _scope(unquote(rest.partition("&")[0][:_CREDENTIAL_CHARS_MAX])) if found else None
+    _, separator, rest = f"&{request.query}".partition("&X-Amz-Credential=")
+    return _scope(unquote(rest.partition("&")[0][:_CREDENTIAL_CHARS_MAX])) if separator else None
 
 
 def verify(
@@ -134,8 +134,8 @@ def verify(
     if "host" not in signed_headers:
         raise SignatureMismatch("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
     if presented.algorithm != _ALGORITHM:
-        named = f"'{presented.algorithm}' (only {_ALGORITHM} for now)"
-        raise IncompleteSignature(f"Unsupported AWS 'algorithm': {named}.")
+        algorithm = f"'{presented.algorithm}' (only {_ALGORITHM} for now)"
+        raise IncompleteSignature(f"Unsupported AWS 'algorithm': {algorithm}.")
     scope = _checked_scope(presented, region, service)
     _check_signed_headers(request, signed_headers)
     secret = secret_of(scope.access_key_id)
@@ -239,10 +239,10 @@ def _check_signature(
 ) -> None:
     key = signing_key(secret, scope.date, scope.region, scope.service)
     scope_text = f"{scope.date}/{scope.region}/{scope.service}/{_TERMINATOR}"
-    given = presented.signature.encode()
+    signature = presented.signature.encode()
     for digest in _canonical_digests(request, presented.query, signed_headers, rules):
         text = f"{_ALGORITHM}\n{presented.timestamp}\n{scope_text}\n{digest}"
-        if hmac.compare_digest(hmac.digest(key, text.encode(), "sha256").hex().encode(), given):
+        if hmac.compare_digest(hmac.digest(key, text.encode(), "sha256").hex().encode(), signature):
             return
     raise SignatureMismatch
 
@@ -282,15 +282,15 @@ def _canonical_digests(
 
 def normal_path(path: str) -> str:
     """A path without empty segments and without dot segments, as signers normalise it."""
-    kept: list[str] = []
+    segments: list[str] = []
     for segment in path.split("/"):
         if segment == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif segment not in ("", "."):
-            kept.append(segment)
+            segments.append(segment)
     first = "/" if path.startswith("/") else ""
-    last = "/" if kept and path.endswith("/") else ""
-    return f"{first}{'/'.join(kept)}{last}"
+    last = "/" if segments and path.endswith("/") else ""
+    return f"{first}{'/'.join(segments)}{last}"
 
 
 def _canonical_path(path: str) -> str:

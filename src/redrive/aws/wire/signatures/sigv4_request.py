@@ -157,8 +157,8 @@ def _signature_in_header(request: Request, authorization: str) -> PresentedSigna
     algorithm, *pieces = authorization.replace(",", " ").split(maxsplit=_AUTHORIZATION_PARTS_MAX)
     parts: dict[str, str] = {}
     for piece in pieces:
-        name, found, value = piece.partition("=")
-        if not found:
+        name, separator, value = piece.partition("=")
+        if not separator:
             raise IncompleteSignature(
                 "Invalid key=value pair (missing equal-sign) in Authorization header (hashed with SHA-256 and "
                 f"encoded with Base64): '{_fingerprint(authorization)}'."

@@ -91,11 +91,11 @@ class Foreach:
         scope.names.update(before)
 
 
-def _items(budget: Budget, found: Any) -> list[Any]:
-    if not isinstance(found, list | dict):
+def _items(budget: Budget, items: Any) -> list[Any]:
+    if not isinstance(items, list | dict):
         return []
-    budget.spend(len(found))  # a copy: the loop may change what it goes through
-    return list(found.values() if isinstance(found, dict) else found)
+    budget.spend(len(items))  # a copy: the loop may change what it goes through
+    return list(items.values() if isinstance(items, dict) else items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,10 +95,10 @@ class MapOf:
 
     def value(self, scope: Scope) -> Value:
         """See `Expression`."""
-        made: dict[str, Value] = {}
+        members: dict[str, Value] = {}
         for key, item in self.items:
-            values.put(made, key.value(scope), item.value(scope))
-        return made
+            values.put(members, key.value(scope), item.value(scope))
+        return members
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class MethodCall:
 
     def of(self, scope: Scope, value: Value) -> Value:
         """The answer of a value's method."""
-        given = [argument.value(scope) for argument in self.arguments]
-        return None if value is None else called(scope.budget, value, self.name, given)
+        values = [argument.value(scope) for argument in self.arguments]
+        return None if value is None else called(scope.budget, value, self.name, values)
 
     def put(self, _: Scope, value: Value, item: Value) -> None:
         """Nothing: a call is no place."""
@@ -174,10 +174,10 @@ class Reference:
     def value(self, scope: Scope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
-        found = scope.names.get(self.name)
+        value = scope.names.get(self.name)
         for step in self.steps:
-            found = step.of(scope, found)
-        return found
+            value = step.of(scope, value)
+        return value
 
     def write(self, scope: Scope) -> None:
         """See `Node`."""
@@ -188,10 +188,10 @@ class Reference:
         if not self.steps:
             scope.names[self.name] = item
             return
-        found = scope.names.get(self.name)
+        value = scope.names.get(self.name)
         for step in self.steps[:-1]:
-            found = step.of(scope, found)
-        self.steps[-1].put(scope, found, item)
+            value = step.of(scope, value)
+        self.steps[-1].put(scope, value, item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ def called(budget: Budget, value: Value, name: str, arguments: list[Value]) -> V
     budget.spend()
     if isinstance(value, HostObject):
         return value.call(budget, name, arguments)
-    found = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
-    if found is None:
+    method = _METHODS.get(_kind(value), {}).get(name) or _OF_ALL.get(name)
+    if method is None:
         return None
     budget.spend_chars(len(value) if isinstance(value, str | list | dict) else 0)
     try:
-        return found(budget, value, *arguments)
+        return method(budget, value, *arguments)
     except (TypeError, AttributeError, ValueError, IndexError, KeyError) as error:
         raise TemplateFailed(f"{name}: {error}") from None
 
@@ -74,19 +74,19 @@ def _replaced(budget: Budget, text: str, old: str, new: str, count: int = -1) ->
 
 
 def _replaced_all(budget: Budget, text: str, pattern: str, new: str, count: int = 0) -> str:
-    def expanded(found: Any) -> str:
+    def expanded(match: Any) -> str:
         budget.spend()
         budget.spend_chars(len(new))
-        return _GROUP.sub(lambda group: _group(budget, found, int(group[1])), new)
+        return _GROUP.sub(lambda group: _group(budget, match, int(group[1])), new)
 
     return str(_compiled(budget, text, pattern).sub(expanded, text, count=count))
 
 
-def _group(budget: Budget, found: Any, number: int) -> str:
+def _group(budget: Budget, match: Any, number: int) -> str:
     """The text of a group of a match."""
-    if number > found.re.groups:
+    if number > match.re.groups:
         raise TemplateFailed(f"No group {number}")
-    text: str = found[number] or ""
+    text: str = match[number] or ""
     budget.spend()
     budget.spend_chars(len(text))
     return text
@@ -96,11 +96,11 @@ def _split(budget: Budget, text: str, pattern: str) -> list[str]:
     """The texts between matches, as Java has them: nothing before an empty first match, and no empty ones at the end."""
     parts: list[str] = []
     begin = 0
-    for found in _compiled(budget, text, pattern).finditer(text):
+    for match in _compiled(budget, text, pattern).finditer(text):
         budget.spend()
-        if found.end() > 0:
-            parts.append(text[begin : found.start()])
-            begin = found.end()
+        if match.end() > 0:
+            parts.append(text[begin : match.start()])
+            begin = match.end()
     if not parts:
         return [text]
     parts.append(text[begin:])

@@ -78,8 +78,8 @@ class Reading:
         nodes: list[Node] = []
         self._enter()
         while self._at < len(self._text):
-            if (found := self._match(_TEXT)) is not None:
-                nodes.append(Text(found))
+            if (match := self._match(_TEXT)) is not None:
+                nodes.append(Text(match))
             elif (node := self._special()) is not None:
                 if isinstance(node, str):
                     self._depth -= 1
@@ -118,17 +118,17 @@ class Reading:
         self._at = end + len(end_mark)
         return inner
 
-    def _directive(self, found: re.Match[str]) -> Node | str | None:
-        name = found[1] or found[2]
+    def _directive(self, match: re.Match[str]) -> Node | str | None:
+        name = match[1] or match[2]
         if name in _REFUSED:
             raise self._failed(f"#{name} is not offered")
         node: Node | str
         match name:
             case "set" | "if" | "foreach" | "elseif":
-                self._at = found.end()
+                self._at = match.end()
                 node = {"set": self._set, "if": self._if, "foreach": self._foreach}.get(name, lambda: name)()
             case "end" | "else" | "break" | "stop" | "return":
-                self._at = found.end()
+                self._at = match.end()
                 node = Break() if name == "break" else name if name in _ENDS else Stop()
             case _:
                 self._at += 1
@@ -140,11 +140,11 @@ class Reading:
     def _set(self) -> Node:
         self._expect("(")
         self._match(_SPACE)
-        place = self._reference()
+        reference = self._reference()
         self._expect("=")
-        given = self._expression()
+        expression = self._expression()
         self._expect(")")
-        return Set(place, given)
+        return Set(reference, expression)
 
     def _if(self) -> Node:
         branches: list[tuple[Expression | None, Sequence[Node]]] = []
@@ -172,9 +172,9 @@ class Reading:
     def _foreach(self) -> Node:
         self._expect("(")
         self._match(_SPACE)
-        place = self._reference()
+        reference = self._reference()
         self._match(_SPACE)
-        if self._match(_NAME) != "in" or place.steps:
+        if self._match(_NAME) != "in" or reference.steps:
             raise self._failed("#foreach without in")
         items = self._expression()
         self._expect(")")
@@ -182,7 +182,7 @@ class Reading:
         nodes, end = self._block()
         if end != "end":
             raise self._failed("#foreach without #end")
-        return Foreach(place.name, items, nodes)
+        return Foreach(reference.name, items, nodes)
 
     # ---- references ------------------------------------------------------------------------------------------
 
@@ -202,13 +202,13 @@ class Reading:
         return Reference(name, steps)
 
     def _step(self) -> Member | Element | MethodCall | None:
-        found = _MEMBER.match(self._text, self._at)
-        if found is not None:
-            self._at = found.end()
+        match = _MEMBER.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()
             if not self._text.startswith("(", self._at):
-                return Member(found[1])
+                return Member(match[1])
             self._at += 1
-            return MethodCall(found[1], self._listed(")"))
+            return MethodCall(match[1], self._listed(")"))
         if not self._text.startswith("[", self._at):
             return None
         self._at += 1
@@ -242,21 +242,21 @@ class Reading:
         self._match(_SPACE)
         self._enter()
         mark = self._text[self._at : self._at + 1]
-        made: Expression
+        operand: Expression
         if mark == "!" or _is_word(self._text, self._at, "not"):
             self._at += 1 if mark == "!" else len("not")
-            made = Not(self._unary())
+            operand = Not(self._unary())
         elif mark == "-":
             self._at += 1
-            made = Negative(self._unary())
+            operand = Negative(self._unary())
         elif mark == "(":
             self._at += 1
-            made = self._expression()
+            operand = self._expression()
             self._expect(")")
         else:
-            made = self._primary(mark)
+            operand = self._primary(mark)
         self._depth -= 1
-        return made
+        return operand
 
     def _primary(self, mark: str) -> Expression:
         if mark == "$":
@@ -328,28 +328,28 @@ class Reading:
 
     def _listed(self, end: str) -> list[Expression]:
         """The expressions up to a mark, which is read too."""
-        found: list[Expression] = []
+        items: list[Expression] = []
         self._match(_SPACE)
         if self._text.startswith(end, self._at):
             self._at += 1
-            return found
+            return items
         while True:
-            found.append(self._expression())
+            items.append(self._expression())
             self._match(_SPACE)
             if self._text.startswith(",", self._at):
                 self._at += 1
                 continue
             self._expect(end)
-            return found
+            return items
 
     # ---- what stands there -----------------------------------------------------------------------------------
 
     def _match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self._text, self._at)
-        if found is None:
+        match = pattern.match(self._text, self._at)
+        if match is None:
             return None
-        self._at = found.end()
-        return found[0]
+        self._at = match.end()
+        return match[0]
 
     def _expect(self, mark: str) -> None:
         self._match(_SPACE)
@@ -368,5 +368,5 @@ class Reading:
 
 
 def _is_word(text: str, at: int, word: str) -> bool:
-    found = _NAME.match(text, at)
-    return found is not None and found[0] == word
+    match = _NAME.match(text, at)
+    return match is not None and match[0] == word

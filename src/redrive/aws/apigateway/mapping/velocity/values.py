@@ -119,22 +119,22 @@ def calculated(operator: str, left: Value, right: Value) -> Value:
     try:
         match operator:
             case "+":
-                made = left + right
+                result = left + right
             case "-":
-                made = left - right
+                result = left - right
             case "*":
-                made = left * right
+                result = left * right
             case "/":  # towards zero, as Java divides
-                made = (
+                result = (
                     abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
                     if whole
                     else left / right
                 )
             case _:
-                made = abs(left) % abs(right) * (-1 if left < 0 else 1)
+                result = abs(left) % abs(right) * (-1 if left < 0 else 1)
     except OverflowError:
         return None
-    return _as_long(made) if whole else made
+    return _as_long(result) if whole else result
 
 
 def _as_long(number: int) -> int:
