@@ -5,7 +5,7 @@ from bisect import bisect_right
 from typing import Any, cast
 
 from redrive.access.principals import account_root
-from redrive.aws.cloudwatch.metrics.listing import PAGE_MAX, Listing
+from redrive.aws.cloudwatch.metrics.listing import PAGE_MAX, MetricListing
 from redrive.aws.kit.call import Call
 from redrive.engine.configuration.queues import Queues
 from redrive.http import Request
@@ -43,7 +43,7 @@ def call() -> Call:
 
 async def test_a_list_of_metrics_lets_others_run_after_each_thousand() -> None:
     """6,000 queues and topics took 0.3 s in one turn of the event loop."""
-    listing = Listing(cast("Any", ManySeries()), cast("Any", Settled()))
+    listing = MetricListing(cast("Any", ManySeries()), cast("Any", Settled()))
     turns = 0
     done = asyncio.create_task(listing.list_metrics(call(), {}))
     while not done.done():
@@ -54,7 +54,7 @@ async def test_a_list_of_metrics_lets_others_run_after_each_thousand() -> None:
 
 
 async def test_pages_of_metrics_follow_each_other() -> None:
-    listing = Listing(cast("Any", ManySeries()), cast("Any", Settled()))
+    listing = MetricListing(cast("Any", ManySeries()), cast("Any", Settled()))
     names: list[str] = []
     token = ""
     while token is not None and len(names) < 3 * PAGE_MAX:

@@ -12,7 +12,7 @@ import pytest
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate
-from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.reading import read_body
 from tests.aws.cloudformation.programs import program, value
 
@@ -52,7 +52,7 @@ def _aliases(count: int, text: str) -> str:
     return f"Metadata:\n  t: &t '{text}'\nResources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      V:\n{items}"
 
 
-def _loop(depth: int, items: int, chars: int) -> Program:
+def _loop(depth: int, items: int, chars: int) -> TemplateProgram:
     """Loops whose variables stand in each other's texts."""
     names = "abcdefgh"[:depth]
     all_of_them = "".join(f"${{{name}}}" for name in names)

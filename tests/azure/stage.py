@@ -13,7 +13,7 @@ import orjson
 from redrive.access.signing_pair import SigningPair, make_pair
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.engine import Engine
@@ -187,7 +187,7 @@ class Stage:
         self, topic: Topic, *texts: str, schema: str, mapped: Mapping[str, str] | None = None
     ) -> None:
         """Publish events word for word."""
-        envelope = Published(schema, topic.attributes["id"], self.clock.now(), mapped or {}).envelope()
+        envelope = PublishedEvent(schema, topic.attributes["id"], self.clock.now(), mapped or {}).envelope()
         publications = [self._publication(text, envelope) for text in texts]
         await self.engine.messages.publish(topic, publications)
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from redrive.access.keyring import KIND, Keyring
 from redrive.access.keys import AccessKey
 from redrive.access.refusals import Refusals
-from redrive.azure.wire.bearer import BearerVerifier, Caller, TrustAll, issue
+from redrive.azure.wire.bearer import BearerCaller, BearerVerifier, TrustAllBearers, issue
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Put
 from redrive.http import Request
@@ -44,7 +44,7 @@ def request(authorization: str | None) -> Request:
 async def test_a_token_names_the_account_of_its_key(keyring: Keyring, clock: VirtualClock) -> None:
     token = issue(claims(clock), KEY.secret)
     caller = await BearerVerifier(keyring, clock).caller(request(f"bearer {token}"))
-    assert caller == Caller(KEY.account)
+    assert caller == BearerCaller(KEY.account)
     assert caller.manages(f"00000000-0000-0000-0000-{KEY.account}")
     assert not caller.manages("00000000-0000-0000-0000-000000000000")
 
@@ -184,7 +184,9 @@ async def test_the_public_key_of_webhooks_tokens_opens_nothing(keyring: Keyring,
 async def test_a_token_of_earlier_versions_is_accepted(keyring: Keyring, clock: VirtualClock) -> None:
     """They were signed by hand, with the header's members in this order."""
     token = forged(HEADER, claims(clock), hmac_with(KEY.secret.encode()))
-    assert await BearerVerifier(keyring, clock).caller(request(f"Bearer {token}")) == Caller(KEY.account)
+    assert await BearerVerifier(keyring, clock).caller(request(f"Bearer {token}")) == BearerCaller(
+        KEY.account
+    )
     assert issue(claims(clock), KEY.secret).partition(".")[0] == encoded(HEADER)
 
 
@@ -196,5 +198,5 @@ async def test_a_token_ends_with_its_key(keyring: Keyring, clock: VirtualClock) 
 
 
 async def test_without_authentication_everybody_manages_everything() -> None:
-    caller = await TrustAll().caller(request(None))
+    caller = await TrustAllBearers().caller(request(None))
     assert caller.manages("any")

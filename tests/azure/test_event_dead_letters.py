@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from redrive.azure.eventgrid.dead_letters import reason_of, text_of
-from redrive.azure.eventgrid.published import Letter, Published
+from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     CUSTOM_EVENT_SCHEMA,
@@ -87,7 +87,7 @@ def letter(schema: str) -> Letter:
 
 def kept(event: dict[str, Any], schema: str, input_schema: str, **mapped: str) -> list[tuple[str, Any]]:
     """The members of a dead letter, in their order."""
-    published = Published(input_schema, "/subscriptions/s/topics/t", PUBLISHED_AT, mapped)
+    published = PublishedEvent(input_schema, "/subscriptions/s/topics/t", PUBLISHED_AT, mapped)
     text = text_of(orjson.dumps(event).decode(), published, letter(schema))
     return list(orjson.loads(text).items())
 

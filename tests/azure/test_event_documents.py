@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from redrive.azure.arm.destinations import shown_destination
 from redrive.azure.arm.event_sources import new_topic
-from redrive.azure.arm.subscription_documents import Accepted, engine_subscription, state_of
+from redrive.azure.arm.subscription_documents import AcceptedSubscription, engine_subscription, state_of
 from redrive.azure.arm.subscription_forms import SubscriptionForm
 from redrive.azure.eventgrid import names, settings
 from redrive.azure.wire.errors import AzureError
@@ -58,7 +58,9 @@ def resource(kind: str, resource_id: str, **fields: Any) -> dict[str, Any]:
     return {"endpointType": kind, "properties": {"resourceId": resource_id, **fields}}
 
 
-def accepted(before: dict[str, Any] | None = None, schema: str = "EventGridSchema", **given: Any) -> Accepted:
+def accepted(
+    before: dict[str, Any] | None = None, schema: str = "EventGridSchema", **given: Any
+) -> AcceptedSubscription:
     given = {"destination": webhook()} | given
     return FORM.accepted(given, before or {}, topic(schema), PLACES.get, NOW)
 

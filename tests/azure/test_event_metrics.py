@@ -13,13 +13,13 @@ from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.insights import METRICS, Insights
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
-from redrive.azure.wire.bearer import Caller, TrustAll
+from redrive.azure.wire.bearer import BearerCaller, TrustAllBearers
 from redrive.azure.wire.errors import AzureError
 from redrive.http import Request
 from redrive.model.metric import MetricPoint
@@ -58,7 +58,7 @@ class Measured(Stage):
             self.engine.add_listener(listener, *hears)
         sources = EventSources(self.engine, Subscribers(self.engine))
         self.insights = Insights(self.node_store, self.flush, sources.resource)
-        credentials = Credentials(TrustAll(), clock, required=False)
+        credentials = PublisherCredentials(TrustAllBearers(), clock, required=False)
         self.publishers = Publishers(self.engine, credentials, self.measures)
 
     @property
@@ -77,7 +77,9 @@ class Measured(Stage):
     async def read(self, resource: str, **query: str) -> Any:
         request = Request("GET", f"{resource}/providers/Microsoft.Insights/metrics", "", {}, b"")
         asked = {name.replace("_", "$"): value for name, value in query.items()}
-        call = ArmCall(request, {"scope": resource}, asked, Caller(None), self.clock.now() + MINUTE_MS, "")
+        call = ArmCall(
+            request, {"scope": resource}, asked, BearerCaller(None), self.clock.now() + MINUTE_MS, ""
+        )
         return orjson.loads((await self.insights.metrics(call)).body)
 
     async def total(self, resource: str, name: str, **query: str) -> float:

@@ -7,12 +7,12 @@ import orjson
 import pytest
 
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
-from redrive.azure.wire.bearer import TrustAll
+from redrive.azure.wire.bearer import TrustAllBearers
 from redrive.azure.wire.errors import AzureError
 from redrive.http import Request, Response
 from redrive.model.names import ResourceName
@@ -52,7 +52,7 @@ class Nowhere:
 
 @pytest.fixture
 def publishers(stage: Stage) -> Publishers:
-    credentials = Credentials(TrustAll(), stage.clock, required=False)
+    credentials = PublisherCredentials(TrustAllBearers(), stage.clock, required=False)
     return Publishers(stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", "")))
 
 

@@ -8,7 +8,7 @@ import pytest
 from redrive.azure.arm.event_sources import new_topic
 from redrive.azure.arm.subscription_documents import engine_subscription
 from redrive.azure.arm.subscription_forms import SubscriptionForm
-from redrive.azure.handshake import MANUAL_ANSWER_MS, QUESTION, Handshakes, Question
+from redrive.azure.handshake import MANUAL_ANSWER_MS, QUESTION, HandshakeRequest, Handshakes
 from redrive.azure.wire.errors import AzureError
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.topic import Topic
@@ -31,7 +31,7 @@ async def questions(stage: Stage) -> list[str]:
 
 async def ask(
     stage: Stage, topic: Topic, name: str, answer: Attempt, *first: Attempt, schema: str = "EventGridSchema"
-) -> Question | None:
+) -> HandshakeRequest | None:
     accepted = SubscriptionForm().accepted(
         {"destination": WEBHOOK, "eventDeliverySchema": schema}, {}, topic, lambda _: None, stage.clock.now()
     )

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from redrive.azure.arm import resource
 from redrive.azure.arm.resource import R, ResourceSpec
 from redrive.azure.arm.specs import NAMESPACE_TOPICS, NAMESPACES
-from redrive.azure.arm.subscription_documents import Accepted, engine_queue, engine_subscription
+from redrive.azure.arm.subscription_documents import AcceptedSubscription, engine_queue, engine_subscription
 from redrive.azure.arm.subscription_forms import NamespaceForm
-from redrive.azure.namespaces.places import Namespace
+from redrive.azure.namespaces.places import NamespacePlace
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError
 from redrive.model.names import ResourceName
@@ -62,7 +62,7 @@ def topic() -> Topic:
 # ---- event subscriptions -----------------------------------------------------------------------------------------
 
 
-def accepted(properties: dict[str, Any], before: dict[str, Any]) -> Accepted:
+def accepted(properties: dict[str, Any], before: dict[str, Any]) -> AcceptedSubscription:
     return FORM.accepted(properties, before, topic(), {HUB: "amqp://x"}.get, 0)
 
 
@@ -131,7 +131,7 @@ def check_shown(spec: ResourceSpec, made: R) -> None:
 def test_an_accepted_namespace_is_accepted_again(
     beside: dict[str, Any], properties: dict[str, Any], change: dict[str, Any]
 ) -> None:
-    new = Namespace(ResourceName("g", "rg", "shop"), {"id": NAMESPACE.text})
+    new = NamespacePlace(ResourceName("g", "rg", "shop"), {"id": NAMESPACE.text})
     document = {**beside, "location": "local", "properties": properties}
     check_resource(NAMESPACES, new, document, {**change, "properties": properties})
     check_resource(NAMESPACES, new, document, change)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from redrive.access.secret import InstallationSecret
 from redrive.azure.eventgrid import namespace_letters, namespace_push
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import delivery_settings
 from redrive.azure.namespaces.durations import duration_ms
 from redrive.azure.namespaces.lock_tokens import LockTokens
@@ -146,9 +146,9 @@ def test_an_event_lives_no_longer_than_its_topic_keeps_it(
     ],
 )
 def test_a_dead_letter_says_its_reason(how: DeadLetterReason, reason: str, result: str) -> None:
-    envelope = Published("CloudEventSchemaV1_0", WHERE, 1000).envelope()
+    envelope = PublishedEvent("CloudEventSchemaV1_0", WHERE, 1000).envelope()
     copy = as_copy(delivery(headers=envelope), 3, 4, 6000, 300, how)
-    text = namespace_letters.text_of(copy, Published.unpack(copy.headers).letter)
+    text = namespace_letters.text_of(copy, PublishedEvent.unpack(copy.headers).letter)
     assert '"event":{"id":"1","data":12345678901234567890}}' in text
     assert orjson.loads(text)["deadLetterProperties"] == {
         "deadletterreason": reason,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redrive.azure.arm.network_rules import NETWORK
-from redrive.azure.arm.schema import Schema
+from redrive.azure.arm.schema import DocumentSchema
 from redrive.azure.eventgrid.network import Network
 from redrive.azure.wire.errors import AzureError
 from tests.azure.stage import EVENT, TOPIC, Stage
@@ -18,7 +18,7 @@ def rules(*masks: str, **others: Any) -> dict[str, Any]:
     return {"inboundIpRules": [{"ipMask": mask, "action": "Allow"} for mask in masks], **others}
 
 
-NETWORK_SCHEMA = Schema(NETWORK)
+NETWORK_SCHEMA = DocumentSchema(NETWORK)
 CLOSED = {"publicNetworkAccess": "Disabled"}
 OPEN = {"publicNetworkAccess": "Enabled"}
 

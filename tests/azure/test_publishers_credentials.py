@@ -12,13 +12,13 @@ from azure.eventgrid import generate_sas
 
 from redrive.access.refusals import Refusals
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
-from redrive.azure.eventgrid.sas_token import Place, SasToken
-from redrive.azure.wire.bearer import Caller
+from redrive.azure.eventgrid.sas_token import SasToken, TokenPlace
+from redrive.azure.wire.bearer import BearerCaller
 from redrive.azure.wire.errors import unauthorized
 from redrive.http import Request
 from redrive.model.topic import Topic
@@ -35,19 +35,19 @@ END = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 class Bearers:
     """Accepts `Bearer 000000000000`."""
 
-    async def caller(self, request: Request) -> Caller:
+    async def caller(self, request: Request) -> BearerCaller:
         token = request.headers["authorization"].partition(" ")[2]
         if not token.isdigit():
             raise unauthorized("Authentication failed. The access token is invalid.")
-        return Caller(token)
+        return BearerCaller(token)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:
         return False
 
 
 @pytest.fixture
-def credentials(stage: Stage) -> Credentials:
-    return Credentials(Bearers(), stage.clock, required=True)
+def credentials(stage: Stage) -> PublisherCredentials:
+    return PublisherCredentials(Bearers(), stage.clock, required=True)
 
 
 async def topic_with_keys(stage: Stage, **properties: Any) -> Topic:
@@ -62,7 +62,7 @@ def request(query: str = "api-version=2018-01-01", **headers: str) -> Request:
     return Request("POST", PATH, query, {"host": HOST, **named}, b"[]")
 
 
-async def admit(stage: Stage, credentials: Credentials, asked: Request, topic: Topic | None) -> None:
+async def admit(stage: Stage, credentials: PublisherCredentials, asked: Request, topic: Topic | None) -> None:
     """Let a request pass to a topic, or to one of that name that does not exist."""
     publishers = Publishers(
         stage.engine, credentials, Measures(lambda _: None, FailureLog(Nowhere(), "", ""))
@@ -72,7 +72,7 @@ async def admit(stage: Stage, credentials: Credentials, asked: Request, topic: T
 
 
 async def refusal(
-    stage: Stage, credentials: Credentials, asked: Request, topic: Topic | None
+    stage: Stage, credentials: PublisherCredentials, asked: Request, topic: Topic | None
 ) -> Unacceptable:
     with pytest.raises(Unacceptable) as raised:
         await admit(stage, credentials, asked, topic)
@@ -100,7 +100,7 @@ def signed(resource: str, end: str, key: str = KEY1, *, safe: str = "") -> str:
     ],
 )
 async def test_a_key_a_signature_or_a_bearer_token_is_accepted(
-    stage: Stage, credentials: Credentials, asked: Request
+    stage: Stage, credentials: PublisherCredentials, asked: Request
 ) -> None:
     await admit(stage, credentials, asked, await topic_with_keys(stage))
 
@@ -143,7 +143,7 @@ NOT_FOR = f"The request authorization key is not authorized for {HOST}. This is 
     ],
 )
 async def test_other_credentials_are_refused(
-    stage: Stage, credentials: Credentials, asked: Request, status: int, message: str
+    stage: Stage, credentials: PublisherCredentials, asked: Request, status: int, message: str
 ) -> None:
     error = await refusal(stage, credentials, asked, await topic_with_keys(stage))
     assert (error.status, error.message) == (status, message)
@@ -162,7 +162,7 @@ async def test_refused_publishers_are_counted_and_logged(
     stage: Stage, asked: Request, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusals = Refusals(stage.clock)
-    guarding = Credentials(Bearers(), stage.clock, required=True, refusals=refusals)
+    guarding = PublisherCredentials(Bearers(), stage.clock, required=True, refusals=refusals)
     topic = await topic_with_keys(stage)
     await admit(stage, guarding, request(aeg_sas_key=KEY1), topic)
     await refusal(stage, guarding, asked, topic)
@@ -184,7 +184,7 @@ async def test_refused_publishers_are_counted_and_logged(
     ids=["token", "moment", "key", "query", "fields"],
 )
 async def test_long_credentials_are_cut_before_they_are_read(
-    stage: Stage, credentials: Credentials, asked: Request
+    stage: Stage, credentials: PublisherCredentials, asked: Request
 ) -> None:
     error = await refusal(stage, credentials, asked, await topic_with_keys(stage))
     assert error.status == 401
@@ -192,7 +192,7 @@ async def test_long_credentials_are_cut_before_they_are_read(
 
 
 async def test_a_topic_without_local_authentication_takes_bearers_alone(
-    stage: Stage, credentials: Credentials
+    stage: Stage, credentials: PublisherCredentials
 ) -> None:
     topic = await topic_with_keys(stage, disableLocalAuth=True)
     for asked in (
@@ -205,7 +205,7 @@ async def test_a_topic_without_local_authentication_takes_bearers_alone(
 
 
 async def test_without_authentication_any_key_opens_a_topic(stage: Stage) -> None:
-    open_to_all = Credentials(Bearers(), stage.clock, required=False)
+    open_to_all = PublisherCredentials(Bearers(), stage.clock, required=False)
     await admit(stage, open_to_all, request(aeg_sas_key=OTHER), await topic_with_keys(stage))
 
 
@@ -244,14 +244,14 @@ def test_the_text_is_signed_as_it_came() -> None:
     )
     assert token.is_signed_with(["a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="])
     assert token.expires_at == MOMENT
-    assert token.is_for(Place("/api/events", hosts=("127.0.0.1:8911",)))
-    assert not token.is_for(Place("/api/events", hosts=("127.0.0.1:8912",)))
+    assert token.is_for(TokenPlace("/api/events", hosts=("127.0.0.1:8911",)))
+    assert not token.is_for(TokenPlace("/api/events", hosts=("127.0.0.1:8912",)))
 
 
 PLACES = (
-    Place(PATH, hosts=(HOST, "Redrive.Example:443")),
-    Place("/api/events", label="Orders"),
-    Place(TOPIC.text),
+    TokenPlace(PATH, hosts=(HOST, "Redrive.Example:443")),
+    TokenPlace("/api/events", label="Orders"),
+    TokenPlace(TOPIC.text),
 )
 
 
@@ -304,7 +304,7 @@ def test_a_token_is_for_a_resource_by_each_of_its_names(resource: str, expected:
     ],
 )
 async def test_a_topic_that_does_not_exist_refuses_as_one_that_does(
-    stage: Stage, credentials: Credentials, asked: Request
+    stage: Stage, credentials: PublisherCredentials, asked: Request
 ) -> None:
     standing = await refusal(stage, credentials, asked, await topic_with_keys(stage))
     absent = await refusal(stage, credentials, asked, None)

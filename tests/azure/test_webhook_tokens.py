@@ -8,7 +8,7 @@ import pytest
 
 from redrive.access.keyring import Keyring
 from redrive.access.signing_pair import make_pair
-from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, Audience
+from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, TokenAudience
 from redrive.azure.handshake import Handshakes
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.bearer import BearerVerifier
@@ -22,7 +22,7 @@ from tests.azure.stage import EVENT, Scripted, Stage, signing_pair
 
 TENANT: Final = "11111111-1111-1111-1111-111111111111"
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
-AUDIENCE: Final = Audience(TENANT, "api://billing", SUBSCRIPTION)
+AUDIENCE: Final = TokenAudience(TENANT, "api://billing", SUBSCRIPTION)
 PROTECTED: Final = {
     "azureActiveDirectoryTenantId": TENANT,
     "azureActiveDirectoryApplicationIdOrUri": "api://billing",
@@ -35,7 +35,7 @@ def tokens(clock: VirtualClock) -> WebhookTokens:
     return WebhookTokens(clock, signing_pair(), BASE)
 
 
-async def issued(tokens: WebhookTokens, audience: Audience = AUDIENCE) -> str:
+async def issued(tokens: WebhookTokens, audience: TokenAudience = AUDIENCE) -> str:
     scheme, _, token = (await tokens.authorization(audience))["Authorization"].partition(" ")
     assert scheme == "Bearer"
     return token
@@ -98,9 +98,9 @@ async def test_each_audience_has_its_own_and_all_nodes_the_same(
 ) -> None:
     node = WebhookTokens(clock, signing_pair(), BASE)
     others = [
-        Audience("contoso.example", AUDIENCE.application, SUBSCRIPTION),
-        Audience(TENANT, "api://shipping", SUBSCRIPTION),
-        Audience(TENANT, AUDIENCE.application, "00000000-0000-0000-0000-123456789012"),
+        TokenAudience("contoso.example", AUDIENCE.application, SUBSCRIPTION),
+        TokenAudience(TENANT, "api://shipping", SUBSCRIPTION),
+        TokenAudience(TENANT, AUDIENCE.application, "00000000-0000-0000-0000-123456789012"),
     ]
     made = [await issued(tokens, one) for one in (AUDIENCE, *others)]
     assert len(set(made)) == 4

@@ -14,7 +14,7 @@ import uvloop
 
 from redrive.access.signing_pair import make_pair
 from redrive.aws.sns import notification
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.signing import Signer
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import PushRequest
@@ -41,7 +41,7 @@ async def _measure(name: str, push: Callable[[int], Awaitable[None]], push_reque
 async def _main(port: int) -> None:
     endpoint = HttpEndpoint(lambda: time.time_ns() // 1_000_000, random.Random(1))
     signer = Signer(make_pair(time.time_ns() // 1_000_000))
-    published = Published(
+    published = PublishedMessage(
         "e8c2bb09-235c-5f5d-b583-efd8df0f7d74", "arn:aws:sns:eu-central-1:000000000000:t", 0
     )
     headers = notification.notification_headers(published)

@@ -24,7 +24,7 @@ from redrive.azure.arm.storage_accounts import StorageAccounts
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.entra import Entra
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.insights import Insights
@@ -36,7 +36,7 @@ from redrive.azure.handshake import Handshakes
 from redrive.azure.namespaces.service import Namespaces
 from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.webhook_tokens import WebhookTokens
-from redrive.azure.wire.bearer import Authentication, BearerVerifier, TrustAll
+from redrive.azure.wire.bearer import BearerAuthentication, BearerVerifier, TrustAllBearers
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.engine import Engine
@@ -137,7 +137,9 @@ class GridWorld(Watched):
 
     def _gateway(self, runtime: Runtime, endpoints: Mapping[str, Any], *, secured: bool) -> AzureGateway:
         engine, clock = self.engine, self._clock
-        authentication: Authentication = BearerVerifier(self._keyring, clock) if secured else TrustAll()
+        authentication: BearerAuthentication = (
+            BearerVerifier(self._keyring, clock) if secured else TrustAllBearers()
+        )
         handshakes = Handshakes(engine, endpoints, self._tokens, clock)
         sources = EventSources(engine, Subscribers(engine))
         storage = StorageOperations(
@@ -154,7 +156,7 @@ class GridWorld(Watched):
             None,
             engine.resources.documents,
         )
-        credentials = Credentials(authentication, clock, required=secured)
+        credentials = PublisherCredentials(authentication, clock, required=secured)
         services = [
             Publishers(engine, credentials, self._measures),
             Namespaces(engine, credentials, self._measures, InstallationSecret(b"s" * 32)),

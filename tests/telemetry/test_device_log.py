@@ -9,7 +9,7 @@ import pytest
 
 from redrive.aws.sns.devices.log import DeviceLog
 from redrive.aws.sns.devices.platform import Application, ApplicationName
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -66,7 +66,7 @@ def log(written: Written, attributes: dict[str, str] | None) -> StatusLog:
 
 
 def attempted(attempt: Attempt, outcome: Outcome = Outcome.DELIVERED, **topic_attributes: str) -> Attempted:
-    headers = Published("9655abe4-6ed6-5734-89f7-e6a6a42de02a", "arn", 1_000).envelope()
+    headers = PublishedMessage("9655abe4-6ed6-5734-89f7-e6a6a42de02a", "arn", 1_000).envelope()
     delivery = Delivery(2, 1, 0, 3, 9, 1_000, 1_000, None, bytes(16), None, None, None, headers, "hello")
     subscription = Subscription("s", TOPIC, 2, TOPIC.account, "application", ARN)
     topic = Topic(1, TOPIC, "sns", attributes=topic_attributes)

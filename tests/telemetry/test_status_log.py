@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from redrive.aws.sns.published import Confirmation, Published
+from redrive.aws.sns.published import Confirmation, PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -78,7 +78,7 @@ def moment(text: str) -> int:
 
 
 def message(message_id: str, sent_at: int, attempts: int = 1) -> Delivery:
-    headers = Published(message_id, "arn", sent_at).envelope()
+    headers = PublishedMessage(message_id, "arn", sent_at).envelope()
     return Delivery(
         2, 1, 0, attempts, 9, sent_at, sent_at, None, bytes(15) + b"\1", None, None, None, headers, "hello"
     )

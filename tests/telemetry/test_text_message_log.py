@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.facts import Attempted
@@ -57,7 +57,7 @@ class Kept:
 
 
 def fact(attempt: Attempt, outcome: Outcome, topic: ResourceName = DIRECT, text: str = "hello") -> Attempted:
-    headers = Published("34d9b400-c6dd-5444-820d-fbeb0f1f54cf", "arn", 0).envelope()
+    headers = PublishedMessage("34d9b400-c6dd-5444-820d-fbeb0f1f54cf", "arn", 0).envelope()
     sent_at = 1_467_074_434_558
     delivery = Delivery(
         2, 1, 0, 3, 9, sent_at, sent_at, None, bytes(15) + b"\1", None, None, None, headers, text

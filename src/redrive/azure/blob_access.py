@@ -7,7 +7,7 @@ from redrive.access.refusals import Refusals
 from redrive.azure.arm.storage_accounts import StorageAccounts
 from redrive.azure.shared_access import Act, allowed
 from redrive.azure.storage_keys import StorageKeys
-from redrive.azure.wire.bearer import Authentication
+from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Clock
 from redrive.http import Request
@@ -20,7 +20,7 @@ class BlobAccess:
         self,
         accounts: StorageAccounts,
         keys: StorageKeys,
-        bearer: Authentication,
+        bearer: BearerAuthentication,
         clock: Clock,
         refusals: Refusals,
     ) -> None:

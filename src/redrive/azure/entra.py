@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire import bearer
 from redrive.azure.wire.answers import json_answer
-from redrive.azure.wire.bearer import Authentication
+from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
@@ -34,7 +34,11 @@ class Entra:
     """Issues tokens, and describes the authority that does (`redrive.azure.gateway.Service`)."""
 
     def __init__(
-        self, clock: Clock, authentication: Authentication, public_url: str | None, tokens: WebhookTokens
+        self,
+        clock: Clock,
+        authentication: BearerAuthentication,
+        public_url: str | None,
+        tokens: WebhookTokens,
     ) -> None:
         """Issue tokens that this authentication accepts.
 

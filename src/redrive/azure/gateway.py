@@ -14,7 +14,7 @@ from redrive.model.ids import id_text
 BODY_BYTES_MAX: Final = 2 * 1024 * 1024
 
 
-class Service(Protocol):
+class AzureService(Protocol):
     """A part of Azure that answers for itself."""
 
     def handles(self, path: str, host: str) -> bool:
@@ -39,7 +39,7 @@ class Service(Protocol):
 class AzureGateway:
     """Answers requests to Azure's services."""
 
-    def __init__(self, runtime: Runtime, services: Sequence[Service]) -> None:
+    def __init__(self, runtime: Runtime, services: Sequence[AzureService]) -> None:
         """Offer these services.
 
         Args:
@@ -75,7 +75,7 @@ class AzureGateway:
         record.request_id = answered.headers["x-ms-request-id"]
         return answered
 
-    def _service(self, request: Request) -> Service | None:
+    def _service(self, request: Request) -> AzureService | None:
         path, host = request.path, request.host
         return next((service for service in self._services if service.handles(path, host)), None)
 

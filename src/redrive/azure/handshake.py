@@ -56,7 +56,7 @@ _REMOVED_MAX: Final = 10  # expired questions removed with each new question
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Document):
+class HandshakeRequest(Document):
     """The validation question that an endpoint was asked.
 
     Attributes:
@@ -78,8 +78,8 @@ class Question(Document):
     agreed: bool = False
 
 
-QUESTION: Final[DocumentKind[Question]] = DocumentKind(
-    "eventgrid_handshake", Question.to_document, Question.from_document
+QUESTION: Final[DocumentKind[HandshakeRequest]] = DocumentKind(
+    "eventgrid_handshake", HandshakeRequest.to_document, HandshakeRequest.from_document
 )
 
 
@@ -103,7 +103,7 @@ class Handshakes:
         self._tokens = tokens
         self._deletions: set[asyncio.Task[None]] = set()
 
-    async def ask(self, subscription: Subscription, base_url: str, now: int) -> Question:
+    async def ask(self, subscription: Subscription, base_url: str, now: int) -> HandshakeRequest:
         """Ask an endpoint, and return the question: agreed to, or open for a manual answer.
 
         Args:
@@ -143,7 +143,7 @@ class Handshakes:
             raise _refused(subscription.endpoint, str(refusal)) from None
         return replace(question, agreed=agreed)
 
-    async def agreed_in(self, draft: Draft, question: Question) -> bool:
+    async def agreed_in(self, draft: Draft, question: HandshakeRequest) -> bool:
         """True if the endpoint agreed, by its answer, which removes the question, or manually meanwhile."""
         stored = await draft.get(QUESTION, question.id)
         if question.agreed:
@@ -184,7 +184,7 @@ class Handshakes:
         """Record the manual answer of a client that opened the validation URL."""
         now = self._engine.clock.now()
         subscription_id = _id_in(request.query)
-        question: Question | None = None
+        question: HandshakeRequest | None = None
         if names.is_name(subscription_id):
             question = await self._engine.resources.documents.get(QUESTION, subscription_id)
         if question is None or now >= question.ends_at or request.method not in ("GET", "POST"):
@@ -192,7 +192,7 @@ class Handshakes:
         await self._engine.resources.write(partial(self._agree_in, question))
         return json_answer("Webhook successfully validated as a subscription endpoint")
 
-    async def _agree_in(self, question: Question, draft: Draft) -> None:
+    async def _agree_in(self, question: HandshakeRequest, draft: Draft) -> None:
         """Confirm the event subscription, now or, if it is not there yet, when it is written."""
         stored = await draft.get(QUESTION, question.id)
         if stored is not None:
@@ -204,14 +204,14 @@ class Handshakes:
         if waiting is not None:
             await subscriptions.update_in(draft, waiting, lambda current: _confirmed(current, question))
 
-    def _question(self, subscription: Subscription, now: int) -> Question:
+    def _question(self, subscription: Subscription, now: int) -> HandshakeRequest:
         random_part = id_text(self._engine.runtime.message_id())
         ends_at = now + MANUAL_ANSWER_MS
-        return Question(
+        return HandshakeRequest(
             f"{now:012x}-{random_part}", subscription.topic, subscription.id, subscription.endpoint, ends_at
         )
 
-    async def _keep_in(self, question: Question, now: int, draft: Draft) -> None:
+    async def _keep_in(self, question: HandshakeRequest, now: int, draft: Draft) -> None:
         """Keep a question, and remove the oldest as far as nobody can answer them."""
         for key, old in await draft.find(QUESTION, "", _REMOVED_MAX):
             if now < old.ends_at:
@@ -319,14 +319,14 @@ def _log_detail(attempt: Attempt) -> str:
     return f"response code {attempt.status}" if attempt.status else f"{attempt.reason}: {attempt.response}"
 
 
-def _confirmed(current: Subscription, question: Question) -> Subscription:
+def _confirmed(current: Subscription, question: HandshakeRequest) -> Subscription:
     """The subscription confirmed, unless it has another endpoint by now."""
     if current.endpoint != question.endpoint:
         return current
     return replace(current, confirmed=True, attributes={**current.attributes, settings.STATE: "Succeeded"})
 
 
-def _log_unanswered(question: Question) -> None:
+def _log_unanswered(question: HandshakeRequest) -> None:
     logger.warning(
         "handshake.unanswered topic=%s subscription=%s: its link was not opened in time",
         question.topic.key,

@@ -17,7 +17,7 @@ from jwt.algorithms import RSAAlgorithm
 from jwt.utils import base64url_encode
 
 from redrive.access.signing_pair import SigningPair
-from redrive.azure.eventgrid.settings import Audience
+from redrive.azure.eventgrid.settings import TokenAudience
 from redrive.azure.wire.bearer import LIFETIME_SECONDS
 from redrive.engine.ports import Clock
 
@@ -52,7 +52,7 @@ class WebhookTokens:
         self._issuer = _Issuer(pair, base_url)
         self._issued = lru_cache(_REMEMBERED_MAX)(_issued)
 
-    async def authorization(self, audience: Audience | None) -> Mapping[str, str]:
+    async def authorization(self, audience: TokenAudience | None) -> Mapping[str, str]:
         """The authorization headers of requests to a webhook; empty where it has no audience."""
         if audience is None:
             return {}
@@ -66,7 +66,7 @@ class WebhookTokens:
         return {"keys": [{**key, "kid": _thumbprint(key), "use": "sig", "alg": "RS256"}]}
 
 
-def _issued(issuer: _Issuer, audience: Audience, seconds: int) -> str:
+def _issued(issuer: _Issuer, audience: TokenAudience, seconds: int) -> str:
     claims = {
         "aud": audience.application,
         "iss": f"{issuer.base_url}/{audience.tenant}/v2.0",

@@ -8,7 +8,7 @@ from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.front import ApiFront
 from redrive.aws.apigateway.http.facade import HttpApiGateway
-from redrive.aws.apigateway.http.front import HttpFront
+from redrive.aws.apigateway.http.front import HttpApiFront
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations
@@ -35,7 +35,7 @@ def extension(core: Core) -> Extension:
     front = ApiFront(
         engine,
         rest,
-        HttpFront(engine, core.authentication, calls, outgoing, callers),
+        HttpApiFront(engine, core.authentication, calls, outgoing, callers),
         ApiMetrics(core.telemetry.count),
         AccessLog(core.telemetry.logs, core.stream),
     )

@@ -68,7 +68,7 @@ class Core:
     keyring: Keyring
     sessions: Sessions
     authentication: Authentication
-    bearer: bearer.Authentication
+    bearer: bearer.BearerAuthentication
     refusals: Refusals
     pair: SigningPair
     secret: InstallationSecret
@@ -149,11 +149,11 @@ def make_sessions(
 
 def authentications(
     settings: Settings, keyring: Keyring, sessions: Sessions, refusals: Refusals
-) -> tuple[Authentication, bearer.Authentication]:
+) -> tuple[Authentication, bearer.BearerAuthentication]:
     """The authentication of callers of Amazon's services, and of Azure's; whom they refuse is counted."""
     holders = Holders(keyring, sessions.identities, sessions.tokens, sessions.runtime.clock)
     if settings.auth == "off":
-        return TrustAll(settings.region, holders), bearer.TrustAll()
+        return TrustAll(settings.region, holders), bearer.TrustAllBearers()
     clock = SystemClock()
     return SigV4Verifier(holders, clock, refusals, settings.region), bearer.BearerVerifier(
         keyring, clock, refusals

@@ -12,7 +12,7 @@ from redrive.azure.blob_access import BlobAccess
 from redrive.azure.blob_service import BlobService
 from redrive.azure.entra import Entra
 from redrive.azure.eventgrid import dialect
-from redrive.azure.eventgrid.credentials import Credentials
+from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.insights import Insights
 from redrive.azure.eventgrid.measures import Measures
@@ -75,7 +75,9 @@ def _gateway(core: Core, measures: Measures, tokens: WebhookTokens) -> AzureGate
     storage = StorageOperations(accounts, containers, keys, resolve)
     access = BlobAccess(accounts, keys, core.bearer, clock, core.refusals)
     operations = build_operations(engine, handshakes, resolve, [insights, storage])
-    credentials = Credentials(core.bearer, clock, core.public_url, required=required, refusals=core.refusals)
+    credentials = PublisherCredentials(
+        core.bearer, clock, core.public_url, required=required, refusals=core.refusals
+    )
     return AzureGateway(
         core.runtime,
         [

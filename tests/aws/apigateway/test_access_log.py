@@ -6,8 +6,8 @@ import pytest
 from typing_extensions import override
 
 from redrive.aws.apigateway.control.access_log import AccessLog, refusal_of
-from redrive.aws.apigateway.control.exchange import Exchange, Place
-from redrive.aws.apigateway.control.targets import Target
+from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
+from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.engine.ports import LogSink
 from redrive.http import Request
 from redrive.model.names import ResourceName
@@ -33,9 +33,11 @@ def _settings(account: str) -> dict[str, Any]:
 
 def test_a_request_is_logged_to_groups_of_its_apis_account_alone() -> None:
     written = Written()
-    place = Place(OWN, "us-east-1", "rental", "Rental", "prod")
+    place = StagePlace(OWN, "us-east-1", "rental", "Rental", "prod")
     request = Request("GET", "/prod/cars", "", {}, b"")
-    exchange = Exchange(request, Target("rental", "/cars", "localhost", "prod"), place, "/cars", "id", 0)
+    exchange = Exchange(
+        request, InvokeTarget("rental", "/cars", "localhost", "prod"), place, "/cars", "id", 0
+    )
     log = AccessLog(written, "stream")
     for account in (OTHER, OWN):
         log.write(_settings(account), exchange, 200, 0, 1)

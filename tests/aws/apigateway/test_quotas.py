@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.apigateway.control.quotas import Quotas
+from redrive.aws.apigateway.control.quotas import UsageQuotas
 from redrive.aws.apigateway.control.records import UsagePlan
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
@@ -25,7 +25,7 @@ class Gated:
 
     def __init__(self) -> None:
         self.engine = Engine(SqliteStore(None), Runtime(SimulatedClock(), random.Random(7), "node"))
-        self.quotas = Quotas(self.engine)
+        self.quotas = UsageQuotas(self.engine)
         self.plan = UsagePlan("0" * 12, "us-east-1", "few", NOW, {"quota": {"limit": 3, "period": "DAY"}})
         self.gate = asyncio.Event()
         self.failure: Exception | None = None

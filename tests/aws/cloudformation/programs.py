@@ -5,7 +5,12 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.template.functions import evaluate
 from redrive.aws.cloudformation.template.parameters import Given, choose_values, read_parameters
-from redrive.aws.cloudformation.template.program import Program, make_program, read_template, values_of
+from redrive.aws.cloudformation.template.program import (
+    TemplateProgram,
+    make_program,
+    read_template,
+    values_of,
+)
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import section
@@ -16,7 +21,7 @@ PSEUDO: Final = pseudo_parameters("000000000000", "eu-west-1", "shop", "arn:shop
 
 def program(
     body: str | Mapping[str, Any], given: Given = (), previous: Mapping[str, str] | None = None
-) -> Program:
+) -> TemplateProgram:
     """The program of a text, or of what a text says."""
     source = read_body(body) if isinstance(body, str) else body
     declared = read_parameters(section(source, "Parameters"))

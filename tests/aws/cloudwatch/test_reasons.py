@@ -7,7 +7,7 @@ import pytest
 
 from redrive.aws.cloudwatch.alarms.reasons import data_of, number_text, reason_of
 from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA, OK
-from redrive.aws.cloudwatch.alarms.verdict import BREACHING, NOT_BREACHING, Datapoint, Rule, Verdict
+from redrive.aws.cloudwatch.alarms.verdict import BREACHING, NOT_BREACHING, AlarmVerdict, Datapoint, Rule
 
 
 def at(*moment: int) -> int:
@@ -19,7 +19,7 @@ def point(value: float, *moment: int) -> Datapoint:
 
 
 def said(rule: Rule, state: str, *points: Datapoint, missing: int = 0, counted: bool = False) -> str:
-    return reason_of(rule, Verdict(state, points, missing, points), counted=counted)
+    return reason_of(rule, AlarmVerdict(state, points, missing, points), counted=counted)
 
 
 def test_a_point_crossed_the_threshold() -> None:
@@ -92,7 +92,7 @@ def test_missing_points(treated: str, state: str, periods: int, sentence: str) -
 def test_the_reason_as_json_has_its_members_in_their_order() -> None:
     rule = Rule("GreaterThanThreshold", 1.0, 2, 2, BREACHING)
     newest, missing = point(3.0, 2026, 9, 25, 4, 11, 0), Datapoint(at(2026, 9, 25, 4, 10, 0))
-    verdict = Verdict(ALARM, [newest], 1, [newest, missing])
+    verdict = AlarmVerdict(ALARM, [newest], 1, [newest, missing])
     now = at(2026, 9, 25, 4, 12, 7) + 82
     text = data_of(rule, verdict, now, statistic="Average", unit="Seconds", period_seconds=60)
     assert (

@@ -12,9 +12,9 @@ from redrive.aws.cloudwatch.alarms.verdict import (
     NOT_BREACHING,
     PERIODS_BEYOND,
     TREATMENTS,
+    AlarmVerdict,
     Datapoint,
     Rule,
-    Verdict,
     decide,
 )
 
@@ -33,7 +33,7 @@ def rule(datapoints: int, missing: str = MISSING, periods: int = 3) -> Rule:
     return Rule("GreaterThanThreshold", 1.0, periods, datapoints, missing)
 
 
-def state(verdict: Verdict | None) -> str | None:
+def state(verdict: AlarmVerdict | None) -> str | None:
     return None if verdict is None else verdict.state
 
 

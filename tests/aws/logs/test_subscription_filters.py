@@ -18,7 +18,7 @@ from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.logs.destinations import DeliveryStreams
 from redrive.aws.logs.forwarded import Forwarded
 from redrive.aws.logs.places import GROUP as GROUPS
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.subscribed import SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SubscriptionFilter, SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
@@ -40,7 +40,7 @@ GROUP = ResourceName(ACCOUNT, REGION, "g")
 async def filters(stage: Stage) -> SubscriptionFilters:
     """The filters of a group with the number 1, to a function that is not there."""
     engine = stage.server.core.engine
-    made = SubscriptionFilters(engine, stage.server.core.store, Places(engine.resources.documents), {})
+    made = SubscriptionFilters(engine, stage.server.core.store, LogPlaces(engine.resources.documents), {})
     await made.kept.put(SubscriptionFilter(GROUP, 1, "f", "x", 0, "arn:aws:lambda:::function:f", ""))
     return made
 
@@ -160,7 +160,9 @@ def streams(stage: Stage, firehose: Firehose) -> SubscriptionFilters:
     documents = engine.resources.documents
     calls = InnerCalls({"firehose": firehose}, engine.runtime)
     destination = DeliveryStreams(calls, Identities(documents, restricts=False))
-    return SubscriptionFilters(engine, stage.server.core.store, Places(documents), {"firehose": destination})
+    return SubscriptionFilters(
+        engine, stage.server.core.store, LogPlaces(documents), {"firehose": destination}
+    )
 
 
 async def subscribe(streams: SubscriptionFilters, **params: Any) -> None:
@@ -229,7 +231,7 @@ async def test_a_role_that_does_not_trust_logs_fills_no_stream(stage: Stage, fir
     documents = core.engine.resources.documents
     identities = Identities(documents, restricts=True)
     destination = DeliveryStreams(InnerCalls({"firehose": firehose}, core.runtime), identities)
-    streams = SubscriptionFilters(core.engine, core.store, Places(documents), {"firehose": destination})
+    streams = SubscriptionFilters(core.engine, core.store, LogPlaces(documents), {"firehose": destination})
     for service, trusted in (("lambda", False), ("logs", True)):
         trust = {
             "Effect": "Allow",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.wire.signatures.sigv4 import Scope, UnknownKey, credential_scope
+from redrive.aws.wire.signatures.sigv4 import CredentialScope, UnknownKey, credential_scope
 from redrive.http import Request
 from tests.aws.signatures.signing import KEY_ID, check, sign, with_headers
 
@@ -19,7 +19,7 @@ def _get(query: str = "", **headers: str) -> Request:
 @pytest.mark.parametrize("expires_seconds", [None, 60])
 def test_reads_what_botocore_writes(expires_seconds: int | None) -> None:
     request = sign(service="sns", region="eu-west-1", expires_seconds=expires_seconds)
-    assert credential_scope(request) == Scope(KEY_ID, "20150830", "eu-west-1", "sns")
+    assert credential_scope(request) == CredentialScope(KEY_ID, "20150830", "eu-west-1", "sns")
 
 
 def test_reads_a_credential_whose_signature_is_wrong() -> None:
@@ -37,7 +37,7 @@ def test_reads_a_credential_whose_signature_is_wrong() -> None:
     ],
 )
 def test_order_and_spaces_do_not_matter(authorization: str) -> None:
-    assert credential_scope(_get(authorization=authorization)) == Scope(
+    assert credential_scope(_get(authorization=authorization)) == CredentialScope(
         "test", "20260101", "eu-west-1", "sqs"
     )
 
@@ -61,7 +61,7 @@ def test_requests_without_a_readable_credential_have_no_scope(request_: Request)
 def test_any_credential_text_is_read_without_an_error(query: str, authorization: str | None) -> None:
     headers = {} if authorization is None else {"authorization": authorization}
     scope = credential_scope(Request("GET", "/", f"X-Amz-Credential={query}", headers, b""))
-    assert scope is None or isinstance(scope, Scope)
+    assert scope is None or isinstance(scope, CredentialScope)
 
 
 _OTHER = "AKIASOMEBODYELSE2345/20150830/us-east-1/sqs/aws4_request"

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.aws.sns.dialect import SnsDeliveryProfile, with_platforms
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.wire.service import Service
 from redrive.model.attempt import Reason
 from redrive.model.names import ResourceName
@@ -19,7 +19,7 @@ from tests.aws.sns.stage import ACCOUNT, OTHER, REGION, Stage, queue_arn, topic_
 
 NAME = ResourceName(ACCOUNT, REGION, "orders")
 TOPIC = Topic(1, NAME, "sns")
-ENVELOPE = Published("id", topic_arn("orders"), 5).envelope()
+ENVELOPE = PublishedMessage("id", topic_arn("orders"), 5).envelope()
 TWICE_A_SECOND = '{"healthyRetryPolicy":{"numRetries":5},"throttlePolicy":{"maxReceivesPerSecond":2}}'
 
 
@@ -180,7 +180,7 @@ class TestRefusals:
 
 class TestHeaders:
     def test_headers_are_the_envelope_addressed(self, profile: SnsDeliveryProfile) -> None:
-        published = Published.unpack(profile.context(TOPIC, subscription("sqs")).headers(ENVELOPE))
+        published = PublishedMessage.unpack(profile.context(TOPIC, subscription("sqs")).headers(ENVELOPE))
         assert (published.subscription, published.raw, published.sent_at) == (
             f"{topic_arn('orders')}:s",
             False,

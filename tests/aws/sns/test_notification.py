@@ -7,7 +7,7 @@ from redrive.access.secret import InstallationSecret
 from redrive.aws.kit.messages import sequence_number
 from redrive.aws.sns import notification
 from redrive.aws.sns.notification import Links
-from redrive.aws.sns.published import Confirmation, Published
+from redrive.aws.sns.published import Confirmation, PublishedMessage
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 
 _TOPIC = "arn:aws:sns:us-east-1:123456789012:Rental-Orders"
@@ -17,7 +17,7 @@ _LINKS = Links(
     "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem",
     UnsubscribeTokens(InstallationSecret(b"s" * 32)),
 )
-_PLAIN = Published(
+_PLAIN = PublishedMessage(
     id="e8c2bb09-235c-5f5d-b583-efd8df0f7d74",
     topic=_TOPIC,
     sent_at=1_570_168_435_876,

@@ -13,7 +13,7 @@ from redrive.aws.sns import notification
 from redrive.aws.sns.certificate import certificate_path
 from redrive.aws.sns.notification import Links
 from redrive.aws.sns.notification_renderer import NotificationRenderer
-from redrive.aws.sns.published import Confirmation, Published, address
+from redrive.aws.sns.published import Confirmation, PublishedMessage, address
 from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.sms.text_messages import TextMessages
 from redrive.aws.sqs import message as sqs_message
@@ -36,14 +36,14 @@ _TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:Rental-Orders"
 _ID = "44019880-ffa0-4067-9cb4-b974443bcc2a"
 _ARN = f"{_TOPIC_ARN}:{_ID}"
 _ATTRIBUTES = {"status": ("String", "confirmed"), "n": ("Number", "1.5"), "key": ("Binary", "AAE=")}
-_PUBLISHED = Published(
+_PUBLISHED = PublishedMessage(
     id="e8c2bb09-235c-5f5d-b583-efd8df0f7d74",
     topic=_TOPIC_ARN,
     sent_at=_NOW,
     subject="An order",
     attributes=_ATTRIBUTES,
 )
-_BARE = Published(id=_PUBLISHED.id, topic=_TOPIC_ARN, sent_at=_NOW)
+_BARE = PublishedMessage(id=_PUBLISHED.id, topic=_TOPIC_ARN, sent_at=_NOW)
 _ASKED = Confirmation(
     notification.SUBSCRIBE, "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", _TOPIC_ARN, _ARN, "t0ken", _NOW
 )
@@ -75,7 +75,7 @@ def _delivery(headers: bytes, text: str = "hello") -> Delivery:
 
 
 def _message(
-    published: Published = _PUBLISHED, *, raw: bool = False, sequence: int | None = None
+    published: PublishedMessage = _PUBLISHED, *, raw: bool = False, sequence: int | None = None
 ) -> Delivery:
     headers = address(published.envelope(), _ARN, raw=raw)
     return _delivery(headers if sequence is None else b'{"sequence":%d,%b' % (sequence, headers[1:]))

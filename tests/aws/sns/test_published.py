@@ -2,14 +2,14 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.published import Confirmation, Published, address, is_confirmation
+from redrive.aws.sns.published import Confirmation, PublishedMessage, address, is_confirmation
 
 _TOPIC = "arn:aws:sns:eu-central-1:000000000000:rentals"
 _SUBSCRIPTION = f"{_TOPIC}:44019880-ffa0-4067-9cb4-b974443bcc2a"
 
 _texts = st.text(st.characters(codec="utf-8"))
 _published = st.builds(
-    Published,
+    PublishedMessage,
     id=_texts,
     topic=_texts,
     sent_at=st.integers(0, 2**53),
@@ -21,24 +21,24 @@ _published = st.builds(
 
 
 @given(_published)
-def test_an_envelope_is_read_as_it_was_written(published: Published) -> None:
-    assert Published.unpack(published.envelope()) == published
+def test_an_envelope_is_read_as_it_was_written(published: PublishedMessage) -> None:
+    assert PublishedMessage.unpack(published.envelope()) == published
 
 
 @given(_published, _texts, st.booleans(), st.none() | st.integers(0, 2**62))
 def test_a_deliverys_headers_are_the_envelope_and_its_own(
-    published: Published, subscription: str, raw: bool, sequence: int | None
+    published: PublishedMessage, subscription: str, raw: bool, sequence: int | None
 ) -> None:
     headers = address(published.envelope(), subscription, raw=raw)
     if sequence is not None:
         headers = b'{"sequence":%d,%b' % (sequence, headers[1:])  # as the store does it
-    read = Published.unpack(headers)
+    read = PublishedMessage.unpack(headers)
     assert (read.subscription, read.raw, read.sequence) == (subscription, raw, sequence)
     assert read.envelope() == published.envelope()
 
 
 def test_the_format_is_the_one_that_others_know() -> None:
-    published = Published(
+    published = PublishedMessage(
         id="e8c2bb09-235c-5f5d-b583-efd8df0f7d74",
         topic=_TOPIC,
         sent_at=1_570_168_435_876,
@@ -62,7 +62,7 @@ def test_the_format_is_the_one_that_others_know() -> None:
 
 
 def test_members_left_out_are_not_kept() -> None:
-    kept = orjson.loads(Published("an id", _TOPIC, 1).envelope())
+    kept = orjson.loads(PublishedMessage("an id", _TOPIC, 1).envelope())
     assert kept.keys() == {"envelope", "id", "topic", "sent_at", "version"}
 
 
@@ -70,4 +70,6 @@ def test_a_confirmation_is_told_from_a_message() -> None:
     confirmation = Confirmation("SubscriptionConfirmation", "an id", _TOPIC, _SUBSCRIPTION, "a token", 1, "2")
     assert Confirmation.unpack(confirmation.pack()) == confirmation
     assert is_confirmation(confirmation.pack())
-    assert not is_confirmation(address(Published("an id", _TOPIC, 1).envelope(), _SUBSCRIPTION, raw=False))
+    assert not is_confirmation(
+        address(PublishedMessage("an id", _TOPIC, 1).envelope(), _SUBSCRIPTION, raw=False)
+    )

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from redrive.aws.kit.messages import sequence_number
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from tests.aws.sns.stage import ACCOUNT, REGION, Stage, invalid, queue_arn, refused, topic_arn
 
 FULL = 256 * 1024
@@ -32,9 +32,9 @@ class TestPublish:
             trace="Root=1-3152b799-8954dae64eda91bc9a23a7e8",
         )
         (delivery,) = await stage.in_queue("q")
-        published = Published.unpack(delivery.headers or b"")
+        published = PublishedMessage.unpack(delivery.headers or b"")
         assert delivery.body == "hello"
-        assert published == Published(
+        assert published == PublishedMessage(
             id=answer["MessageId"],
             topic=topic,
             sent_at=stage.clock.now(),
@@ -51,7 +51,7 @@ class TestPublish:
         await stage.subscribe(topic, "sqs", queue_arn("q"))
         await stage.publish(topic)
         (delivery,) = await stage.in_queue("q")
-        assert Published.unpack(delivery.headers or b"").version == "2"
+        assert PublishedMessage.unpack(delivery.headers or b"").version == "2"
 
     async def test_a_topic_may_be_a_target(self, stage: Stage) -> None:
         topic = await stage.topic()
@@ -293,7 +293,7 @@ class TestFifo:
         deliveries = await stage.in_queue("q.fifo")
         assert [delivery.body for delivery in deliveries] == ["one", "two", "three"]
         assert {(one.group_id, one.deduplication_id) for one in deliveries[:1]} == {("g", "one")}
-        kept = [Published.unpack(one.headers or b"").sequence for one in deliveries]
+        kept = [PublishedMessage.unpack(one.headers or b"").sequence for one in deliveries]
         assert [sequence_number(number or 0) for number in kept] == numbers
 
     async def test_a_repetition_answers_the_original(self, stage: Stage) -> None:

@@ -9,7 +9,7 @@ from redrive.aws.wire.profiles import PROFILES
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shapes
 from redrive.aws.wire.validation import Checks, CoralSpelling
-from redrive.aws.wire.violations import Kind, Violation, coral_text
+from redrive.aws.wire.violations import Violation, ViolationKind, coral_text
 
 LONG = "x" * 257
 
@@ -107,7 +107,7 @@ NAME_PHRASES = (
 )
 
 
-def violations(params: dict, kinds: frozenset[Kind] = frozenset(Kind)) -> list[Violation]:
+def violations(params: dict, kinds: frozenset[ViolationKind] = frozenset(ViolationKind)) -> list[Violation]:
     return list(Checks(kinds, CoralSpelling()).violations(Shapes(SHAPES)["All"])({"Needed": True, **params}))
 
 
@@ -172,13 +172,16 @@ def test_parameters_that_the_model_allows_have_no_violations(params: dict) -> No
 
 def test_kinds_a_service_keeps_to_itself_are_not_checked() -> None:
     params = {"Colour": "green", "Name": "", "Colours": [], "Tags": {"x": "y"}}
-    assert [v.kind for v in violations(params, frozenset({Kind.ENUM}))] == [Kind.ENUM, Kind.VALUES]
+    assert [v.kind for v in violations(params, frozenset({ViolationKind.ENUM}))] == [
+        ViolationKind.ENUM,
+        ViolationKind.VALUES,
+    ]
 
 
 def test_megabytes_are_matched_against_no_pattern() -> None:
     shapes = {"All": {"type": "structure", "members": {"Text": {"shape": "Text"}}},
               "Text": {"type": "string", "pattern": "(a+)+b"}}  # fmt: skip
-    check = Checks(frozenset(Kind), CoralSpelling()).violations(Shapes(shapes)["All"])
+    check = Checks(frozenset(ViolationKind), CoralSpelling()).violations(Shapes(shapes)["All"])
     assert check({"Text": "a" * 1_000_000}) == []
 
 

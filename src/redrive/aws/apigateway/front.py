@@ -5,14 +5,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.access_log import AccessLog
-from redrive.aws.apigateway.control.answers import Answer, refused, response_of
-from redrive.aws.apigateway.control.exchange import Exchange, Place
+from redrive.aws.apigateway.control.answers import ApiAnswer, refused, response_of
+from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.metrics import ApiMetrics
 from redrive.aws.apigateway.control.records import API_PLACE, REST, REST_API, ApiPlace, RestApi, api_key
-from redrive.aws.apigateway.control.targets import Target, is_for_api, target_of
+from redrive.aws.apigateway.control.targets import InvokeTarget, is_for_api, target_of
 from redrive.aws.apigateway.http import front as http_front
-from redrive.aws.apigateway.http.front import HttpFront
+from redrive.aws.apigateway.http.front import HttpApiFront
 from redrive.aws.apigateway.http.records import HTTP_API
 from redrive.aws.apigateway.rest.front import BODY_BYTES_MAX, RestFront, Staged
 from redrive.aws.wire.cors import preflight, shared
@@ -31,7 +31,7 @@ class ApiFront:
         self,
         engine: Engine,
         rest: RestFront,
-        http: HttpFront,
+        http: HttpApiFront,
         metrics: ApiMetrics,
         log: AccessLog,
     ) -> None:
@@ -66,9 +66,9 @@ class ApiFront:
             request.record.service, request.record.operation = "execute-api", request.method
             request.record.request_id = request_id
         now = self._engine.runtime.clock.now()
-        target = target_of(request) or Target("", "/", "")
+        target = target_of(request) or InvokeTarget("", "/", "")
         api_place = await self._documents.get(API_PLACE, target.api)
-        exchange = Exchange(request, target, Place("", "", target.api, "", ""), "/", request_id, now)
+        exchange = Exchange(request, target, StagePlace("", "", target.api, "", ""), "/", request_id, now)
         if api_place is None:
             return response_of(await self._forbidden(exchange), exchange)
         if request.record is not None:
@@ -77,7 +77,7 @@ class ApiFront:
             return await self._rest_answer(exchange, api_place)
         return await self._http_answer(exchange, api_place)
 
-    async def _forbidden(self, exchange: Exchange) -> Answer:
+    async def _forbidden(self, exchange: Exchange) -> ApiAnswer:
         return await refused(exchange, Refusal(_UNKNOWN))
 
     async def _rest_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
@@ -87,7 +87,7 @@ class ApiFront:
         staged = None if api is None else await self._rest.staged(api, stage)
         if api is None or staged is None or self._is_closed(api, exchange):
             return response_of(await self._forbidden(exchange), exchange)
-        exchange.place = Place(api.account, api.region, api.id, api.settings["name"], stage)
+        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage)
         answer = await self._rest.answer(exchange, staged)
         self._told(exchange, staged, answer)
         return response_of(answer, exchange)
@@ -97,7 +97,7 @@ class ApiFront:
         api = await self._documents.get(HTTP_API, key)
         if api is None or api.settings.get("DisableExecuteApiEndpoint"):
             return response_of(http_front.said(404), exchange)
-        exchange.place = Place(api.account, api.region, api.id, api.settings["Name"], "")
+        exchange.place = StagePlace(api.account, api.region, api.id, api.settings["Name"], "")
         staged = await self._http.staged(api, exchange)
         if staged is None:
             return response_of(http_front.said(404), exchange)
@@ -111,7 +111,7 @@ class ApiFront:
         answer.headers |= {**shared(cors, exchange.request), "apigw-requestid": exchange.extended_id}
         return response_of(answer, exchange)
 
-    def _told_of_http(self, exchange: Exchange, staged: http_front.StagedApi, answer: Answer) -> None:
+    def _told_of_http(self, exchange: Exchange, staged: http_front.StagedApi, answer: ApiAnswer) -> None:
         """Count and log a request to an HTTP API that was answered."""
         now = self._engine.runtime.clock.now()
         latency = exchange.integration.get("latency")
@@ -130,7 +130,7 @@ class ApiFront:
         """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
         return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
 
-    def _told(self, exchange: Exchange, staged: Staged, answer: Answer) -> None:
+    def _told(self, exchange: Exchange, staged: Staged, answer: ApiAnswer) -> None:
         """Count and log a request that was answered."""
         now = self._engine.runtime.clock.now()
         settings: Any = staged.settings.get("methodSettings") or {}
@@ -150,7 +150,7 @@ class ApiFront:
         self._log.write(log, exchange, answer.status, len(answer.body), now)
 
 
-def stage_and_path(target: Target) -> tuple[str, str]:
+def stage_and_path(target: InvokeTarget) -> tuple[str, str]:
     """The stage that a request names, and the path behind it."""
     if target.stage:
         return target.stage, _collapsed(target.path)

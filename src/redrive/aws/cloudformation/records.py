@@ -266,7 +266,7 @@ class OperationState(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Document):
+class StackOperation(Document):
     """A change to a stack under way: the work of a node, which another takes up if that one dies.
 
     Attributes:
@@ -300,8 +300,8 @@ RESOURCE: Final[DocumentKind[StackResource]] = DocumentKind(
 TEMPLATE: Final[DocumentKind[TemplateText]] = DocumentKind(
     "stack_template", TemplateText.to_document, TemplateText.from_document, secret=True
 )
-OPERATION: Final[DocumentKind[Operation]] = DocumentKind(
-    "stack_operation", Operation.to_document, Operation.from_document
+OPERATION: Final[DocumentKind[StackOperation]] = DocumentKind(
+    "stack_operation", StackOperation.to_document, StackOperation.from_document
 )
 # Of a name that a stack has, which is not deleted: the stack's key.
 STACK_NAME: Final[DocumentKind[str]] = DocumentKind(

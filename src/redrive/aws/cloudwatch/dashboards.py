@@ -45,7 +45,7 @@ DASHBOARD: Final[DocumentKind[Dashboard]] = DocumentKind(
 )
 
 
-class Dashboards:
+class DashboardOperations:
     """Puts, gets, lists and deletes dashboards."""
 
     def __init__(self, documents: Documents) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from redrive.aws.cloudwatch.alarms.part import Alarms
-from redrive.aws.cloudwatch.dashboards import DASHBOARD, Dashboards
+from redrive.aws.cloudwatch.dashboards import DASHBOARD, DashboardOperations
 from redrive.aws.cloudwatch.errors import translated
 from redrive.aws.cloudwatch.metrics.datapoints import Datapoints
-from redrive.aws.cloudwatch.metrics.listing import Listing
-from redrive.aws.cloudwatch.metrics.putting import Putting
+from redrive.aws.cloudwatch.metrics.listing import MetricListing
+from redrive.aws.cloudwatch.metrics.putting import PutMetricOperations
 from redrive.aws.cloudwatch.metrics.queries import Queries
-from redrive.aws.cloudwatch.metrics.reading import Reading
+from redrive.aws.cloudwatch.metrics.reading import MetricReader
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, resource_part, values_of
@@ -39,14 +39,14 @@ class CloudWatch:
             settle: Lets what this node has counted arrive in the store, so that whoever reads sees it.
             alarms: The alarms.
         """
-        reading = Reading(store, settle)
+        reading = MetricReader(store, settle)
         self.operations: Mapping[str, Verb] = operations_of(
             "cloudwatch",
             Queries(reading),
             Datapoints(reading),
-            Listing(store, reading),
-            Putting(store),
-            Dashboards(documents),
+            MetricListing(store, reading),
+            PutMetricOperations(store),
+            DashboardOperations(documents),
             *alarms.operations,
         )
 

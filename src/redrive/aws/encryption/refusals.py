@@ -9,7 +9,7 @@ from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.errors import KeyUnusable
 
 
-class Words(NamedTuple):
+class RefusalTexts(NamedTuple):
     """The names that a refusal of KMS has elsewhere.
 
     Attributes:
@@ -25,30 +25,30 @@ class Words(NamedTuple):
     reason: Reason
 
 
-_STATE: Final = Words(
+_STATE: Final = RefusalTexts(
     "KmsInvalidState", "KMS.InvalidStateException", "KMSInvalidStateException", Reason.DISABLED
 )
-_WORDS: Final[Mapping[str, Words]] = {
-    "AccessDeniedException": Words(
+_WORDS: Final[Mapping[str, RefusalTexts]] = {
+    "AccessDeniedException": RefusalTexts(
         "KmsAccessDenied", "KMS.AccessDeniedException", "KMSAccessDeniedException", Reason.DENIED
     ),
-    "DisabledException": Words(
+    "DisabledException": RefusalTexts(
         "KmsDisabled", "KMS.DisabledException", "KMSDisabledException", Reason.DISABLED
     ),
     "KMSInvalidStateException": _STATE,
-    "NotFoundException": Words(
+    "NotFoundException": RefusalTexts(
         "KmsNotFound", "KMS.NotFoundException", "KMSNotFoundException", Reason.MISSING
     ),
-    "InvalidKeyUsageException": Words(
+    "InvalidKeyUsageException": RefusalTexts(
         "KmsInvalidKeyUsage", "KMS.InvalidKeyUsageException", "KMSInvalidStateException", Reason.CLIENT_ERROR
     ),
-    "ThrottlingException": Words(
+    "ThrottlingException": RefusalTexts(
         "KmsThrottled", "KMS.ThrottlingException", "KMSThrottlingException", Reason.THROTTLED
     ),
 }
 
 
-def words(refused: KeyUnusable) -> Words:
+def words(refused: KeyUnusable) -> RefusalTexts:
     """The names of a refusal; a ciphertext that KMS cannot read is its key's invalid state."""
     return _WORDS.get(refused.code, _STATE)
 

@@ -8,9 +8,9 @@ from redrive.aws.firehose.error_log import ErrorLog
 from redrive.aws.firehose.errors import translated, unassumable
 from redrive.aws.firehose.flushing import Flusher
 from redrive.aws.firehose.metrics import Count, StreamMetrics
-from redrive.aws.firehose.putting import Putting
+from redrive.aws.firehose.putting import PutRecordOperations
 from redrive.aws.firehose.records import STREAM
-from redrive.aws.firehose.streams import Streams
+from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.firehose.subscribed import SubscribedStreams
 from redrive.aws.firehose.transforming import Transformation
 from redrive.aws.firehose.writing import ObjectWriter
@@ -72,8 +72,8 @@ class Firehose:
             elsewhere,
             lambda: id_text(engine.runtime.message_id()),
         )
-        streams = Streams(engine, calls, roles, self.deliveries)
-        putting = Putting(engine, streams, self.deliveries, metrics)
+        streams = DeliveryStreamOperations(engine, calls, roles, self.deliveries)
+        putting = PutRecordOperations(engine, streams, self.deliveries, metrics)
         self.operations: Mapping[str, Verb] = operations_of("firehose", streams, putting)
 
     async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`

@@ -8,7 +8,7 @@ from redrive.aws.firehose.errors import invalid, no_such_stream, slow_down
 from redrive.aws.firehose.metrics import StreamMetrics
 from redrive.aws.firehose.ports import Buffers
 from redrive.aws.firehose.records import DeliveryStream, buffer_of
-from redrive.aws.firehose.streams import Streams
+from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -19,10 +19,12 @@ BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 _BUSY: Final = "ServiceUnavailableException"
 
 
-class Putting:
+class PutRecordOperations:
     """The operations that bring records."""
 
-    def __init__(self, engine: Engine, streams: Streams, buffers: Buffers, metrics: StreamMetrics) -> None:
+    def __init__(
+        self, engine: Engine, streams: DeliveryStreamOperations, buffers: Buffers, metrics: StreamMetrics
+    ) -> None:
         """Put records into streams.
 
         Args:

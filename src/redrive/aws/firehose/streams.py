@@ -32,7 +32,7 @@ _PLAIN: Final = (
 _UPDATES: Final = ("ExtendedS3DestinationUpdate", "S3DestinationUpdate")
 
 
-class Streams:
+class DeliveryStreamOperations:
     """The operations on delivery streams."""
 
     def __init__(self, engine: Engine, calls: InnerCalls, roles: ServiceRoles, buffers: Buffers) -> None:

@@ -11,7 +11,7 @@ from redrive.aws.wire.errors import common
 from redrive.aws.wire.rest.s3_routes import bucket_of_host
 from redrive.aws.wire.signatures.sigv2_query import is_presigned_v2, scope_v2, verify_v2
 from redrive.aws.wire.signatures.sigv4 import (
-    Scope,
+    CredentialScope,
     SignatureMismatch,
     SignatureRefused,
     Signed,
@@ -147,12 +147,12 @@ class SigV4Verifier:
             return verify_v2(request, bucket_of_host(request.host), lambda _: secret, now, self._region)
         return verify_s3(request, lambda _: secret, now)
 
-    def _refuse(self, request: Request, scope: Scope | None, refusal: SignatureRefused) -> None:
+    def _refuse(self, request: Request, scope: CredentialScope | None, refusal: SignatureRefused) -> None:
         identity = "" if scope is None else scope.access_key_id
         self._refusals.add(refusal.code, address=request.client_host, identity=identity)
 
 
-def _scope(request: Request, service: str, region: str) -> Scope | None:
+def _scope(request: Request, service: str, region: str) -> CredentialScope | None:
     """The scope that a credential claims; S3's older URLs claim less than others."""
     scope = credential_scope(request)
     if scope is None and service == "s3" and is_presigned_v2(request):

@@ -60,7 +60,7 @@ _QUOTAS: Final = {
 }
 
 
-class AccountOperations:
+class AccountReports:
     """Shows an account as a whole."""
 
     def __init__(self, resources: Resources) -> None:

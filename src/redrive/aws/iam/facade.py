@@ -6,7 +6,7 @@ from typing import Any
 from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
 from redrive.access.keyring import Keyring
 from redrive.aws.iam.access_keys import AccessKeyOperations
-from redrive.aws.iam.account import AbsentOperations, AccountOperations
+from redrive.aws.iam.account import AbsentOperations, AccountReports
 from redrive.aws.iam.attachments import Attachments, Boundaries
 from redrive.aws.iam.entities import HOLDERS, POLICIES, PROFILES, ROLES, USERS
 from redrive.aws.iam.errors import translated
@@ -17,7 +17,7 @@ from redrive.aws.iam.permissions import guarded
 from redrive.aws.iam.policies import PolicyOperations
 from redrive.aws.iam.roles import RoleOperations
 from redrive.aws.iam.simulating import Simulating
-from redrive.aws.iam.tagging import Tagging
+from redrive.aws.iam.tagging import EntityTags
 from redrive.aws.iam.users import UserOperations
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
@@ -52,7 +52,7 @@ class Iam:
                 PolicyOperations(resources, runtime),
                 AccessKeyOperations(resources, runtime, keyring),
                 InstanceProfileOperations(resources, runtime),
-                AccountOperations(resources),
+                AccountReports(resources),
                 AbsentOperations(),
                 Simulating(resources),
             ),
@@ -63,7 +63,7 @@ class Iam:
         operations |= Boundaries(resources, USERS).operations
         operations |= Boundaries(resources, ROLES).operations
         for labelled in (USERS, ROLES, POLICIES, PROFILES):
-            operations |= Tagging(resources, labelled).operations
+            operations |= EntityTags(resources, labelled).operations
         self.operations: Mapping[str, Verb] = guarded(operations, resources.documents)
 
     async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`

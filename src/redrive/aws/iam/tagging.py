@@ -15,7 +15,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft, Resources
 
 
-class Tagging:
+class EntityTags:
     """Labels things of one kind."""
 
     def __init__(self, resources: Resources, entity: Entity[Any]) -> None:

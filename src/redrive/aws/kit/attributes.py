@@ -14,7 +14,7 @@ _DIGITS_MAX: Final = 12  # no attribute has a larger number
 _PERCENT_MAX: Final = 100
 
 
-class Resource(Protocol):
+class AttributedResource(Protocol):
     """A frozen dataclass with the attributes that only its facade understands."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -25,13 +25,13 @@ class Resource(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=AttributedResource)
 V = TypeVar("V")
 
 # ---- reading values ------------------------------------------------------------------------------------------
 
 
-class Reader(NamedTuple, Generic[V]):
+class ValueReader(NamedTuple, Generic[V]):
     """A reader of a value from its text.
 
     Attributes:
@@ -43,17 +43,17 @@ class Reader(NamedTuple, Generic[V]):
     complaint: str = ""
 
 
-def choice(*words: str) -> Reader[str]:
+def choice(*words: str) -> ValueReader[str]:
     """One of a few words, kept as it is."""
     return mapped({word: word for word in words})
 
 
-def mapped(values: Mapping[str, V]) -> Reader[V]:
+def mapped(values: Mapping[str, V]) -> ValueReader[V]:
     """The value that a word stands for."""
-    return Reader(values.get, f"Invalid value [{{}}]. Must be {' or '.join(values)}.")
+    return ValueReader(values.get, f"Invalid value [{{}}]. Must be {' or '.join(values)}.")
 
 
-def whole_number(least: int, most: int, unit: int = 1) -> Reader[int]:
+def whole_number(least: int, most: int, unit: int = 1) -> ValueReader[int]:
     """A whole number within a range, both ends included, in a smaller unit: so many to one."""
 
     def parse(text: str) -> int | None:
@@ -61,19 +61,19 @@ def whole_number(least: int, most: int, unit: int = 1) -> Reader[int]:
             return None
         return int(text) * unit if least <= int(text) <= most else None
 
-    return Reader(parse, f"{{}} value provided is not an integer between {least}-{most}")
+    return ValueReader(parse, f"{{}} value provided is not an integer between {least}-{most}")
 
 
-TEXT: Final[Reader[str]] = Reader(str)
-BOOLEAN: Final[Reader[bool]] = Reader(
+TEXT: Final[ValueReader[str]] = ValueReader(str)
+BOOLEAN: Final[ValueReader[bool]] = ValueReader(
     lambda text: {"true": True, "false": False}.get(text.lower()),
     "Invalid value [{}]. Must be true or false.",
 )
-PERCENTAGE: Final[Reader[str]] = Reader(
+PERCENTAGE: Final[ValueReader[str]] = ValueReader(
     lambda text: None if whole_number(0, _PERCENT_MAX).parse(text) is None else text,
     whole_number(0, _PERCENT_MAX).complaint,
 )
-ROLE_ARN: Final[Reader[str]] = Reader(
+ROLE_ARN: Final[ValueReader[str]] = ValueReader(
     lambda text: text if _ROLE_ARN.fullmatch(text) else None,
     "{} is not the ARN of a role",  # chosen
 )
@@ -82,13 +82,13 @@ ROLE_ARN: Final[Reader[str]] = Reader(
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(Generic[R]):
+class ResourceAttribute(Generic[R]):
     """One attribute of a kind of resource.
 
     Attributes:
         name: On the wire.
         reader: Reads its values.
-        field: The resource's field that holds the value; None: its text is kept among `Resource.attributes`.
+        field: The resource's field that holds the value; None: its text is kept among `AttributedResource.attributes`.
         write: Makes the text of a field's value.
         default: The text shown where none is kept; None: it is not shown then.
         removable: The empty text takes a kept one away.
@@ -99,7 +99,7 @@ class Attribute(Generic[R]):
     """
 
     name: str
-    reader: Reader[Any] = TEXT
+    reader: ValueReader[Any] = TEXT
     field: str | None = None
     write: Callable[[Any], str] = str
     default: str | None = None
@@ -125,7 +125,7 @@ class AttributeTable(Generic[R]):
 
     def __init__(
         self,
-        attributes: Sequence[Attribute[R]],
+        attributes: Sequence[ResourceAttribute[R]],
         *,
         unknown: Callable[[str], Exception],
         refused: Callable[[str, str, str], Exception],

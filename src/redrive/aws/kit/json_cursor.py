@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 
-class Words(NamedTuple):
+class FaultTexts(NamedTuple):
     """The texts of a reader for members that are not acceptable; a member's path stands before each.
 
     Attributes:
@@ -34,7 +34,7 @@ class JsonCursor:
 
     members: Mapping[str, Any]
     refusal: Callable[[str], Exception]
-    words: Words
+    words: FaultTexts
     path: tuple[str, ...] = ()
 
     def refuse(self, name: str, rule: str) -> NoReturn:

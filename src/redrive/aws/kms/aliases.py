@@ -9,7 +9,7 @@ from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.errors import error, not_found, not_valid, wrong_state
 from redrive.aws.kms.keyring import MANAGED_PREFIX, KeyRing
 from redrive.aws.kms.paging import page
-from redrive.aws.kms.records import ALIAS, KEY, Alias, KmsKey, alias_arn
+from redrive.aws.kms.records import ALIAS, KEY, KeyAlias, KmsKey, alias_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft
@@ -38,7 +38,7 @@ class Aliases:
         name = _checked(call, params["AliasName"])
         key = await self._target(call, params["TargetKeyId"], "CreateAlias")
         try:
-            await self._documents.create(ALIAS, name.key, Alias(name, key.id, call.now, call.now))
+            await self._documents.create(ALIAS, name.key, KeyAlias(name, key.id, call.now, call.now))
         except Conflict:
             text = f"An alias with the name {alias_arn(name)} already exists"
             raise error("AlreadyExistsException", text) from None
@@ -120,7 +120,7 @@ def _no_alias(name: ResourceName) -> AwsError:
     return not_found(f"Alias {alias_arn(name)} is not found.")
 
 
-def _shown(alias: Alias) -> Structure:
+def _shown(alias: KeyAlias) -> Structure:
     return {
         "AliasName": alias.name.name,
         "AliasArn": alias.arn,

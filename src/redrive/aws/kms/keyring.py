@@ -8,7 +8,7 @@ from typing import Final
 
 from redrive.aws.kms.errors import not_found
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.records import ALIAS, DAY_MS, GRANT, KEY, Alias, KmsKey, key_arn
+from redrive.aws.kms.records import ALIAS, DAY_MS, GRANT, KEY, KeyAlias, KmsKey, key_arn
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft
 from redrive.model.errors import NotFound
@@ -104,7 +104,7 @@ class KeyRing:
         current_keys = [await self._caught_up(key, now) if _is_due(key, now) else key for key in keys]
         return [key for key in current_keys if key is not None]
 
-    async def aliases(self, account: str, region: str) -> list[Alias]:
+    async def aliases(self, account: str, region: str) -> list[KeyAlias]:
         """All aliases of an account in a region, in order of their names."""
         return await self._documents.find(ALIAS, ResourceName(account, region, "").key)
 
@@ -145,7 +145,7 @@ class KeyRing:
             if found is not None:
                 return found.key_id
             draft.put(KEY, name.key, key)
-            draft.put(ALIAS, alias.key, Alias(alias, name.name, now, now))
+            draft.put(ALIAS, alias.key, KeyAlias(alias, name.name, now, now))
             return name.name
 
         key_id = await self._documents.transact(decide)

@@ -128,7 +128,7 @@ def key_arn(name: ResourceName) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Alias(Document):
+class KeyAlias(Document):
     """Another name for a key, which can be given to another one.
 
     Attributes:
@@ -190,5 +190,5 @@ class Grant(Document):
 
 
 KEY: Final[DocumentKind[KmsKey]] = DocumentKind("kms_key", KmsKey.to_document, KmsKey.from_document)
-ALIAS: Final[DocumentKind[Alias]] = DocumentKind("kms_alias", Alias.to_document, Alias.from_document)
+ALIAS: Final[DocumentKind[KeyAlias]] = DocumentKind("kms_alias", KeyAlias.to_document, KeyAlias.from_document)
 GRANT: Final[DocumentKind[Grant]] = DocumentKind("kms_grant", Grant.to_document, Grant.from_document)

@@ -43,7 +43,7 @@ def check_number(tags: Mapping[str, str]) -> None:
         raise error("TagException", "Too many tags")
 
 
-class Tagging:
+class KeyTags:
     """Labels keys."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess) -> None:

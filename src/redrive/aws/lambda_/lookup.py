@@ -10,15 +10,15 @@ from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.errors import denied, no_function
-from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version, of_arn
+from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of, is_version, of_arn
 from redrive.aws.lambda_.records import (
     ALIAS,
     FUNCTION,
     VERSION,
-    Alias,
     Configuration,
+    FunctionAlias,
+    FunctionPolicy,
     FunctionRecord,
-    Policy,
     alias_key,
     version_key,
 )
@@ -28,7 +28,7 @@ from redrive.model.names import ResourceName
 _ARN_PARTS: Final = 6
 
 
-class Meant(NamedTuple):
+class FunctionTarget(NamedTuple):
     """The meaning of a function's name with its qualifier.
 
     Attributes:
@@ -39,7 +39,7 @@ class Meant(NamedTuple):
 
     function: FunctionRecord
     configuration: Configuration
-    alias: Alias | None = None
+    alias: FunctionAlias | None = None
 
 
 class Lookup:
@@ -49,7 +49,7 @@ class Lookup:
         """Look here."""
         self._documents = documents
 
-    async def function(self, call: Call, reference: Named, action: str) -> FunctionRecord:
+    async def function(self, call: Call, reference: FunctionReference, action: str) -> FunctionRecord:
         """The function that a caller named, whatever its qualifier.
 
         Raises:
@@ -63,7 +63,7 @@ class Lookup:
         check(call, function, reference, action)
         return function
 
-    async def meant(self, call: Call, reference: Named, action: str) -> Meant:
+    async def meant(self, call: Call, reference: FunctionReference, action: str) -> FunctionTarget:
         """The version that a caller named.
 
         Raises:
@@ -75,7 +75,7 @@ class Lookup:
             raise no_function(reference.arn)
         return target_version
 
-    async def at(self, arn: str) -> Meant | None:
+    async def at(self, arn: str) -> FunctionTarget | None:
         """The version that a whole ARN means; None: it is not one of a function here."""
         reference = of_arn(arn)
         if reference is None:
@@ -83,17 +83,17 @@ class Lookup:
         function = await self._documents.get(FUNCTION, reference.name.key)
         return None if function is None else await self.version(function, reference.qualifier)
 
-    async def version(self, function: FunctionRecord, qualifier: str | None) -> Meant | None:
+    async def version(self, function: FunctionRecord, qualifier: str | None) -> FunctionTarget | None:
         """The version that a qualifier means; None: there is no such version and no such alias."""
         if qualifier is None or qualifier == LATEST:
-            return Meant(function, function.latest)
+            return FunctionTarget(function, function.latest)
         alias = None
         if not is_version(qualifier):
             alias = await self._documents.get(ALIAS, alias_key(function.name, qualifier))
             if alias is None:
                 return None
         target_version = await self.numbered(function, qualifier if alias is None else alias.version)
-        return None if target_version is None else Meant(function, target_version, alias)
+        return None if target_version is None else FunctionTarget(function, target_version, alias)
 
     async def numbered(self, function: FunctionRecord, version: str) -> Configuration | None:
         """The version of that number, or `$LATEST`."""
@@ -101,7 +101,7 @@ class Lookup:
             return function.latest
         return await self._documents.get(VERSION, version_key(function.name, version))
 
-    async def chosen(self, target: Meant, chance: random.Random) -> Configuration:
+    async def chosen(self, target: FunctionTarget, chance: random.Random) -> Configuration:
         """The version that an invocation runs: an alias with a weight sends some to its other version."""
         if target.alias is not None:
             for version, weight in target.alias.weights.items():
@@ -111,7 +111,7 @@ class Lookup:
         return target.configuration
 
 
-async def function_in(draft: Draft, reference: Named) -> FunctionRecord:
+async def function_in(draft: Draft, reference: FunctionReference) -> FunctionRecord:
     """The function, which is to stand still until the draft is written.
 
     Raises:
@@ -123,7 +123,7 @@ async def function_in(draft: Draft, reference: Named) -> FunctionRecord:
     return function
 
 
-def policy_text(policy: Policy) -> str:
+def policy_text(policy: FunctionPolicy) -> str:
     """A policy as `GetPolicy` answers it."""
     document = {"Version": "2012-10-17", "Id": "default", "Statement": list(policy.statements)}
     return orjson.dumps(document).decode()
@@ -135,7 +135,7 @@ def policy_of(function: FunctionRecord, qualifier: str | None) -> str | None:
     return None if policy is None or not policy.statements else policy_text(policy)
 
 
-def check(call: Call, function: FunctionRecord, reference: Named, action: str) -> None:
+def check(call: Call, function: FunctionRecord, reference: FunctionReference, action: str) -> None:
     """Refuse an action on a function that the caller has no permission for.
 
     Raises:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from redrive.aws.lambda_.lookup import Meant
+from redrive.aws.lambda_.lookup import FunctionTarget
 from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
 from redrive.aws.lambda_.records import Configuration
 from redrive.model.function import InvocationResult, Throttled
@@ -38,7 +38,7 @@ Dimensions = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
-class Counted:
+class InvocationCount:
     """An invocation that is being counted.
 
     Attributes:
@@ -59,9 +59,11 @@ class InvocationMetrics:
         self._unreserved: Counter[tuple[str, str]] = Counter()
 
     @contextmanager
-    def counting(self, target: Meant, version: Configuration, began_at: int) -> Iterator[Counted]:
+    def counting(
+        self, target: FunctionTarget, version: Configuration, began_at: int
+    ) -> Iterator[InvocationCount]:
         """Count one invocation, which runs inside; it began at that moment (ms)."""
-        counted = Counted()
+        counted = InvocationCount()
         name = version.name
         location = name.account, name.region
         is_unreserved = target.function.reserved is None
@@ -118,7 +120,7 @@ class InvocationMetrics:
 _MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
 
 
-def _named(target: Meant) -> str:
+def _named(target: FunctionTarget) -> str:
     """The function as it was named: with the alias, if it was named by one."""
     name = target.function.name.name
     return name if target.alias is None else f"{name}:{target.alias.name}"

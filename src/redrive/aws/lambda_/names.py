@@ -21,7 +21,7 @@ _FORM: Final = re.compile(
 )
 
 
-class Named(NamedTuple):
+class FunctionReference(NamedTuple):
     """A function that a caller named.
 
     Attributes:
@@ -38,7 +38,7 @@ class Named(NamedTuple):
         return arn_of(self.name, self.qualifier)
 
 
-def read(call: Call, text: str, qualifier: str | None = None) -> Named:
+def read(call: Call, text: str, qualifier: str | None = None) -> FunctionReference:
     """The function that a text names, within the caller's account and region unless it says otherwise.
 
     Args:
@@ -61,10 +61,12 @@ def read(call: Call, text: str, qualifier: str | None = None) -> Named:
     within = parts["qualifier"]
     if within is not None and qualifier is not None and within != qualifier:
         raise invalid("The derived qualifier from the function name does not match the specified qualifier.")
-    return Named(ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or within)
+    return FunctionReference(
+        ResourceName(parts["account"] or call.account, region, parts["name"]), qualifier or within
+    )
 
 
-def check_length(reference: Named) -> None:
+def check_length(reference: FunctionReference) -> None:
     """Refuse a name that is too long for a new function; of a function that exists it is a name like any other.
 
     Raises:
@@ -77,12 +79,14 @@ def check_length(reference: Named) -> None:
         )
 
 
-def of_arn(arn: str) -> Named | None:
+def of_arn(arn: str) -> FunctionReference | None:
     """The function of a whole ARN; None: it is not one of a function."""
     parts = arn.split(":")
     if len(parts) not in (_ARN_PARTS, _ARN_PARTS + 1) or parts[2] != "lambda" or parts[5] != "function":
         return None
-    return Named(ResourceName(parts[4], parts[3], parts[6]), parts[7] if len(parts) > _ARN_PARTS else None)
+    return FunctionReference(
+        ResourceName(parts[4], parts[3], parts[6]), parts[7] if len(parts) > _ARN_PARTS else None
+    )
 
 
 def arn_of(name: ResourceName, qualifier: str | None = None) -> str:

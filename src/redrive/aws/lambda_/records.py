@@ -102,7 +102,7 @@ class Configuration(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class FunctionPolicy:
     """The resource policy of a function, or of one of its versions or aliases.
 
     Attributes:
@@ -152,7 +152,7 @@ class FunctionRecord:
     versions: int = 0
     reserved: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    policies: Mapping[str, FunctionPolicy] = field(default_factory=dict)
     urls: Mapping[str, FunctionUrl] = field(default_factory=dict)
 
     @property
@@ -168,7 +168,7 @@ class FunctionRecord:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Read what `to_document` wrote, as JSON gave it back."""
         policies = {
-            qualifier: Policy(policy["revision"], tuple(policy["statements"]))
+            qualifier: FunctionPolicy(policy["revision"], tuple(policy["statements"]))
             for qualifier, policy in document["policies"].items()
         }
         urls = {qualifier: FunctionUrl(**url) for qualifier, url in document.get("urls", {}).items()}
@@ -177,7 +177,7 @@ class FunctionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Alias(Document):
+class FunctionAlias(Document):
     """A name for a version of a function, or for two of them.
 
     Attributes:
@@ -256,7 +256,9 @@ FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
 VERSION: Final[DocumentKind[Configuration]] = DocumentKind(
     "function_version", Configuration.to_document, Configuration.from_document, secret=True
 )
-ALIAS: Final[DocumentKind[Alias]] = DocumentKind("function_alias", Alias.to_document, Alias.from_document)
+ALIAS: Final[DocumentKind[FunctionAlias]] = DocumentKind(
+    "function_alias", FunctionAlias.to_document, FunctionAlias.from_document
+)
 
 EVENTS: Final[DocumentKind[EventSettings]] = DocumentKind(
     "function_events", EventSettings.to_document, EventSettings.from_document

@@ -19,7 +19,7 @@ _RESERVED: Final = "aws:"
 _MAPPING: Final = ":event-source-mapping:"
 
 
-class TagOperations:
+class FunctionTagOperations:
     """Labels functions and mappings."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
@@ -72,7 +72,7 @@ def _merged(before: Mapping[str, str], given: Mapping[str, str], tag_keys: Colle
     return tags
 
 
-def _function(arn: str) -> names.Named:
+def _function(arn: str) -> names.FunctionReference:
     reference = names.of_arn(arn)
     if reference is None or reference.qualifier is not None:
         raise invalid(

@@ -24,7 +24,7 @@ ANY: Final = "..."
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LogColumn:
     """One column.
 
     Attributes:
@@ -50,7 +50,7 @@ class Columns:
         regexes: The number of regular expressions in it.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[LogColumn]) -> None:
         """Have these columns."""
         self._columns = columns
         self.regexes = sum(column.regexes for column in columns)
@@ -65,7 +65,7 @@ class Columns:
             extra = len(words) - len(columns) + 1
             if extra < 0:
                 return None
-            gap = [Column("", ())] * extra
+            gap = [LogColumn("", ())] * extra
             columns = [*columns[: self._gap], *gap, *columns[self._gap + 1 :]]
         if len(words) != len(columns):
             return None
@@ -101,7 +101,7 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _column(part: str) -> Column:
+def _column(part: str) -> LogColumn:
     match = _COLUMN.fullmatch(part)
     if match is None:
         refuse()
@@ -125,7 +125,7 @@ def _column(part: str) -> Column:
             rest = rest[join.end() :]
             if not rest.strip():
                 refuse()
-    return Column(name, [group for group in groups if group], regexes)
+    return LogColumn(name, [group for group in groups if group], regexes)
 
 
 def _value(word: str) -> str | float:

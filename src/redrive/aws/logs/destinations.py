@@ -29,7 +29,7 @@ _UNTESTED: Final = (
 _BUSY: Final = "The delivery stream did not take the record."
 
 
-class Destination(Protocol):
+class LogDestination(Protocol):
     """One kind of destinations."""
 
     async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
@@ -68,7 +68,7 @@ class Functions:
         self._open_functions = open_functions
 
     async def check(self, _call: Call, group: ResourceName, arn: str, role: str) -> None:
-        """See `Destination.check`: there is such a function, its policy allows it, and it logs elsewhere."""
+        """See `LogDestination.check`: there is such a function, its policy allows it, and it logs elsewhere."""
         if role:
             raise invalid("destinationArn for vendor lambda cannot be used with roleArn")
         try:
@@ -85,7 +85,7 @@ class Functions:
         await self._check_other_group(group, arn)
 
     async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
-        """See `Destination.deliver`; refused, too, where the function has come to log to that group itself."""
+        """See `LogDestination.deliver`; refused, too, where the function has come to log to that group itself."""
         await self._check_other_group(group, forwarded.destination)
         data = b64encode(forwarded.compressed(group.account)).decode()
         await self._invoke(
@@ -132,7 +132,7 @@ class DeliveryStreams:
         self._roles = ServiceRoles(identities, _SERVICE, _SESSION, _unassumable)
 
     async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
-        """See `Destination.check`: the stream takes a message, put there as the role."""
+        """See `LogDestination.check`: the stream takes a message, put there as the role."""
         if not role:
             raise invalid("destinationArn for vendor firehose cannot be used without roleArn")
         await self._roles.check(call, role)
@@ -144,7 +144,7 @@ class DeliveryStreams:
             raise invalid(_UNTESTED) from refused
 
     async def deliver(self, group: ResourceName, forwarded: Forwarded) -> None:
-        """See `Destination.deliver`."""
+        """See `LogDestination.deliver`."""
         record = forwarded.compressed(group.account)
         await self._put(group, forwarded.destination, forwarded.role, record)
 

@@ -10,17 +10,17 @@ from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.kit.call import Call, Facade, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import ResourceScope, resource_part, values_of
-from redrive.aws.logs.destinations import DeliveryStreams, Destination, Functions
+from redrive.aws.logs.destinations import DeliveryStreams, Functions, LogDestination
 from redrive.aws.logs.errors import translated
 from redrive.aws.logs.filters import METRIC_FILTER, MetricFilters
-from redrive.aws.logs.groups import Groups
+from redrive.aws.logs.groups import LogGroupOperations
 from redrive.aws.logs.live_tails import LiveTails
-from redrive.aws.logs.places import GROUP, STREAM, Places, Settle, StreamNames
-from redrive.aws.logs.putting import Putting
+from redrive.aws.logs.places import GROUP, STREAM, LogPlaces, Settle, StreamNames
+from redrive.aws.logs.putting import PutEventOperations
 from redrive.aws.logs.querying import QUERY, Querying
-from redrive.aws.logs.reading import Reading
+from redrive.aws.logs.reading import LogReader
 from redrive.aws.logs.resource_policies import RESOURCE_POLICY, ResourcePolicies
-from redrive.aws.logs.streams import Streams
+from redrive.aws.logs.streams import LogStreamOperations
 from redrive.aws.logs.subscribed import DIALECT, SubscribedEndpoint
 from redrive.aws.logs.subscriptions import SUBSCRIPTION_FILTER, SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
@@ -67,9 +67,9 @@ class Logs:
             open_functions: See `Functions`.
         """
         self._documents = engine.resources.documents
-        places = Places(self._documents)
+        places = LogPlaces(self._documents)
         calls = InnerCalls(services, engine.runtime)
-        destinations: Mapping[str, Destination] = {
+        destinations: Mapping[str, LogDestination] = {
             "lambda": Functions(calls, rounds, open_functions=open_functions),
             "firehose": DeliveryStreams(calls, identities),
         }
@@ -82,10 +82,10 @@ class Logs:
         self.endpoint = SubscribedEndpoint(destinations)
         self.operations: Mapping[str, Verb] = operations_of(
             "logs",
-            Groups(store, places, settle, self._filters.kept, self._subscriptions.kept),
-            Streams(store, places, settle),
-            Putting(places, self.write_down),
-            Reading(store, places, settle),
+            LogGroupOperations(store, places, settle, self._filters.kept, self._subscriptions.kept),
+            LogStreamOperations(store, places, settle),
+            PutEventOperations(places, self.write_down),
+            LogReader(store, places, settle),
             Querying(store, places, settle, engine.runtime),
             ResourcePolicies(places.documents),
             self._filters,

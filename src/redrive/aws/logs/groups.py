@@ -8,11 +8,11 @@ from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid, no_such_group
 from redrive.aws.logs.filters import MetricFilter
 from redrive.aws.logs.group_filters import GroupFilters
-from redrive.aws.logs.paging import Page
-from redrive.aws.logs.places import GROUP, Places, Settle
+from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.places import GROUP, LogPlaces, Settle
 from redrive.aws.logs.subscriptions import SubscriptionFilter
 from redrive.aws.wire.shapes import Structure
-from redrive.aws.wire.violations import Kind, Violation, logs_error
+from redrive.aws.wire.violations import Violation, ViolationKind, logs_error
 from redrive.engine.ports import NodeStore
 from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
@@ -26,13 +26,13 @@ RETENTION_DAYS = (
 )
 
 
-class Groups:
+class LogGroupOperations:
     """Creates, finds, labels and deletes groups."""
 
     def __init__(
         self,
         store: NodeStore,
-        places: Places,
+        places: LogPlaces,
         settle: Settle,
         filters: GroupFilters[MetricFilter],
         subscriptions: GroupFilters[SubscriptionFilter],
@@ -69,7 +69,9 @@ class Groups:
         beginning = names.group_name(call, prefix or "")
         groups = await self._places.documents.find(GROUP, beginning.key)
         matching = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
-        page_groups, answer = Page.of(params, DESCRIBED_MAX).cut(matching, lambda group: (0, group.name.name))
+        page_groups, answer = LogPage.of(params, DESCRIBED_MAX).cut(
+            matching, lambda group: (0, group.name.name)
+        )
         sizes = await self._store.log_bytes()
         filters = await self._filters.count()
         answer["logGroups"] = [
@@ -86,7 +88,7 @@ class Groups:
         days: int = params["retentionInDays"]
         if days not in RETENTION_DAYS:
             permitted = tuple(map(str, RETENTION_DAYS))
-            raise logs_error([Violation("retentionInDays", Kind.ENUM, days, permitted)])
+            raise logs_error([Violation("retentionInDays", ViolationKind.ENUM, days, permitted)])
         await self._change(call, params, lambda group: replace(group, retention_days=days))
         return {}
 

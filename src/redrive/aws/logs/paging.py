@@ -15,7 +15,7 @@ SortKey = tuple[int, str]  # a moment (ms), or 0 where there is none, and a name
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LogPage:
     """The size of a page, and its beginning.
 
     Attributes:
@@ -29,7 +29,7 @@ class Page:
     descending: bool = False
 
     @classmethod
-    def of(cls, params: Structure, limit_max: int) -> "Page":
+    def of(cls, params: Structure, limit_max: int) -> "LogPage":
         """The page that a request asks for.
 
         Raises:

@@ -20,7 +20,7 @@ StreamNames = Mapping[int, str]  # by the streams' numbers
 WriteDown = Callable[[Sequence[LogEvent], StreamNames], Awaitable[None]]  # writes events down
 
 
-class Places:
+class LogPlaces:
     """The groups and streams of all accounts and regions."""
 
     def __init__(self, documents: Documents) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
-from redrive.aws.logs.places import Places, WriteDown
+from redrive.aws.logs.places import LogPlaces, WriteDown
 from redrive.aws.wire.shapes import Structure
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup
 from redrive.model.metric import MINUTE_MS
@@ -18,10 +18,10 @@ _PAST_MS: Final = 14 * DAY_MS
 _FUTURE_MS: Final = 2 * 60 * MINUTE_MS
 
 
-class Putting:
+class PutEventOperations:
     """Takes events from callers."""
 
-    def __init__(self, places: Places, write_down: WriteDown) -> None:
+    def __init__(self, places: LogPlaces, write_down: WriteDown) -> None:
         """Write them down so, in streams among these places."""
         self._places = places
         self._write_down = write_down

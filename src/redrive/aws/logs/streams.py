@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
-from redrive.aws.logs.paging import Page
-from redrive.aws.logs.places import Places, Settle
+from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.places import LogPlaces, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import NodeStore
 from redrive.model.log import END_OF_TIME, LogGroup, LogSpan, LogStream
@@ -15,10 +15,10 @@ DESCRIBED_MAX = 50
 _EVENTS_PER_DROP = 1_000  # about 5 ms of the store's time
 
 
-class Streams:
+class LogStreamOperations:
     """Creates, finds and deletes streams."""
 
-    def __init__(self, store: NodeStore, places: Places, settle: Settle) -> None:
+    def __init__(self, store: NodeStore, places: LogPlaces, settle: Settle) -> None:
         """Do it to these places of that store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
@@ -48,7 +48,7 @@ class Streams:
         await self._settle()
         group = await self._places.group(names.named_group(call, params))
         streams = await self._places.streams(group, prefix)
-        page = Page.of(params, DESCRIBED_MAX)
+        page = LogPage.of(params, DESCRIBED_MAX)
         if by_time:
             spans = await self._spans(group, streams)
             page_streams, answer = page.cut(streams, lambda stream: (_last_at(spans, stream), stream.name))

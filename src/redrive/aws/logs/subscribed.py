@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from redrive.aws.gateway.owed_calls import asked_at, attempted
-from redrive.aws.logs.destinations import Destination
+from redrive.aws.logs.destinations import LogDestination
 from redrive.aws.logs.forwarded import Forwarded
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt
@@ -21,7 +21,7 @@ TO_DESTINATION: Final = "logs.function"  # as stored backlogs name it, from when
 class SubscribedEndpoint:
     """Brings log events to destinations (`redrive.engine.ports.Endpoint`)."""
 
-    def __init__(self, destinations: Mapping[str, Destination]) -> None:
+    def __init__(self, destinations: Mapping[str, LogDestination]) -> None:
         """Bring them to these, by the service in their ARNs."""
         self._destinations = destinations
 

@@ -13,7 +13,7 @@ _RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _NOT_MODIFIED: Final = 304
 
 
-class Span(NamedTuple):
+class ByteRange(NamedTuple):
     """Some bytes of an object."""
 
     first: int
@@ -80,7 +80,7 @@ def check_writable(params: Structure, object_record: ObjectRecord | None, key: s
         raise unmet("If-Match")
 
 
-def span_of(params: Structure, object_record: ObjectRecord) -> Span | None:
+def span_of(params: Structure, object_record: ObjectRecord) -> ByteRange | None:
     """The bytes that are asked for; None: all of them.
 
     Raises:
@@ -101,10 +101,10 @@ def span_of(params: Structure, object_record: ObjectRecord) -> Span | None:
     if first > last:
         text = "The requested range is not satisfiable"
         raise error("InvalidRange", text, 416, RangeRequested=params["Range"], ActualObjectSize=str(size))
-    return Span(first, last - first + 1)
+    return ByteRange(first, last - first + 1)
 
 
-def _part(number: int, object_record: ObjectRecord) -> Span | None:
+def _part(number: int, object_record: ObjectRecord) -> ByteRange | None:
     if number == 1 and not object_record.parts:
         return None
     if not 1 <= number <= object_record.parts:
@@ -117,7 +117,7 @@ def _part(number: int, object_record: ObjectRecord) -> Span | None:
             ActualPartCount=str(object_record.parts),
         )
     before = sum(segment.size for segment in object_record.segments[: number - 1])
-    return Span(before, object_record.segments[number - 1].size)
+    return ByteRange(before, object_record.segments[number - 1].size)
 
 
 def _names(condition: str, etag: str) -> bool:

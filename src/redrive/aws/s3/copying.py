@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.checksums import FULL_OBJECT
-from redrive.aws.s3.conditions import Span, check_copied
+from redrive.aws.s3.conditions import ByteRange, check_copied
 from redrive.aws.s3.errors import error, invalid, no_key, too_large
 from redrive.aws.s3.names import check_key
 from redrive.aws.s3.objects import Objects, headers_of, metadata_of
@@ -35,7 +35,7 @@ class Copied(NamedTuple):
     etag: str
 
 
-class Sources:
+class CopySources:
     """The objects that copies are made of."""
 
     def __init__(self, objects: Objects, access: BucketAccess) -> None:
@@ -78,7 +78,7 @@ class Sources:
 class Copying:
     """The operation that copies an object."""
 
-    def __init__(self, objects: Objects, access: BucketAccess, sources: Sources) -> None:
+    def __init__(self, objects: Objects, access: BucketAccess, sources: CopySources) -> None:
         """Copy these."""
         self._objects = objects
         self._access = access
@@ -147,11 +147,11 @@ def _read_source(text: str) -> tuple[str, str]:
         raise invalid("Copy Source must be UTF-8", ArgumentName="x-amz-copy-source") from None
 
 
-def _span(text: str | None, source: ObjectRecord) -> Span:
+def _span(text: str | None, source: ObjectRecord) -> ByteRange:
     if text is None:
-        return Span(0, source.size)
+        return ByteRange(0, source.size)
     match = _RANGE.fullmatch(text)
     if match is None or not int(match[1]) <= int(match[2]) < source.size:
         message = f"Range specified is not valid for source object of size: {source.size}"
         raise invalid(message, ArgumentName="x-amz-copy-source-range", ArgumentValue=text)
-    return Span(int(match[1]), int(match[2]) - int(match[1]) + 1)
+    return ByteRange(int(match[1]), int(match[2]) - int(match[1]) + 1)

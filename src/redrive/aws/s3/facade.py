@@ -10,9 +10,9 @@ from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.bucket_settings import AbsentSettings, BucketSettings
 from redrive.aws.s3.buckets import BucketOperations
 from redrive.aws.s3.contents import Contents
-from redrive.aws.s3.copying import Copying, Sources
+from redrive.aws.s3.copying import Copying, CopySources
 from redrive.aws.s3.errors import translated
-from redrive.aws.s3.listing import Listing
+from redrive.aws.s3.listing import ObjectListing
 from redrive.aws.s3.multipart import Multipart
 from redrive.aws.s3.object_tags import ObjectTags
 from redrive.aws.s3.objects import ObjectOperations, Objects
@@ -41,7 +41,7 @@ class S3:
         contents = Contents(blobs, lambda: id_text(engine.runtime.message_id()))
         access = BucketAccess(engine.resources.documents)
         objects = Objects(engine, contents)
-        sources = Sources(objects, access)
+        sources = CopySources(objects, access)
         self.operations: Mapping[str, Verb] = operations_of(
             "s3",
             BucketOperations(engine, access, contents),
@@ -49,7 +49,7 @@ class S3:
             AbsentSettings(access),
             ObjectOperations(objects, access),
             ObjectTags(engine, objects, access),
-            Listing(engine.resources.documents, access),
+            ObjectListing(engine.resources.documents, access),
             Copying(objects, access, sources),
             Multipart(engine, objects, access, sources),
         )

@@ -46,7 +46,7 @@ class _Asked:
         return quote(text, safe="/-_.~*") if self.encodes else text
 
 
-class Listing:
+class ObjectListing:
     """The operations that list objects."""
 
     def __init__(self, documents: Documents, access: BucketAccess) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from redrive.aws.kit.call import Call
 from redrive.aws.s3 import checksums
 from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.copying import Sources
+from redrive.aws.s3.copying import CopySources
 from redrive.aws.s3.errors import error, invalid, no_bucket, no_upload, unmet
 from redrive.aws.s3.names import check_key, unquoted
 from redrive.aws.s3.objects import Objects, digested, headers_of, metadata_of
@@ -18,8 +18,8 @@ from redrive.aws.s3.records import (
     UPLOAD,
     Bucket,
     ObjectRecord,
-    Part,
     Upload,
+    UploadPart,
     part_key,
     upload_key,
 )
@@ -34,7 +34,7 @@ from redrive.model.ids import id_text
 class Multipart:
     """The operations on uploads in parts."""
 
-    def __init__(self, engine: Engine, objects: Objects, access: BucketAccess, sources: Sources) -> None:
+    def __init__(self, engine: Engine, objects: Objects, access: BucketAccess, sources: CopySources) -> None:
         """Keep uploads in this engine, and make objects of them there."""
         self._engine = engine
         self._documents = engine.resources.documents
@@ -134,7 +134,7 @@ class Multipart:
         answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}
         return {**answer, **total, **({"ChecksumType": new.checksum_type} if total else {})}
 
-    async def _kept(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> Part:
+    async def _kept(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> UploadPart:
         """A part of an upload, on disk, in the place of one that had its number."""
         number = params["PartNumber"]
         if not 1 <= number <= PARTS_MAX:
@@ -149,10 +149,10 @@ class Multipart:
             text = f"Checksum Type mismatch occurred, expected checksum Type: {upload.algorithm.lower()}"
             raise error("InvalidRequest", text)
         segment = await self._objects.contents.add(content)
-        part = Part(number, etag, call.now, segment, sums)
+        part = UploadPart(number, etag, call.now, segment, sums)
         key = part_key(upload.id, number)
 
-        async def decide(draft: Draft) -> Part | None:
+        async def decide(draft: Draft) -> UploadPart | None:
             under_way = await draft.get(UPLOAD, upload_key(bucket.name, upload.id))
             if under_way is None:
                 raise no_upload(upload.id)
@@ -174,7 +174,7 @@ class Multipart:
             raise no_upload(params["UploadId"])
         return upload
 
-    async def _chosen(self, upload: Upload, params: Structure) -> list[Part]:
+    async def _chosen(self, upload: Upload, params: Structure) -> list[UploadPart]:
         """The parts that an upload is completed with."""
         requested_parts = (params.get("MultipartUpload") or {}).get("Parts") or []
         numbers = [each.get("PartNumber") for each in requested_parts]
@@ -192,7 +192,7 @@ class Multipart:
                 raise error("EntityTooSmall", text, ProposedSize=size, MinSizeAllowed=str(PART_BYTES_MIN))
         return chosen
 
-    async def _checksum(self, upload: Upload, parts: Sequence[Part]) -> dict[str, str]:
+    async def _checksum(self, upload: Upload, parts: Sequence[UploadPart]) -> dict[str, str]:
         """The checksum of the object that an upload becomes; none where its parts were to have none."""
         if not upload.algorithm:
             return {}
@@ -217,7 +217,7 @@ class Multipart:
         await self._objects.contents.remove(sorted(left))
 
 
-def _matching(requested_part: Structure, part: Part | None, upload: Upload) -> Part:
+def _matching(requested_part: Structure, part: UploadPart | None, upload: Upload) -> UploadPart:
     """A part, if it is what the caller takes it for."""
     is_right = part is not None and unquoted(requested_part.get("ETag") or "") == part.etag
     if (
@@ -236,7 +236,7 @@ def _matching(requested_part: Structure, part: Part | None, upload: Upload) -> P
     return part
 
 
-def _shown(part: Part) -> Structure:
+def _shown(part: UploadPart) -> Structure:
     return {
         "PartNumber": part.number,
         "LastModified": part.modified_at,

@@ -129,7 +129,7 @@ class Upload(Described):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Document, Unremembered):
+class UploadPart(Document, Unremembered):
     """A part of an upload."""
 
     restored: ClassVar = {"segment": Segment._make}
@@ -146,7 +146,9 @@ OBJECT: Final[DocumentKind[ObjectRecord]] = DocumentKind(
     "s3_object", ObjectRecord.to_document, ObjectRecord.from_document
 )
 UPLOAD: Final[DocumentKind[Upload]] = DocumentKind("s3_upload", asdict, lambda document: Upload(**document))
-PART: Final[DocumentKind[Part]] = DocumentKind("s3_part", Part.to_document, Part.from_document)
+PART: Final[DocumentKind[UploadPart]] = DocumentKind(
+    "s3_part", UploadPart.to_document, UploadPart.from_document
+)
 
 
 def object_key(bucket: str, key: str) -> str:

@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(rf"[0-9a-f]{{{TOKEN_CHARS}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Document):
+class ConfirmationRequest(Document):
     """A question to an endpoint: whether it agrees.
 
     Attributes:
@@ -52,8 +52,8 @@ class Question(Document):
     asked_at: int
 
 
-QUESTION: Final[DocumentKind[Question]] = DocumentKind(
-    "sns_confirmation", Question.to_document, Question.from_document
+QUESTION: Final[DocumentKind[ConfirmationRequest]] = DocumentKind(
+    "sns_confirmation", ConfirmationRequest.to_document, ConfirmationRequest.from_document
 )
 
 
@@ -77,7 +77,7 @@ class Confirmations:
             now: ms.
         """
         await self._clear_in(draft, now)
-        question = Question(self._token(now), topic.name, subscription.id, now)
+        question = ConfirmationRequest(self._token(now), topic.name, subscription.id, now)
         draft.put(QUESTION, question.token, question)
         confirmation = Confirmation(
             kind=kind,

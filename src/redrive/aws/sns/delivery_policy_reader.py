@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import orjson
 
-from redrive.aws.kit.json_cursor import JsonCursor, Words
+from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
 from redrive.aws.sns.delivery_policy import (
     RETRY_ATTRIBUTES,
     RetryPolicy,
@@ -44,7 +44,7 @@ RAW_CONTENT_TYPES: Final = CONTENT_TYPES | {
     "application/xml",
 }
 _OPENING: Final = "DeliveryPolicy: "
-_WORDS: Final = Words()
+_WORDS: Final = FaultTexts()
 _COUNTS: Final = ("numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
 
 

@@ -12,7 +12,7 @@ from redrive.aws.sns.delivery_policy import CONTENT_TYPE_DEFAULT, RetryPolicy, S
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.push import OWN_TEXT
 from redrive.aws.sns.notification_renderer import NotificationRenderer
-from redrive.aws.sns.published import Published, is_confirmation, opening
+from redrive.aws.sns.published import PublishedMessage, is_confirmation, opening
 from redrive.aws.sns.queue_policies import QueuePolicies
 from redrive.aws.sns.subscription_attributes import effective_delivery_policy
 from redrive.engine.facts import Attempted
@@ -239,5 +239,5 @@ def _raw_refusal_of(headers: bytes) -> Attempt | None:
     """The same of a delivery that stands already: one that is sent back, or that waited behind a replay."""
     if is_confirmation(headers):
         return None
-    published = Published.unpack(headers)
+    published = PublishedMessage.unpack(headers)
     return raw_refusal(len(published.attributes)) if published.raw else None

@@ -13,7 +13,7 @@ from redrive.aws.sns import destinations, names
 from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE
 from redrive.aws.sns.errors import error, invalid
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.sms.text_messages import SMS_TYPE, TRANSACTIONAL
 from redrive.aws.sns.topic_attributes import DIALECT
@@ -78,7 +78,9 @@ class Direct:
         topic = await self.topic(await self.phone(call, number))
         message_id = self._engine.runtime.message_id()
         urgent = {SMS_TYPE: ("String", TRANSACTIONAL)}
-        published = Published(id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent)
+        published = PublishedMessage(
+            id_text(message_id), names.arn_of(topic.name), call.now, attributes=urgent
+        )
         publication = Publication(message_id, text, {}, {}, published.envelope(), len(text.encode()))
         await self._engine.messages.publish(topic, [publication])
 

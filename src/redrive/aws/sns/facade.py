@@ -15,11 +15,11 @@ from redrive.aws.sns.direct import Direct
 from redrive.aws.sns.errors import translated
 from redrive.aws.sns.limits import FILTERS_MAX
 from redrive.aws.sns.part import SnsPart
-from redrive.aws.sns.publishing import Publishing
+from redrive.aws.sns.publishing import PublishOperations
 from redrive.aws.sns.roles import with_roles_checked
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
-from redrive.aws.sns.tags import TagOperations
+from redrive.aws.sns.tags import TopicTagOperations
 from redrive.aws.sns.topics import TopicOperations
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.aws.wire.arn import parse_arn
@@ -61,10 +61,10 @@ class Sns:
         operations = operations_of(
             "sns",
             TopicOperations(engine),
-            TagOperations(engine),
+            TopicTagOperations(engine),
             SubscriptionOperations(engine, confirmations, tokens, filters_max),
             confirmations,
-            Publishing(engine, direct, screening, encryption),
+            PublishOperations(engine, direct, screening, encryption),
             *(operations for part in parts for operations in part.operations),
         )
         self.operations: Mapping[str, Verb] = with_roles_checked(operations, identities)

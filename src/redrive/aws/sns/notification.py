@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from redrive.aws.kit.messages import sequence_number
-from redrive.aws.sns.published import Confirmation, Published
+from redrive.aws.sns.published import Confirmation, PublishedMessage
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
@@ -76,7 +76,7 @@ class Links:
 
 
 def notification(
-    published: Published, text: str, links: Links, signature: str | None, *, replayed: bool = False
+    published: PublishedMessage, text: str, links: Links, signature: str | None, *, replayed: bool = False
 ) -> str:
     """A notification in JSON, for every protocol but Lambda and Firehose.
 
@@ -112,7 +112,7 @@ def message_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, d
     return {name: {"Type": declared, "Value": value} for name, (declared, value) in attributes.items()}
 
 
-def signed_text(published: Published, text: str) -> str:
+def signed_text(published: PublishedMessage, text: str) -> str:
     """The signed part of a notification."""
     return _signed_text(
         {
@@ -126,7 +126,7 @@ def signed_text(published: Published, text: str) -> str:
     )
 
 
-def notification_headers(published: Published) -> dict[str, str]:
+def notification_headers(published: PublishedMessage) -> dict[str, str]:
     """The headers of a notification pushed over HTTP."""
     headers = {
         "x-amz-sns-message-type": _NOTIFICATION,

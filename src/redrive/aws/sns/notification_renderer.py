@@ -9,7 +9,7 @@ import orjson
 from redrive.aws.kit.messages import unpacked
 from redrive.aws.sns import notification
 from redrive.aws.sns.notification import CONTENT_TYPE, Links
-from redrive.aws.sns.published import Confirmation, Published, is_confirmation
+from redrive.aws.sns.published import Confirmation, PublishedMessage, is_confirmation
 from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.subscription_attributes import ROLE
 from redrive.engine.ports import PushRequest
@@ -66,7 +66,7 @@ class NotificationRenderer:
         protocol = subscription.protocol
         if protocol in self._renderers:
             return await self._renderers[protocol](subscription, delivery)
-        published = Published.unpack(headers)
+        published = PublishedMessage.unpack(headers)
         if protocol in _HTTP:
             pushed = notification.notification_headers(published)
             text = delivery.body if published.raw else await self._notification(published, delivery.body)
@@ -94,7 +94,7 @@ class NotificationRenderer:
             confirmation_request = notification.signed_ask(confirmation, self._links)
             signed = self._signer.sign_now(confirmation_request, confirmation.version)
             return notification.confirmation_text(confirmation, self._links, signed), {}
-        published = Published.unpack(headers)
+        published = PublishedMessage.unpack(headers)
         replayed = is_replayed(headers)
         if published.raw:
             attributes = {**published.attributes, **(_REPLAYED if replayed else {})}
@@ -106,15 +106,15 @@ class NotificationRenderer:
         signature = self._signer.sign_now(signed, published.version)
         return notification.notification(published, delivery.body, self._links, signature), {}
 
-    async def _notification(self, published: Published, text: str) -> str:
+    async def _notification(self, published: PublishedMessage, text: str) -> str:
         return notification.notification(published, text, self._links, await self._signature(published, text))
 
-    async def _signature(self, published: Published, text: str) -> str | None:
+    async def _signature(self, published: PublishedMessage, text: str) -> str | None:
         if published.sequence is not None:
             return None
         return await self._signer.sign(notification.signed_text(published, text), published.version)
 
-    async def _event(self, published: Published, text: str) -> str:
+    async def _event(self, published: PublishedMessage, text: str) -> str:
         """The event of a function: one record, its keys and their spelling as recorded."""
         record = {
             "Type": "Notification",
@@ -136,7 +136,7 @@ class NotificationRenderer:
         event = source | {"EventSubscriptionArn": published.subscription, "Sns": record}
         return orjson.dumps({"Records": [event]}).decode()
 
-    def _record(self, published: Published, text: str) -> str:
+    def _record(self, published: PublishedMessage, text: str) -> str:
         """A stream's record: unsigned, and a line of its own in the object that it ends up in."""
         if published.raw:
             return text
@@ -156,7 +156,7 @@ class NotificationRenderer:
     # ---- mail, and confirmations ------------------------------------------------------------------------------
 
     async def _mail(
-        self, subscription: Subscription, published: Published, text: str, display_name: str
+        self, subscription: Subscription, published: PublishedMessage, text: str, display_name: str
     ) -> PushRequest:
         if subscription.protocol == "email-json":
             text = await self._notification(published, text)

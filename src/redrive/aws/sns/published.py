@@ -27,7 +27,7 @@ CONFIRMATION_ENVELOPE: Final = "sns-confirmation"
 
 
 @dataclass(slots=True)  # frozen, it would take four times as long to make, and each publication makes one
-class Published:
+class PublishedMessage:
     """A message as one subscriber gets it, without its text; see the module for its fields.
 
     Attributes:

@@ -23,7 +23,7 @@ from redrive.aws.sns.devices import payloads
 from redrive.aws.sns.direct import Direct, unmade
 from redrive.aws.sns.errors import error, invalid, key_refused
 from redrive.aws.sns.protection.screening import Screening
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms import text_messages
 from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
 from redrive.aws.wire.arn import parse_arn
@@ -40,7 +40,7 @@ _ENTRY_ID: Final = "The Id of a batch entry in the batch request"
 _TRACE: Final = "x-amzn-trace-id"
 
 
-class Publishing:
+class PublishOperations:
     """Publishes to topics, and to one endpoint or telephone alone."""
 
     def __init__(
@@ -140,7 +140,7 @@ class Publishing:
 def _made(call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_id: bytes) -> Publication:
     text, others = texts
     carried = message.carried(entry.get("MessageAttributes"))
-    envelope = Published(
+    envelope = PublishedMessage(
         id=id_text(message_id),
         topic=names.arn_of(topic.name),
         sent_at=call.now,

@@ -27,7 +27,7 @@ _STATUSES: Final = {
 }
 
 
-class Span(NamedTuple):
+class ReplaySpan(NamedTuple):
     """The time that is replayed: from a moment (ms), to another or until there is no more."""
 
     starts_at: int
@@ -55,9 +55,9 @@ def check(topic: Topic, value: str) -> str | None:
     return value
 
 
-def _span(document: Mapping[str, Any]) -> Span:
+def _span(document: Mapping[str, Any]) -> ReplaySpan:
     ends_at = _moment(document, "EndingPoint") if "EndingPoint" in document else None
-    return Span(_moment(document, "StartingPoint"), ends_at)
+    return ReplaySpan(_moment(document, "StartingPoint"), ends_at)
 
 
 def _moment(document: Mapping[str, Any], name: str) -> int:

@@ -22,7 +22,7 @@ from typing_extensions import override
 from redrive.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_group, log_timestamp
 from redrive.aws.sns.devices.push import PUSHED_TO
 from redrive.aws.sns.names import arn_of
-from redrive.aws.sns.published import Published, is_confirmation
+from redrive.aws.sns.published import PublishedMessage, is_confirmation
 from redrive.aws.sns.subscription_attributes import REDRIVE_POLICY
 from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import LogSink
@@ -162,7 +162,7 @@ class StatusLog(Listener):
             return
         notification = {
             "messageMD5Sum": md5(delivery.body.encode(), usedforsecurity=False).hexdigest(),
-            "messageId": Published.unpack(headers).id,
+            "messageId": PublishedMessage.unpack(headers).id,
             "topicArn": arn_of(topic.name),
             "timestamp": log_timestamp(entry.began_at),
         }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from redrive.aws.kit.attributes import BOOLEAN, ROLE_ARN, Attribute, AttributeTable, Reader, keep
+from redrive.aws.kit.attributes import BOOLEAN, ROLE_ARN, AttributeTable, ResourceAttribute, ValueReader, keep
 from redrive.aws.sns import (
     destinations,
     json_text,
@@ -149,19 +149,19 @@ def _check_dead_letter_queue(subscription: Subscription, queue: ResourceName) ->
 
 # ---- the table -------------------------------------------------------------------------------------------------
 
-_SCOPE: Final[Reader[bool]] = Reader(
+_SCOPE: Final[ValueReader[bool]] = ValueReader(
     {"MessageAttributes": False, "MessageBody": True}.get,
     "Invalid value [{}]. Please use either MessageBody or MessageAttributes",
 )
 _TABLE: Final[AttributeTable[Subscription]] = AttributeTable(
     (
-        Attribute(RAW, change=_change_raw, show=lambda subscription: str(subscription.raw).lower()),
-        Attribute(FILTER_SCOPE, change=_change_scope, show=_show_scope),
-        Attribute(FILTER_POLICY, change=_change_filter, show=attrgetter("filter_text")),
-        Attribute(DELIVERY_POLICY, change=_change_delivery_policy),
-        Attribute(REDRIVE_POLICY, change=_change_redrive),
-        Attribute(replays.POLICY),
-        Attribute(ROLE, ROLE_ARN, removable=False),
+        ResourceAttribute(RAW, change=_change_raw, show=lambda subscription: str(subscription.raw).lower()),
+        ResourceAttribute(FILTER_SCOPE, change=_change_scope, show=_show_scope),
+        ResourceAttribute(FILTER_POLICY, change=_change_filter, show=attrgetter("filter_text")),
+        ResourceAttribute(DELIVERY_POLICY, change=_change_delivery_policy),
+        ResourceAttribute(REDRIVE_POLICY, change=_change_redrive),
+        ResourceAttribute(replays.POLICY),
+        ResourceAttribute(ROLE, ROLE_ARN, removable=False),
     ),
     unknown=values.unknown,
     refused=values.refused,

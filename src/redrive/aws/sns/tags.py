@@ -41,7 +41,7 @@ def check_number(tags: Mapping[str, str]) -> None:
         raise error("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded")
 
 
-class TagOperations:
+class TopicTagOperations:
     """Labels topics."""
 
     def __init__(self, engine: Engine) -> None:

@@ -14,9 +14,9 @@ from redrive.aws.kit.attributes import (
     BOOLEAN,
     PERCENTAGE,
     ROLE_ARN,
-    Attribute,
     AttributeTable,
-    Reader,
+    ResourceAttribute,
+    ValueReader,
     choice,
     keep,
     whole_number,
@@ -129,40 +129,40 @@ def _archive_days(value: str) -> int | None:
 
 
 #: Kept as a text: SNS shows the attribute only where somebody gave it.
-_size: Final = Reader(lambda value: None if _SIZES.parse(value) is None else value, _SIZES.complaint)
+_size: Final = ValueReader(lambda value: None if _SIZES.parse(value) is None else value, _SIZES.complaint)
 
 
 def _is_fifo(topic: Topic) -> bool:
     return topic.ordered
 
 
-def _feedback(protocol: str) -> Iterator[Attribute[Topic]]:
+def _feedback(protocol: str) -> Iterator[ResourceAttribute[Topic]]:
     """The attributes by which deliveries over a protocol are logged; HTTP stands for HTTPS too."""
     for result in ("Success", "Failure"):
-        yield Attribute(f"{protocol}{result}FeedbackRoleArn", ROLE_ARN)
-    yield Attribute(f"{protocol}SuccessFeedbackSampleRate", PERCENTAGE, removable=False)
+        yield ResourceAttribute(f"{protocol}{result}FeedbackRoleArn", ROLE_ARN)
+    yield ResourceAttribute(f"{protocol}SuccessFeedbackSampleRate", PERCENTAGE, removable=False)
 
 
 _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
     (
-        Attribute(topic_policy.POLICY, Reader(_policy), show=topic_policy.text_of),
-        Attribute(
+        ResourceAttribute(topic_policy.POLICY, ValueReader(_policy), show=topic_policy.text_of),
+        ResourceAttribute(
             "DisplayName",
-            Reader(
+            ValueReader(
                 lambda value: value if len(value) <= DISPLAY_NAME_CHARS_MAX else None,
                 f"must be at most {DISPLAY_NAME_CHARS_MAX} characters",  # chosen
             ),
             default="",
         ),
-        Attribute(DELIVERY_POLICY, Reader(_delivery_policy)),
-        Attribute("KmsMasterKeyId"),
-        Attribute(MAXIMUM_SIZE, _size),
-        Attribute("SignatureVersion", choice("1", "2"), removable=False),
-        Attribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
-        Attribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
-        Attribute(_ARCHIVE_POLICY),
+        ResourceAttribute(DELIVERY_POLICY, ValueReader(_delivery_policy)),
+        ResourceAttribute("KmsMasterKeyId"),
+        ResourceAttribute(MAXIMUM_SIZE, _size),
+        ResourceAttribute("SignatureVersion", choice("1", "2"), removable=False),
+        ResourceAttribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
+        ResourceAttribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
+        ResourceAttribute(_ARCHIVE_POLICY),
         *chain.from_iterable(map(_feedback, ("HTTP", "Firehose", "Lambda", "Application", "SQS"))),
-        Attribute(
+        ResourceAttribute(
             "ContentBasedDeduplication",
             BOOLEAN,
             "deduplicates_content",

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from redrive.aws.kit.attributes import Reader
+from redrive.aws.kit.attributes import ValueReader
 from redrive.aws.sns.errors import AttributeRefused
 
 V = TypeVar("V")
@@ -25,7 +25,7 @@ def refused(name: str, _: str, complaint: str) -> AttributeRefused:
     return AttributeRefused(f"{name}: {complaint}")
 
 
-def read(reader: Reader[V], name: str, text: str) -> V:
+def read(reader: ValueReader[V], name: str, text: str) -> V:
     """The value of an attribute that is not in a table.
 
     Raises:

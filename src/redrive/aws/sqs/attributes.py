@@ -16,9 +16,9 @@ from redrive.aws.encryption.encryption import SQS_SSE
 from redrive.aws.encryption.sealer import KEY, KEY_REUSE
 from redrive.aws.kit.attributes import (
     BOOLEAN,
-    Attribute,
     AttributeTable,
-    Reader,
+    ResourceAttribute,
+    ValueReader,
     choice,
     keep,
     mapped,
@@ -91,7 +91,7 @@ def _only_fifo(name: str) -> AwsError:
     return error("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
 
 
-def _read(name: str, reader: Reader[V], value: str) -> V:
+def _read(name: str, reader: ValueReader[V], value: str) -> V:
     read = reader.parse(value)
     if read is None:
         raise _refused(name)
@@ -236,27 +236,29 @@ def _is_fifo(queue: Queue) -> bool:
     return queue.ordered
 
 
-def _seconds(name: str, field: str, least: int, most: int) -> Attribute[Queue]:
+def _seconds(name: str, field: str, least: int, most: int) -> ResourceAttribute[Queue]:
     """An attribute in seconds whose field has milliseconds."""
-    return Attribute(name, whole_number(least, most, unit=1000), field, write=lambda ms: str(ms // 1000))
+    return ResourceAttribute(
+        name, whole_number(least, most, unit=1000), field, write=lambda ms: str(ms // 1000)
+    )
 
 
 TABLE: Final[AttributeTable[Queue]] = AttributeTable(
     (
         _seconds("DelaySeconds", "delay_ms", 0, 900),
-        Attribute("MaximumMessageSize", whole_number(1024, 1_048_576), "body_bytes_max"),
+        ResourceAttribute("MaximumMessageSize", whole_number(1024, 1_048_576), "body_bytes_max"),
         _seconds("MessageRetentionPeriod", "retention_ms", 60, 1_209_600),
         _seconds("ReceiveMessageWaitTimeSeconds", "wait_ms", 0, 20),
         _seconds("VisibilityTimeout", "lease_ms", 0, 43_200),
-        Attribute(_FIFO, applies=_is_fifo, change=_change_fifo, show=lambda _: "true"),
-        Attribute(
+        ResourceAttribute(_FIFO, applies=_is_fifo, change=_change_fifo, show=lambda _: "true"),
+        ResourceAttribute(
             "ContentBasedDeduplication",
             BOOLEAN,
             "deduplicates_content",
             write=lambda value: str(value).lower(),
             applies=_is_fifo,
         ),
-        Attribute(
+        ResourceAttribute(
             "DeduplicationScope",
             mapped({"queue": False, "messageGroup": True}),
             "deduplicates_per_group",
@@ -264,7 +266,7 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
             applies=_is_fifo,
             inapplicable=_only_fifo,
         ),
-        Attribute(
+        ResourceAttribute(
             "FifoThroughputLimit",
             choice("perQueue", "perMessageGroupId"),
             default="perQueue",
@@ -272,12 +274,12 @@ TABLE: Final[AttributeTable[Queue]] = AttributeTable(
             applies=_is_fifo,
             inapplicable=_only_fifo,
         ),
-        Attribute("Policy", Reader(_policy)),
-        Attribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
-        Attribute(_REDRIVE_ALLOW, Reader(_redrive_allow)),
-        Attribute(SQS_SSE, default="true", change=_change_sqs_sse),
-        Attribute(KEY, change=_change_key),
-        Attribute(KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
+        ResourceAttribute("Policy", ValueReader(_policy)),
+        ResourceAttribute(_REDRIVE, change=_change_redrive, show=_show_redrive),
+        ResourceAttribute(_REDRIVE_ALLOW, ValueReader(_redrive_allow)),
+        ResourceAttribute(SQS_SSE, default="true", change=_change_sqs_sse),
+        ResourceAttribute(KEY, change=_change_key),
+        ResourceAttribute(KEY_REUSE, change=_change_key_reuse, show=_show_key_reuse),
     ),
     unknown=_unknown,
     refused=_refused,

@@ -11,12 +11,12 @@ from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import translated
 from redrive.aws.sqs.handles import Handles
-from redrive.aws.sqs.permissions import Permissions
+from redrive.aws.sqs.permissions import QueuePermissions
 from redrive.aws.sqs.queues import QueueOperations
-from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import Receiving
 from redrive.aws.sqs.sending import Sending
-from redrive.aws.sqs.settling import Settling
+from redrive.aws.sqs.settling import SettlingOperations
 from redrive.aws.sqs.tasks import Tasks
 from redrive.aws.sqs.urls import QueueUrls
 from redrive.aws.wire.errors import AwsError
@@ -54,16 +54,16 @@ class Sqs:
             waits: Let 60 seconds pass before a queue is made again or purged again, as Amazon does.
         """
         handles = Handles(secret)
-        quotas = Quotas(enforced=fifo_quotas)
+        quotas = QueueQuotas(enforced=fifo_quotas)
         access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
         self.operations: Mapping[str, Verb] = operations_of(
             "sqs",
             QueueOperations(engine, access, waits=waits),
-            Permissions(engine, access),
+            QueuePermissions(engine, access),
             Tasks(engine),
             Sending(engine, access, quotas, encryption),
             Receiving(engine, access, quotas, handles, {} if presenters is None else presenters, encryption),
-            Settling(engine, access, quotas, handles),
+            SettlingOperations(engine, access, quotas, handles),
         )
 
     async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:

@@ -31,7 +31,7 @@ _SHAREABLE = frozenset(
 )
 
 
-class Permissions:
+class QueuePermissions:
     """Changes queues' policies."""
 
     def __init__(self, engine: Engine, access: QueueAccess) -> None:

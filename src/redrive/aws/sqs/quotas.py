@@ -12,7 +12,7 @@ from redrive.model.queue import Queue
 CALLS_PER_SECOND = 300
 
 
-class Quotas:
+class QueueQuotas:
     """Counts calls by queue and method, second by second."""
 
     def __init__(self, *, enforced: bool) -> None:

@@ -12,7 +12,7 @@ from redrive.aws.sqs import message, names
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.sqs.handles import Handles
-from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.readers import Readers
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -76,7 +76,7 @@ class Receiving:
         self,
         engine: Engine,
         access: QueueAccess,
-        quotas: Quotas,
+        quotas: QueueQuotas,
         handles: Handles,
         presenters: Presenters,
         encryption: Encryption | None = None,

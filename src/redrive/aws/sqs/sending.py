@@ -19,7 +19,7 @@ from redrive.aws.kit.messages import (
 from redrive.aws.sqs import batches, message
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import error, invalid, key_refusals, missing
-from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -40,7 +40,7 @@ class Sending:
     """Sends messages to queues."""
 
     def __init__(
-        self, engine: Engine, access: QueueAccess, quotas: Quotas, encryption: Encryption | None = None
+        self, engine: Engine, access: QueueAccess, quotas: QueueQuotas, encryption: Encryption | None = None
     ) -> None:
         """Send through this engine."""
         self._encryption = encryption

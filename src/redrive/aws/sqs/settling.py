@@ -10,7 +10,7 @@ from redrive.aws.sqs import batches
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import error, invalid
 from redrive.aws.sqs.handles import Handle, Handles
-from redrive.aws.sqs.quotas import Quotas
+from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import VISIBILITY_SECONDS_MAX
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -22,14 +22,14 @@ _REASON: Final = attrgetter("reason")
 _EXPIRED: Final = frozenset({"lapsed", "superseded"})
 
 
-class Settling:
+class SettlingOperations:
     """Ends and extends the claims that receipt handles stand for.
 
     In a standard queue the handle of a message that was received again since still deletes it and changes its
     visibility, as recorded: it stands for the message's claim of now. In a FIFO queue it is refused.
     """
 
-    def __init__(self, engine: Engine, access: QueueAccess, quotas: Quotas, handles: Handles) -> None:
+    def __init__(self, engine: Engine, access: QueueAccess, quotas: QueueQuotas, handles: Handles) -> None:
         """Settle through this engine."""
         self._engine = engine
         self._handles = handles

@@ -9,7 +9,7 @@ from redrive.aws.wire.query import sqs_names as sqs_query
 from redrive.aws.wire.shapes import Raw
 from redrive.aws.wire.timestamps import FRACTIONAL_SECONDS
 from redrive.aws.wire.validation import CoralSpelling, FlattenedSpelling, Spelling
-from redrive.aws.wire.violations import Kind, Violation, coral_error, logs_error, s3_error, sqs_error
+from redrive.aws.wire.violations import Violation, ViolationKind, coral_error, logs_error, s3_error, sqs_error
 
 
 def _as_published(shapes: Raw) -> Raw:
@@ -113,7 +113,7 @@ class Profile:
     xml_namespace: str = ""
     xml_declaration: str = ""
     error_detail: bool = False
-    checks: frozenset[Kind] = frozenset(Kind)
+    checks: frozenset[ViolationKind] = frozenset(ViolationKind)
     spelling: Spelling = field(default_factory=CoralSpelling)
     violated: Callable[[Sequence[Violation]], AwsError] = coral_error
     errors: tuple[ErrorKind, ...] = ()
@@ -145,7 +145,7 @@ _SQS: Final = Profile(
     xml_namespace="http://queue.amazonaws.com/doc/2012-11-05/",
     xml_declaration='<?xml version="1.0"?>',
     error_detail=True,
-    checks=frozenset({Kind.REQUIRED}),  # SQS words every other violation by itself
+    checks=frozenset({ViolationKind.REQUIRED}),  # SQS words every other violation by itself
     spelling=FlattenedSpelling(),
     violated=sqs_error,
     errors=sqs_query.ERRORS,
@@ -248,7 +248,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             api_version="2006-03-01",
             protocols=frozenset({"rest-xml"}),
             xml_namespace="http://s3.amazonaws.com/doc/2006-03-01/",
-            checks=frozenset({Kind.REQUIRED}),  # S3 words every other violation by itself
+            checks=frozenset({ViolationKind.REQUIRED}),  # S3 words every other violation by itself
             violated=s3_error,
             body_bytes_max=16 * _MIB,  # as the front's own bound
             keeps_coding=True,

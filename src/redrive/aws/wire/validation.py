@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from redrive.aws.wire.shapes import SCALARS, Member, Shape, Structure, Value
-from redrive.aws.wire.violations import Kind, Violation, phrase
+from redrive.aws.wire.violations import Violation, ViolationKind, phrase
 
 #: Longer strings than this are matched against no pattern unless the model bounds their length: the published
 #: patterns were not written with a backtracking engine and a megabyte of hostile input in mind.
@@ -63,7 +63,7 @@ Checker = Callable[[Value, str, list[Violation]], None]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    kind: Kind
+    kind: ViolationKind
     bound: float | str | tuple[str, ...]
     holds: Callable[[Value], bool]
 
@@ -73,7 +73,7 @@ class Checks:
 
     __slots__ = ("_kinds", "_spelling")
 
-    def __init__(self, kinds: frozenset[Kind], spelling: Spelling) -> None:
+    def __init__(self, kinds: frozenset[ViolationKind], spelling: Spelling) -> None:
         self._kinds = kinds
         self._spelling = spelling
 
@@ -102,7 +102,9 @@ class Checks:
     def _structure(self, shape: Shape) -> Checker:
         spell = self._spelling.member
         required = [
-            (name, spell(shape.members[name])) for name in shape.required if Kind.REQUIRED in self._kinds
+            (name, spell(shape.members[name]))
+            for name in shape.required
+            if ViolationKind.REQUIRED in self._kinds
         ]
         needed = {name for name, _ in required}
         inner: dict[str, tuple[str, Checker]] | None = None
@@ -114,7 +116,9 @@ class Checks:
             # Nearly every structure has all that it needs and nothing to look into, which sets tell at once.
             if not value.keys() >= needed:
                 missing = [step for name, step in required if name not in value]
-                collected.extend(Violation(_join(path, step), Kind.REQUIRED, None, None) for step in missing)
+                collected.extend(
+                    Violation(_join(path, step), ViolationKind.REQUIRED, None, None) for step in missing
+                )
             if inner.keys().isdisjoint(value):
                 return
             for name, (step, inspect) in inner.items():
@@ -146,7 +150,7 @@ class Checks:
 
     def _elements(self, shape: Shape) -> Checker | None:
         if shape.element.shape.type in SCALARS:
-            return self._scalars(shape.element.shape, Kind.ELEMENTS, list)
+            return self._scalars(shape.element.shape, ViolationKind.ELEMENTS, list)
         inspect, step = self._checker(shape.element.shape), self._spelling.element
         if inspect is None:
             return None
@@ -158,9 +162,9 @@ class Checks:
         return check
 
     def _entries(self, shape: Shape) -> Checker | None:
-        keys = self._scalars(shape.key.shape, Kind.KEYS, list)
+        keys = self._scalars(shape.key.shape, ViolationKind.KEYS, list)
         if shape.value.shape.type in SCALARS:
-            return _both(keys, self._scalars(shape.value.shape, Kind.VALUES, dict.values))
+            return _both(keys, self._scalars(shape.value.shape, ViolationKind.VALUES, dict.values))
         inspect, step = self._checker(shape.value.shape), self._spelling.entry
         if inspect is None:
             return keys
@@ -171,7 +175,7 @@ class Checks:
 
         return _both(keys, check)
 
-    def _scalars(self, shape: Shape, kind: Kind, of: Callable[[Value], Value]) -> Checker | None:
+    def _scalars(self, shape: Shape, kind: ViolationKind, of: Callable[[Value], Value]) -> Checker | None:
         rules = self._rules(shape)
         if not rules:
             return None
@@ -205,16 +209,18 @@ def _both(first: Checker | None, second: Checker | None) -> Checker | None:
 
 def _enum_rules(shape: Shape) -> list[_Rule]:
     permitted = frozenset(shape.enum)
-    return [_Rule(Kind.ENUM, shape.enum, permitted.__contains__)] if permitted else []
+    return [_Rule(ViolationKind.ENUM, shape.enum, permitted.__contains__)] if permitted else []
 
 
 def _bound_rules(shape: Shape) -> list[_Rule]:
     if shape.type in {"integer", "long", "float", "double"}:
-        return _limits(shape, Kind.VALUE_MAX, Kind.VALUE_MIN, _itself)
-    return _limits(shape, Kind.LENGTH_MAX, Kind.LENGTH_MIN, len)
+        return _limits(shape, ViolationKind.VALUE_MAX, ViolationKind.VALUE_MIN, _itself)
+    return _limits(shape, ViolationKind.LENGTH_MAX, ViolationKind.LENGTH_MIN, len)
 
 
-def _limits(shape: Shape, most: Kind, least: Kind, counters: Callable[[Value], float]) -> list[_Rule]:
+def _limits(
+    shape: Shape, most: ViolationKind, least: ViolationKind, counters: Callable[[Value], float]
+) -> list[_Rule]:
     rules = []
     if (upper := shape.most) is not None:
         rules.append(_Rule(most, upper, lambda value: counters(value) <= upper))
@@ -236,5 +242,9 @@ def _pattern_rules(shape: Shape) -> list[_Rule]:
         return []
     length_max = _PATTERN_LENGTH_MAX if shape.most is None else int(shape.most)
     return [
-        _Rule(Kind.PATTERN, shape.pattern, lambda text: len(text) > length_max or match(text) is not None)
+        _Rule(
+            ViolationKind.PATTERN,
+            shape.pattern,
+            lambda text: len(text) > length_max or match(text) is not None,
+        )
     ]

@@ -13,7 +13,7 @@ from redrive.aws.wire.errors import AwsError, ErrorKind, common
 from redrive.aws.wire.shapes import Value
 
 
-class Kind(StrEnum):
+class ViolationKind(StrEnum):
     """The kind of a constraint; the value is the phrase that services print for it."""
 
     REQUIRED = "Member must not be null"
@@ -41,12 +41,12 @@ class Violation:
     """
 
     path: str
-    kind: Kind
+    kind: ViolationKind
     value: Value
     bound: float | str | tuple[str, ...] | None
 
 
-def phrase(kind: Kind, bound: float | str | tuple[str, ...] | None) -> str:
+def phrase(kind: ViolationKind, bound: float | str | tuple[str, ...] | None) -> str:
     """Return a constraint in the services' words."""
     return kind.format(f"[{', '.join(bound)}]" if isinstance(bound, tuple) else bound)
 

@@ -15,7 +15,7 @@ from redrive.azure.arm import paging, schema
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.resource import location
 from redrive.azure.arm.resources import types_of
-from redrive.azure.arm.schema import Document, Field, Schema
+from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.azure.eventgrid import names
@@ -45,12 +45,13 @@ def _tags(document: Document, name: str) -> Document | None:
     return tags or None
 
 
-_GROUP_SCHEMA: Final = Schema(
-    (Field("location", schema.text), Field("managedBy", schema.text), Field("tags", _tags)), closed=True
+_GROUP_SCHEMA: Final = DocumentSchema(
+    (SchemaField("location", schema.text), SchemaField("managedBy", schema.text), SchemaField("tags", _tags)),
+    closed=True,
 )
 
 
-class AccountOperations:
+class SubscriptionOperations:
     """The operations on what surrounds Event Grid's resources."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:

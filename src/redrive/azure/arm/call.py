@@ -10,7 +10,7 @@ import orjson
 
 from redrive.azure.arm.schema import check_bytes
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.bearer import Caller
+from redrive.azure.wire.bearer import BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid
 from redrive.http import Request, Response
 
@@ -35,7 +35,7 @@ class ArmCall:
     request: Request
     params: Mapping[str, str]
     query: Mapping[str, str]
-    caller: Caller
+    caller: BearerCaller
     now: int
     base_url: str
 

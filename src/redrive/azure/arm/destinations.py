@@ -46,7 +46,7 @@ _WITHOUT_ATTRIBUTES: Final = ("StorageQueue", "NamespaceTopic")
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class DestinationForm:
     """A destination that is accepted.
 
     Attributes:
@@ -90,7 +90,7 @@ def check_container(name: str) -> None:
         raise invalid(f"The blobContainerName '{name}' is no name of a container.")
 
 
-def accepted_destination(document: Document, before: Document, resolve: EndpointResolver) -> Destination:
+def accepted_destination(document: Document, before: Document, resolve: EndpointResolver) -> DestinationForm:
     """Check a destination.
 
     Args:
@@ -125,7 +125,7 @@ def accepted_destination(document: Document, before: Document, resolve: Endpoint
         destination[MAPPINGS] = delivery_attributes.accepted_attributes(mappings, earlier.get(MAPPINGS) or ())
     if kind == WEBHOOK:
         _check_audience(destination, protocol)
-    return Destination(protocol, endpoint, {"endpointType": kind, "properties": destination})
+    return DestinationForm(protocol, endpoint, {"endpointType": kind, "properties": destination})
 
 
 def accepted_container(document: Document) -> dict[str, Any]:

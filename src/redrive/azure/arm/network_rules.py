@@ -6,7 +6,7 @@ They are enforced by `redrive.azure.eventgrid.network`. What cannot be enforced 
 from typing import Any, Final
 
 from redrive.azure.arm import schema
-from redrive.azure.arm.schema import Document, Field
+from redrive.azure.arm.schema import Document, SchemaField
 from redrive.azure.eventgrid.network import ACCESS, DISABLED, MASK, RULES, read_mask
 from redrive.azure.wire.errors import invalid
 
@@ -42,5 +42,5 @@ def _access(document: Document, name: str) -> str | None:
 
 
 # Azure lets callers ask for these versions; connections of this server, either way, have TLS 1.2 at least.
-TLS: Final = Field("minimumTlsVersionAllowed", schema.words("1.0", "1.1", "1.2"))
-NETWORK: Final = (TLS, Field(RULES, _rules), Field(ACCESS, _access, default="Enabled"))
+TLS: Final = SchemaField("minimumTlsVersionAllowed", schema.words("1.0", "1.1", "1.2"))
+NETWORK: Final = (TLS, SchemaField(RULES, _rules), SchemaField(ACCESS, _access, default="Enabled"))

@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol, TypeVar
 import orjson
 
 from redrive.azure.arm import schema
-from redrive.azure.arm.schema import Document, Field, Schema
+from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField
 from redrive.azure.arm.system_topic import SystemTopic
 from redrive.azure.eventgrid import settings
-from redrive.azure.namespaces.places import Namespace
+from redrive.azure.namespaces.places import NamespacePlace
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, conflict, invalid, not_found
 from redrive.model.names import ResourceName
@@ -31,7 +31,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9-]{3,50}")
 _RESERVED: Final = ("microsoft", "eventgrid", "system")
 _LOCATION: Final = "location"
 
-R = TypeVar("R", Topic, Namespace, SystemTopic)
+R = TypeVar("R", Topic, NamespacePlace, SystemTopic)
 
 
 class Record(Protocol):
@@ -67,8 +67,8 @@ class ResourceSpec:
 
     types: tuple[str, ...]
     shown: Callable[[Record, Mapping[str, Any], str], Mapping[str, Any]]
-    properties: Schema | None = None
-    beside: Schema | None = None
+    properties: DocumentSchema | None = None
+    beside: DocumentSchema | None = None
     moved: str = ""
     has_keys: bool = False
     replaced: HTTPStatus = HTTPStatus.CREATED
@@ -102,7 +102,7 @@ def location(document: Document, name: str) -> str:
     return text
 
 
-LOCATION: Final = Field(_LOCATION, location)
+LOCATION: Final = SchemaField(_LOCATION, location)
 
 
 def accepted(spec: ResourceSpec, record: R, document: Document) -> R:

@@ -12,7 +12,7 @@ from redrive.azure.arm.resource import PROVIDER, R, ResourceSpec, no_such, prope
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic, system_topic_name
 from redrive.azure.eventgrid import names
-from redrive.azure.namespaces.places import NAMESPACE, Namespace, namespace_name, topics_prefix
+from redrive.azure.namespaces.places import NAMESPACE, NamespacePlace, namespace_name, topics_prefix
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
@@ -173,7 +173,7 @@ class DocumentCollection(ArmCollection[R]):
         return await self._documents.find(self._kind, beginning, after, limit)
 
 
-class NamespaceCollection(DocumentCollection[Namespace]):
+class NamespaceCollection(DocumentCollection[NamespacePlace]):
     """Namespaces."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
@@ -182,8 +182,8 @@ class NamespaceCollection(DocumentCollection[Namespace]):
         self._subscribers = subscribers
 
     @override
-    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> Namespace:
-        return Namespace(namespace_name(resource), attributes, now)
+    def _new(self, resource: ArmId, attributes: Mapping[str, str], now: int) -> NamespacePlace:
+        return NamespacePlace(namespace_name(resource), attributes, now)
 
     @override
     async def _remove(self, resource: ArmId) -> None:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SchemaField:
     """A field of a document.
 
     Attributes:
@@ -40,7 +40,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class DocumentSchema:
     """The fields of a document.
 
     Fields that no schema knows are kept as they are sent: versions of the interface differ in them, and clients
@@ -52,7 +52,7 @@ class Schema:
         closed: Unknown fields are dropped too.
     """
 
-    fields: tuple[Field, ...] = ()
+    fields: tuple[SchemaField, ...] = ()
     read_only: frozenset[str] = frozenset()
     closed: bool = False
 
@@ -90,7 +90,7 @@ def whole(least: int, most: int | None) -> Reader:
     return lambda document, name: number(document, name, least, most)
 
 
-def nested(schema: Schema) -> Reader:
+def nested(schema: DocumentSchema) -> Reader:
     """A reader of a document within."""
 
     def read(document: Document, name: str) -> dict[str, Any] | None:
@@ -100,7 +100,7 @@ def nested(schema: Schema) -> Reader:
     return read
 
 
-def each(schema: Schema) -> Reader:
+def each(schema: DocumentSchema) -> Reader:
     """A reader of a document whose every field, whatever its name, is a document of the schema's."""
 
     def read(document: Document, name: str) -> Document | None:

@@ -9,7 +9,7 @@ from redrive.azure.arm.deployments import DeploymentOperations
 from redrive.azure.arm.resources import ResourceOperations
 from redrive.azure.eventgrid.names import is_name
 from redrive.azure.wire.arm_id import ArmId
-from redrive.azure.wire.bearer import Authentication, Caller
+from redrive.azure.wire.bearer import BearerAuthentication, BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
@@ -19,7 +19,7 @@ from redrive.http import Request, Response
 _BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
 
 
-class Operations(Protocol):
+class ArmOperations(Protocol):
     """Some of the resource manager's operations."""
 
     @property
@@ -38,8 +38,8 @@ class Arm:
     def __init__(
         self,
         clock: Clock,
-        authentication: Authentication,
-        operations: Sequence[Operations],
+        authentication: BearerAuthentication,
+        operations: Sequence[ArmOperations],
         public_url: str | None,
         documents: Documents,
     ) -> None:
@@ -90,7 +90,7 @@ def _check_names(params: Mapping[str, str]) -> None:
             raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
 
 
-def _check_owner(caller: Caller, params: Mapping[str, str]) -> None:
+def _check_owner(caller: BearerCaller, params: Mapping[str, str]) -> None:
     subscription = params.get("subscription")
     above = params.get("scope", params.get("parent"))
     if subscription is None and above is not None:

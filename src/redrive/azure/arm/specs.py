@@ -9,7 +9,7 @@ from redrive.azure.arm import schema
 from redrive.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.azure.arm.network_rules import NETWORK
 from redrive.azure.arm.resource import LOCATION, READ_ONLY_BESIDE, Record, ResourceSpec, id_of, properties_of
-from redrive.azure.arm.schema import Document, Field, Schema, each, nested, whole, words
+from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField, each, nested, whole, words
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA, EVENT_GRID_SCHEMA
 from redrive.azure.namespaces.places import path_of
@@ -27,8 +27,8 @@ _MAPPED: Final = ("id", "topic", "eventTime", "eventType", "subject", "dataVersi
 _STATE: Final = {"provisioningState": "Succeeded"}
 
 
-def _texts(*fields: str) -> Schema:
-    return Schema(tuple(Field(name, schema.text) for name in fields))
+def _texts(*fields: str) -> DocumentSchema:
+    return DocumentSchema(tuple(SchemaField(name, schema.text) for name in fields))
 
 
 # ---- topics and domains ------------------------------------------------------------------------------------------
@@ -42,9 +42,13 @@ def _mapped(document: Document, name: str) -> Document | None:
     return mapping
 
 
-_MAPPING: Final = Schema((Field("inputSchemaMappingType", words("Json")), Field("properties", _mapped)))
+_MAPPING: Final = DocumentSchema(
+    (SchemaField("inputSchemaMappingType", words("Json")), SchemaField("properties", _mapped))
+)
 _EVENT_TYPE: Final = _texts("displayName", "description", "dataSchemaUrl", "documentationUrl")
-_EVENT_TYPES: Final = Schema((Field("kind", words("Inline")), Field("inlineEventTypes", each(_EVENT_TYPE))))
+_EVENT_TYPES: Final = DocumentSchema(
+    (SchemaField("kind", words("Inline")), SchemaField("inlineEventTypes", each(_EVENT_TYPE)))
+)
 
 
 def _tags(document: Document, name: str) -> Document | None:
@@ -78,20 +82,22 @@ def _publishers(kind: str) -> ResourceSpec:
     return ResourceSpec(
         types=(kind,),
         shown=_publisher_shown,
-        properties=Schema(
+        properties=DocumentSchema(
             (
-                Field("inputSchema", words(*INPUT_SCHEMAS), default=EVENT_GRID_SCHEMA, fixed=True),
-                Field("inputSchemaMapping", _input_mapping),
-                Field("dataResidencyBoundary", words("WithinGeopair", "WithinRegion")),
-                Field("autoCreateTopicWithFirstSubscription", schema.flag),
-                Field("autoDeleteTopicWithLastSubscription", schema.flag),
-                Field("eventTypeInfo", nested(_EVENT_TYPES)),
+                SchemaField("inputSchema", words(*INPUT_SCHEMAS), default=EVENT_GRID_SCHEMA, fixed=True),
+                SchemaField("inputSchemaMapping", _input_mapping),
+                SchemaField("dataResidencyBoundary", words("WithinGeopair", "WithinRegion")),
+                SchemaField("autoCreateTopicWithFirstSubscription", schema.flag),
+                SchemaField("autoDeleteTopicWithLastSubscription", schema.flag),
+                SchemaField("eventTypeInfo", nested(_EVENT_TYPES)),
                 *NETWORK,
-                Field("disableLocalAuth", schema.flag, default=False),
+                SchemaField("disableLocalAuth", schema.flag, default=False),
             ),
             read_only=frozenset({*_STATE, "endpoint", "metricResourceId", "privateEndpointConnections"}),
         ),
-        beside=Schema((LOCATION, Field("tags", _tags), Field("identity", schema.part)), READ_ONLY_BESIDE),
+        beside=DocumentSchema(
+            (LOCATION, SchemaField("tags", _tags), SchemaField("identity", schema.part)), READ_ONLY_BESIDE
+        ),
         moved="The resource '{name}' already exists in location '{stands}'. A resource with the same name cannot be "
         "created in location '{location}'. Please select a new resource name.",
         has_keys=True,
@@ -127,15 +133,16 @@ SYSTEM_TOPICS: Final = ResourceSpec(
         **properties,
         "metricResourceId": _metric_id(id_of(record.attributes).key),
     },
-    properties=Schema(
+    properties=DocumentSchema(
         (
-            Field("source", _source, fixed=True),
-            Field("topicType", words(STORAGE_ACCOUNTS), default=STORAGE_ACCOUNTS),
+            SchemaField("source", _source, fixed=True),
+            SchemaField("topicType", words(STORAGE_ACCOUNTS), default=STORAGE_ACCOUNTS),
         ),
         closed=True,
     ),
-    beside=Schema(
-        (LOCATION, Field("tags", schema.anything), Field("identity", schema.anything)), closed=True
+    beside=DocumentSchema(
+        (LOCATION, SchemaField("tags", schema.anything), SchemaField("identity", schema.anything)),
+        closed=True,
     ),
     patched=HTTPStatus.OK,
     patches_properties=False,
@@ -144,10 +151,10 @@ SYSTEM_TOPICS: Final = ResourceSpec(
 
 # ---- namespaces --------------------------------------------------------------------------------------------------
 
-_SKU: Final = Schema(
+_SKU: Final = DocumentSchema(
     (
-        Field("name", words("Standard"), default="Standard"),
-        Field("capacity", whole(1, _UNITS_MAX), default=1),
+        SchemaField("name", words("Standard"), default="Standard"),
+        SchemaField("capacity", whole(1, _UNITS_MAX), default=1),
     ),
     closed=True,
 )
@@ -170,21 +177,21 @@ def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: st
 NAMESPACES: Final = ResourceSpec(
     types=("namespaces",),
     shown=_namespace_shown,
-    properties=Schema(
+    properties=DocumentSchema(
         (
-            Field("topicSpacesConfiguration", _topic_spaces),
-            Field("topicsConfiguration", schema.part),
+            SchemaField("topicSpacesConfiguration", _topic_spaces),
+            SchemaField("topicsConfiguration", schema.part),
             *NETWORK,
-            Field("isZoneRedundant", schema.flag, default=False),
+            SchemaField("isZoneRedundant", schema.flag, default=False),
         ),
         read_only=frozenset({*_STATE, "privateEndpointConnections"}),
     ),
-    beside=Schema(
+    beside=DocumentSchema(
         (
             LOCATION,
-            Field("tags", schema.part),
-            Field("identity", schema.part),
-            Field("sku", nested(_SKU), default=_SKU.accept({})),
+            SchemaField("tags", schema.part),
+            SchemaField("identity", schema.part),
+            SchemaField("sku", nested(_SKU), default=_SKU.accept({})),
         ),
         READ_ONLY_BESIDE,
     ),
@@ -197,11 +204,11 @@ NAMESPACES: Final = ResourceSpec(
 NAMESPACE_TOPICS: Final = ResourceSpec(
     types=("namespaces", "topics"),
     shown=lambda _, properties, __: {**properties, **_STATE},
-    properties=Schema(
+    properties=DocumentSchema(
         (
-            Field("inputSchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),
-            Field("publisherType", words("Custom"), default="Custom"),
-            Field("eventRetentionInDays", whole(1, RETENTION_DAYS_MAX), default=RETENTION_DAYS_MAX),
+            SchemaField("inputSchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),
+            SchemaField("publisherType", words("Custom"), default="Custom"),
+            SchemaField("eventRetentionInDays", whole(1, RETENTION_DAYS_MAX), default=RETENTION_DAYS_MAX),
         ),
         read_only=frozenset({*_STATE, "privateEndpointConnections"}),
     ),

@@ -13,7 +13,7 @@ _ACCOUNT_DIGITS: Final = 12  # at the end of an Azure subscription's GUID
 
 
 @dataclass(frozen=True, slots=True)
-class StorageAccount:
+class StorageAccountRecord:
     """One storage account.
 
     Attributes:
@@ -29,13 +29,13 @@ class StorageAccount:
         return {"account": self.account, **({"id": self.id} if self.id else {})}
 
     @staticmethod
-    def from_document(document: Mapping[str, Any]) -> "StorageAccount":
+    def from_document(document: Mapping[str, Any]) -> "StorageAccountRecord":
         """Read the form that is stored."""
-        return StorageAccount(document["account"], document.get("id", ""))
+        return StorageAccountRecord(document["account"], document.get("id", ""))
 
 
-STORAGE_ACCOUNT: Final[DocumentKind[StorageAccount]] = DocumentKind(
-    "azure_storage_account", StorageAccount.as_document, StorageAccount.from_document
+STORAGE_ACCOUNT: Final[DocumentKind[StorageAccountRecord]] = DocumentKind(
+    "azure_storage_account", StorageAccountRecord.as_document, StorageAccountRecord.from_document
 )
 
 
@@ -53,7 +53,7 @@ class StorageAccounts:
             AzureError: It is another's.
         """
         account = resource.subscription[-_ACCOUNT_DIGITS:]
-        first = StorageAccount(account, resource.text)
+        first = StorageAccountRecord(account, resource.text)
         await self._check(resource.name, account, first)
         await self._documents.update_or_create(
             STORAGE_ACCOUNT, resource.name.lower(), first, lambda kept: kept if kept.id else first
@@ -65,7 +65,7 @@ class StorageAccounts:
         Raises:
             AzureError: It is another's.
         """
-        await self._check(name, account, StorageAccount(account))
+        await self._check(name, account, StorageAccountRecord(account))
 
     async def in_subscription(self, subscription: str, group: str | None) -> list[ArmId]:
         """The ids of those that were made in an Azure subscription, or in one of its resource groups."""
@@ -79,7 +79,7 @@ class StorageAccounts:
             and (group is None or each.group.lower() == group.lower())
         ]
 
-    async def _check(self, name: str, account: str, first: StorageAccount) -> None:
+    async def _check(self, name: str, account: str, first: StorageAccountRecord) -> None:
         kept = await self._documents.get(STORAGE_ACCOUNT, name.lower())
         if kept is None:
             kept = await self._documents.update_or_create(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.arm import schema
-from redrive.azure.arm.destinations import Destination, shown_destination
+from redrive.azure.arm.destinations import DestinationForm, shown_destination
 from redrive.azure.arm.schema import Document
 from redrive.azure.arm.specs import retention_ms
 from redrive.azure.eventgrid import names, settings
@@ -47,7 +47,7 @@ _NAMESPACE_DEAD_LETTERS: Final = ((*IN_PUSH, *IN_DEAD_LETTER), (*IN_QUEUE, *IN_D
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedSubscription:
     """An event subscription's properties that are accepted.
 
     Attributes:
@@ -58,7 +58,7 @@ class Accepted:
     """
 
     properties: Mapping[str, Any]
-    destination: Destination | None
+    destination: DestinationForm | None
     filter_text: str | None
     expires_at: int | None
 
@@ -150,7 +150,7 @@ def _dead_letters(properties: Document) -> tuple[Path, ...]:
 
 
 def engine_subscription(
-    topic: Topic, resource_id: str, accepted: Accepted, state: str = SUCCEEDED, ends_at: int = 0
+    topic: Topic, resource_id: str, accepted: AcceptedSubscription, state: str = SUCCEEDED, ends_at: int = 0
 ) -> Subscription:
     """The engine's subscription of an event subscription; its queue's number is given when it is written.
 

@@ -8,14 +8,14 @@ from typing_extensions import override
 from redrive.azure.arm import event_filters, schema
 from redrive.azure.arm.destinations import EndpointResolver, accepted_container, accepted_destination
 from redrive.azure.arm.resource import no_such
-from redrive.azure.arm.schema import Document, Field, Schema, nested, whole, words
+from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField, nested, whole, words
 from redrive.azure.arm.specs import retention_ms
 from redrive.azure.arm.subscription_documents import (
     CONFIGURATION,
     DEAD_LETTERS,
     DESTINATIONS,
     IN_DEAD_LETTER,
-    Accepted,
+    AcceptedSubscription,
     expires_at,
     part_at,
     shown_properties,
@@ -54,10 +54,10 @@ _DELIVERED_AS: Final = {
     CLOUD_EVENT_SCHEMA: (CLOUD_EVENT_SCHEMA,),
     CUSTOM_EVENT_SCHEMA: (CUSTOM_INPUT_SCHEMA, EVENT_GRID_SCHEMA, CLOUD_EVENT_SCHEMA),
 }
-_RETRY: Final = Schema(
+_RETRY: Final = DocumentSchema(
     (
-        Field("maxDeliveryAttempts", whole(1, ATTEMPTS_MAX), default=ATTEMPTS_MAX),
-        Field("eventTimeToLiveInMinutes", whole(1, MINUTES_TO_LIVE_MAX), default=MINUTES_TO_LIVE_MAX),
+        SchemaField("maxDeliveryAttempts", whole(1, ATTEMPTS_MAX), default=ATTEMPTS_MAX),
+        SchemaField("eventTimeToLiveInMinutes", whole(1, MINUTES_TO_LIVE_MAX), default=MINUTES_TO_LIVE_MAX),
     ),
     closed=True,
 )
@@ -74,12 +74,14 @@ def _labels(document: Document, name: str) -> list[str] | None:
     return labels
 
 
-_PROPERTIES: Final = Schema(
+_PROPERTIES: Final = DocumentSchema(
     (
-        Field("filter", _filter, default={}),
-        Field("eventDeliverySchema", words(EVENT_GRID_SCHEMA, CUSTOM_INPUT_SCHEMA, CLOUD_EVENT_SCHEMA), ""),
-        Field("retryPolicy", nested(_RETRY), default=_RETRY.accept({})),
-        Field("labels", _labels, default=[]),
+        SchemaField("filter", _filter, default={}),
+        SchemaField(
+            "eventDeliverySchema", words(EVENT_GRID_SCHEMA, CUSTOM_INPUT_SCHEMA, CLOUD_EVENT_SCHEMA), ""
+        ),
+        SchemaField("retryPolicy", nested(_RETRY), default=_RETRY.accept({})),
+        SchemaField("labels", _labels, default=[]),
     ),
     read_only=frozenset({"topic", _STATE, CONFIGURATION}),
 )
@@ -98,7 +100,7 @@ class SubscriptionForm:
 
     def accepted(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
-    ) -> Accepted:
+    ) -> AcceptedSubscription:
         """Check properties.
 
         Args:
@@ -119,7 +121,7 @@ class SubscriptionForm:
         properties = _with_container(properties, DEAD_LETTERS)
         properties["eventDeliverySchema"] = _delivery_schema(properties["eventDeliverySchema"], topic)
         text = event_filters.filter_text(properties["filter"])
-        return Accepted(properties, destination, text, expires_at(properties, now))
+        return AcceptedSubscription(properties, destination, text, expires_at(properties, now))
 
     def patched(self, before: Document, document: Document) -> Document:
         """The properties that a PATCH asks for: its document has no `properties`, and replaces what it names whole."""
@@ -178,20 +180,20 @@ def _delivery_schema(schema_name: str, topic: Topic) -> str:
 
 # ---- topics of namespaces ----------------------------------------------------------------------------------------
 
-_NAMESPACE_PROPERTIES: Final = Schema(
-    (Field("eventDeliverySchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),),
+_NAMESPACE_PROPERTIES: Final = DocumentSchema(
+    (SchemaField("eventDeliverySchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),),
     read_only=frozenset({_STATE}),
 )
-_LIMITS: Final = Schema(
+_LIMITS: Final = DocumentSchema(
     (
-        Field("maxDeliveryCount", whole(1, DELIVERIES_MAX), default=DELIVERIES_MAX),
-        Field("eventTimeToLive", schema.text),
+        SchemaField("maxDeliveryCount", whole(1, DELIVERIES_MAX), default=DELIVERIES_MAX),
+        SchemaField("eventTimeToLive", schema.text),
     )
 )
-_LOCK: Final = Field(
+_LOCK: Final = SchemaField(
     "receiveLockDurationInSeconds", whole(LOCK_SECONDS_MIN, LOCK_SECONDS_MAX), default=LOCK_SECONDS_MIN
 )
-_MODES: Final = {QUEUE: Schema((*_LIMITS.fields, _LOCK)), PUSH: _LIMITS}
+_MODES: Final = {QUEUE: DocumentSchema((*_LIMITS.fields, _LOCK)), PUSH: _LIMITS}
 
 
 class NamespaceForm(SubscriptionForm):
@@ -203,7 +205,7 @@ class NamespaceForm(SubscriptionForm):
     @override
     def accepted(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
-    ) -> Accepted:
+    ) -> AcceptedSubscription:
         properties = _NAMESPACE_PROPERTIES.accept(document)
         configuration = schema.part(properties, CONFIGURATION) or {}
         earlier = before.get(CONFIGURATION) or {}
@@ -221,7 +223,9 @@ class NamespaceForm(SubscriptionForm):
             destination = accepted_destination(wanted, pushed_before, resolve)
             limits = with_part(limits, path, destination.document)
         properties[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
-        return Accepted(properties, destination, _filter_text(properties), expires_at(properties, now))
+        return AcceptedSubscription(
+            properties, destination, _filter_text(properties), expires_at(properties, now)
+        )
 
     @override
     def patched(self, before: Document, document: Document) -> Document:

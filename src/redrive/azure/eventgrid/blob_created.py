@@ -3,7 +3,7 @@
 from typing import Final
 
 from redrive.azure.eventgrid import json_text, names
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
 from redrive.azure.eventgrid.times import timestamp
 from redrive.azure.wire.arm_id import ArmId
@@ -30,7 +30,7 @@ def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
         body=text,
         bodies={},
         attributes={},
-        envelope=Published(EVENT_GRID_SCHEMA, account.text, fact.at).envelope(),
+        envelope=PublishedEvent(EVENT_GRID_SCHEMA, account.text, fact.at).envelope(),
         bytes_published=bytes_of(text),
         document=body,
     )

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from redrive.access.refusals import Refusals
-from redrive.azure.eventgrid.sas_token import Place, check_token
-from redrive.azure.wire.bearer import Authentication
+from redrive.azure.eventgrid.sas_token import TokenPlace, check_token
+from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Clock
 from redrive.http import Request
@@ -34,7 +34,7 @@ _CREDENTIAL_CHARS_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 64
 
 
-class Cause(Enum):
+class CredentialFault(Enum):
     """The reason that credentials do not open a resource."""
 
     ABSENT = auto()
@@ -48,12 +48,12 @@ class Cause(Enum):
 
 #: The reasons that refusals are counted by; those of bearers are counted where bearers are checked.
 _COUNTED: Final = {
-    Cause.ABSENT: "CredentialMissing",
-    Cause.KEYS_OFF: "LocalAuthDisabled",
-    Cause.EMPTY_KEY: "AccessKeyInvalid",
-    Cause.KEY: "AccessKeyInvalid",
-    Cause.TOKEN: "SharedAccessSignatureInvalid",
-    Cause.ACCOUNT: "SubscriptionOfAnotherAccount",
+    CredentialFault.ABSENT: "CredentialMissing",
+    CredentialFault.KEYS_OFF: "LocalAuthDisabled",
+    CredentialFault.EMPTY_KEY: "AccessKeyInvalid",
+    CredentialFault.KEY: "AccessKeyInvalid",
+    CredentialFault.TOKEN: "SharedAccessSignatureInvalid",
+    CredentialFault.ACCOUNT: "SubscriptionOfAnotherAccount",
 }
 
 
@@ -65,7 +65,7 @@ class NotAdmitted(Exception):  # noqa: N818 - an answer, named as a caller says 
         detail: The text about a token or a bearer, for people.
     """
 
-    def __init__(self, cause: Cause, detail: str = "") -> None:
+    def __init__(self, cause: CredentialFault, detail: str = "") -> None:
         super().__init__(f"{cause.name}: {detail}")
         self.cause = cause
         self.detail = detail
@@ -96,7 +96,7 @@ class Guarded:
     key_scheme: str = ""
 
 
-class Credentials:
+class PublisherCredentials:
     """Checks what requests bring.
 
     Attributes:
@@ -105,7 +105,7 @@ class Credentials:
 
     def __init__(
         self,
-        authentication: Authentication,
+        authentication: BearerAuthentication,
         clock: Clock,
         public_url: str | None = None,
         *,
@@ -152,9 +152,9 @@ class Credentials:
         if bearer:
             await self._check_bearer(request, guarded)
         elif key is None and token is None:
-            raise NotAdmitted(Cause.ABSENT)
+            raise NotAdmitted(CredentialFault.ABSENT)
         elif not guarded.takes_keys:
-            raise NotAdmitted(Cause.KEYS_OFF)
+            raise NotAdmitted(CredentialFault.KEYS_OFF)
         elif key is not None:
             _check_key(key, guarded)
         else:
@@ -164,21 +164,21 @@ class Credentials:
         try:
             caller = await self._authentication.caller(request)
         except AzureError as refusal:
-            raise NotAdmitted(Cause.BEARER, refusal.message) from refusal
+            raise NotAdmitted(CredentialFault.BEARER, refusal.message) from refusal
         if not caller.manages(guarded.account):
-            raise NotAdmitted(Cause.ACCOUNT)
+            raise NotAdmitted(CredentialFault.ACCOUNT)
 
     def _check_token(self, text: str, request: Request, guarded: Guarded) -> None:
         here = tuple(filter(None, (request.host, self._public_host)))
         places = (
-            Place(guarded.path, hosts=here),
-            Place(guarded.path_at_host, label=guarded.name),
-            Place(guarded.id),
+            TokenPlace(guarded.path, hosts=here),
+            TokenPlace(guarded.path_at_host, label=guarded.name),
+            TokenPlace(guarded.id),
         )
         try:
             check_token(text, guarded.keys, places, self._clock.now())
         except ValueError as error:
-            raise NotAdmitted(Cause.TOKEN, str(error)) from error
+            raise NotAdmitted(CredentialFault.TOKEN, str(error)) from error
 
 
 class _Brought(NamedTuple):
@@ -218,7 +218,7 @@ def _key_in(query: str) -> str | None:
 
 def _check_key(key: str, guarded: Guarded) -> None:
     if not key:
-        raise NotAdmitted(Cause.EMPTY_KEY)
+        raise NotAdmitted(CredentialFault.EMPTY_KEY)
     matching = [hmac.compare_digest(key.encode(), own.encode()) for own in guarded.keys]
     if not any(matching):
-        raise NotAdmitted(Cause.KEY)
+        raise NotAdmitted(CredentialFault.KEY)

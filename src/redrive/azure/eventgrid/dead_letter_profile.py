@@ -12,7 +12,7 @@ from typing_extensions import override
 from redrive.azure.eventgrid import dead_letters, names, namespace_letters, settings
 from redrive.azure.eventgrid.blob_created import blob_created
 from redrive.azure.eventgrid.event_profile import event_id
-from redrive.azure.eventgrid.published import Letter, Published
+from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.model.attempt import Attempt
@@ -84,14 +84,14 @@ class DeadLetterProfile:
         return dead_letters.path_of(names.of_dead_letter_store(store.id).upper(), first)
 
     async def _text(self, delivery: Delivery) -> str:
-        published = Published.unpack(delivery.headers)
+        published = PublishedEvent.unpack(delivery.headers)
         letter = published.letter
         if letter is not None and letter.result is None:
             notes = await self._notes(letter.backlog, bytes.fromhex(letter.message_id))
             letter = dead_letters.with_last_attempt(letter, notes)
         return self._written(delivery, published, letter)
 
-    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:
+    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
         if letter is None:
             raise ValueError(f"delivery {delivery.seq} is no dead letter")
         return dead_letters.text_of(delivery.body, published, letter)
@@ -112,5 +112,5 @@ class NamespaceDeadLetterProfile(DeadLetterProfile):
         return dead_letters.path_of(namespace_letters.folder_of(store), first)
 
     @override
-    def _written(self, delivery: Delivery, published: Published, letter: Letter | None) -> str:
+    def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
         return namespace_letters.text_of(delivery, letter)

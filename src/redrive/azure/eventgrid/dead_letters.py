@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.azure.eventgrid import json_text, outcomes
-from redrive.azure.eventgrid.published import Letter, Published
+from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.rendering import as_cloud_event, as_event_grid
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_INPUT_SCHEMA, DeliverySettings
 from redrive.azure.eventgrid.times import timestamp
@@ -101,7 +101,7 @@ def with_last_attempt(letter: Letter, notes: Sequence[AttemptNote]) -> Letter:
     return replace(letter, result=result, attempted_at=last.at)
 
 
-def text_of(body: str, published: Published, letter: Letter) -> str:
+def text_of(body: str, published: PublishedEvent, letter: Letter) -> str:
     """The text that is kept of a dead letter.
 
     Args:
@@ -122,7 +122,7 @@ def text_of(body: str, published: Published, letter: Letter) -> str:
     return json_text.written(rendered_event | added | {"data": inner})
 
 
-def _added(published: Published, letter: Letter) -> dict[str, Any]:
+def _added(published: PublishedEvent, letter: Letter) -> dict[str, Any]:
     attempted_at = published.published_at if letter.attempted_at is None else letter.attempted_at
     return {
         "deadLetterReason": letter.reason,

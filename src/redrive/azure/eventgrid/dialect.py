@@ -17,7 +17,7 @@ from redrive.azure.eventgrid.dead_letter_profile import (
     UrlOf,
 )
 from redrive.azure.eventgrid.event_profile import PULL, TOPIC, EventProfile, NamespaceEventProfile
-from redrive.azure.eventgrid.published import ENVELOPE, Published
+from redrive.azure.eventgrid.published import ENVELOPE, PublishedEvent
 from redrive.azure.eventgrid.rendering import rendered
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.engine.ports import SubscriptionContext
@@ -57,5 +57,5 @@ class EventGridDeliveryProfile(EventProfile):
 
 def present(delivery: Delivery) -> tuple[str, Mapping[str, Any]]:
     """The delivery as a receiver of this server's queue sees it: the event, and no attributes."""
-    published = Published.unpack(delivery.headers)
+    published = PublishedEvent.unpack(delivery.headers)
     return rendered(delivery.body, published, published.delivered_as or published.schema), {}

@@ -9,7 +9,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.azure.eventgrid import dead_letters, names, namespace_push, outcomes, push_requests
-from redrive.azure.eventgrid.published import Published, delivered_as
+from redrive.azure.eventgrid.published import PublishedEvent, delivered_as
 from redrive.azure.eventgrid.rendering import rendered
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliverySettings, delivery_settings
 from redrive.azure.webhook_tokens import WebhookTokens
@@ -136,7 +136,7 @@ def _headers(subscription: Subscription, settings: DeliverySettings) -> Callable
 
 def event_id(delivery: Delivery) -> str:
     """The id that a publisher gave an event, where it gave it one."""
-    event = Published.unpack(delivery.headers).mapped or orjson.loads(delivery.body)
+    event = PublishedEvent.unpack(delivery.headers).mapped or orjson.loads(delivery.body)
     return str(event.get("id", ""))
 
 
@@ -151,7 +151,7 @@ def _queue_of(subscription: Subscription) -> ResourceName | None:
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:
     delivery = fact.delivery
-    published = Published.unpack(delivery.headers)
+    published = PublishedEvent.unpack(delivery.headers)
     letter = dead_letters.letter_of(fact, settings)
     publication = _publication(delivery, delivery.body, replace(published, letter=letter))
     store = names.dead_letter_store(fact.subscription.id)
@@ -165,12 +165,12 @@ def _forwarded(fact: Attempted) -> FollowUp:
     topic = None if resource is None else names.topic_name(resource)
     if topic is None:
         raise ValueError(f"{endpoint} is no topic, and took an event")
-    text = rendered(delivery.body, Published.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
-    published = Published(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
+    text = rendered(delivery.body, PublishedEvent.unpack(delivery.headers), CLOUD_EVENT_SCHEMA)
+    published = PublishedEvent(CLOUD_EVENT_SCHEMA, endpoint, fact.at)
     return FollowUp(topic, _publication(delivery, text, published))
 
 
-def _publication(delivery: Delivery, body: str, published: Published) -> Publication:
+def _publication(delivery: Delivery, body: str, published: PublishedEvent) -> Publication:
     return Publication(
         id=delivery.message_id,
         body=body,

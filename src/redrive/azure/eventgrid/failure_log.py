@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.eventgrid.rendering import as_event_grid
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, delivery_settings, topic_settings
@@ -98,7 +98,7 @@ def _pairs(known: Mapping[str, object]) -> str:
 
 def _attempt(fact: Attempted, result: str) -> dict[str, object]:
     delivery, attempt = fact.delivery, fact.attempt
-    published = Published.unpack(delivery.headers)
+    published = PublishedEvent.unpack(delivery.headers)
     event: Mapping[str, Any] = orjson.loads(delivery.body)
     if published.schema == CLOUD_EVENT_SCHEMA:
         event_type, event_time = event.get("type", ""), event.get("time", "")

@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.eventgrid import dead_letters
-from redrive.azure.eventgrid.published import Letter, Published
+from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.settings import ID
 from redrive.azure.eventgrid.times import timestamp
 from redrive.azure.wire.arm_id import ArmId
@@ -62,7 +62,7 @@ REASONS: Final = {
 
 def reason_of(delivery: Delivery) -> str:
     """The reason of a dead letter in one word, pushed or pulled alike."""
-    letter = Published.unpack(delivery.headers).letter
+    letter = PublishedEvent.unpack(delivery.headers).letter
     if letter is not None:
         return letter.reason
     return REASONS[DeadLetterReason(orjson.loads(delivery.headers or b"{}")["ended"]["how"])]
@@ -84,7 +84,7 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
         letter: What it says, where it was pushed; None: how it ended in its queue stands in its headers.
     """
     headers = orjson.loads(delivery.headers or b"{}")
-    published_at = Published.unpack(delivery.headers).published_at
+    published_at = PublishedEvent.unpack(delivery.headers).published_at
     record = _received(headers["ended"]) if letter is None else _pushed(letter, published_at)
     reason, attempts, result, at = record
     properties = {

@@ -46,7 +46,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedEvent:
     """An event without its text; see the module for its fields."""
 
     schema: str

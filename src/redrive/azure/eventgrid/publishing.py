@@ -13,13 +13,13 @@ from typing import Final
 
 from redrive.azure.eventgrid import json_text, names, refusals
 from redrive.azure.eventgrid.cloud_event import read_cloud_events
-from redrive.azure.eventgrid.credentials import Credentials, Guarded, NotAdmitted
+from redrive.azure.eventgrid.credentials import Guarded, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.custom_schema import read_custom_events
 from redrive.azure.eventgrid.event_schema import read_events
 from redrive.azure.eventgrid.host_names import HostNames
 from redrive.azure.eventgrid.incoming import Incoming
 from redrive.azure.eventgrid.measures import Measures
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.refusals import Unacceptable, not_admitted, out_of_network, too_large
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
@@ -57,7 +57,7 @@ _READ_AT_ONCE: Final = 500  # topics
 class Publishers:
     """Publishing to topics and domains (`redrive.azure.gateway.Service`)."""
 
-    def __init__(self, engine: Engine, credentials: Credentials, measures: Measures) -> None:
+    def __init__(self, engine: Engine, credentials: PublisherCredentials, measures: Measures) -> None:
         """Publish through this engine, and count what is refused."""
         self._engine = engine
         self._topics = engine.resources.topics
@@ -165,7 +165,7 @@ class Publishers:
         self, events: Sequence[Incoming], settings: TopicSettings, now: int
     ) -> list[Publication]:
         """The same envelope for all but custom events, of which each has been mapped in its own way."""
-        shared = Published(settings.input_schema, settings.id, now).envelope()
+        shared = PublishedEvent(settings.input_schema, settings.id, now).envelope()
         message_id = self._engine.runtime.message_id
         return [
             Publication(
@@ -261,4 +261,4 @@ def _write(events: Sequence[Incoming]) -> None:
 
 
 def _own_envelope(event: Incoming, settings: TopicSettings, now: int) -> bytes:
-    return Published(settings.input_schema, settings.id, now, event.mapped).envelope()
+    return PublishedEvent(settings.input_schema, settings.id, now, event.mapped).envelope()

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.eventgrid import delivery_attributes, json_text
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.rendering import METADATA_VERSION, as_event_grid, rendered
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliverySettings
 from redrive.engine.ports import PushRequest
@@ -37,7 +37,7 @@ _ORIGINS: Final = {"Origin": ORIGIN, "WebHook-Request-Origin": ORIGIN}
 
 
 # Events that were published together have one envelope. A topic's mapping may put much of an event into it.
-_unpacked: Final = remembered(1024, 4096, longer_max=16)(Published.unpack)
+_unpacked: Final = remembered(1024, 4096, longer_max=16)(PublishedEvent.unpack)
 
 
 def push_request(
@@ -83,7 +83,7 @@ def _together(settings: DeliverySettings, texts: Sequence[str]) -> tuple[str, st
 
 
 def _headers(
-    settings: DeliverySettings, delivery: Delivery, published: Published, text: str
+    settings: DeliverySettings, delivery: Delivery, published: PublishedEvent, text: str
 ) -> dict[str, str]:
     """The headers of a request; those that belong to an event are the first one's."""
     event: Mapping[str, Any] = orjson.loads(delivery.body)

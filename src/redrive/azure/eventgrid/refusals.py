@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
 
-from redrive.azure.eventgrid.credentials import Cause, NotAdmitted
+from redrive.azure.eventgrid.credentials import CredentialFault, NotAdmitted
 from redrive.azure.wire.errors import AzureError, Detail
 
 #: What input schemas are called in messages.
@@ -30,9 +30,9 @@ FORBIDDEN: Final = "Forbidden"
 
 
 _REASONS: Final = {
-    Cause.KEYS_OFF: "Local authentication is disabled for this resource",
-    Cause.KEY: "The key is not one of this resource's",
-    Cause.ACCOUNT: "The bearer does not manage the Azure subscription",
+    CredentialFault.KEYS_OFF: "Local authentication is disabled for this resource",
+    CredentialFault.KEY: "The key is not one of this resource's",
+    CredentialFault.ACCOUNT: "The bearer does not manage the Azure subscription",
 }
 
 
@@ -89,13 +89,13 @@ def not_admitted(refusal: NotAdmitted, host: str) -> Unacceptable:
         refusal: What is wrong with them.
         host: The host of the request.
     """
-    if refusal.cause is Cause.EMPTY_KEY:
+    if refusal.cause is CredentialFault.EMPTY_KEY:
         return Unacceptable("The request's authorization key is empty.", INVALID_SAS)
-    if refusal.cause is Cause.ABSENT:
+    if refusal.cause is CredentialFault.ABSENT:
         return unauthorized(
             "Request must contain one of the following authorization signature: aeg-sas-token, aeg-sas-key."
         )
-    if refusal.cause is Cause.BEARER:
+    if refusal.cause is CredentialFault.BEARER:
         return unauthorized(refusal.detail)
     reason = refusal.detail or _REASONS[refusal.cause]
     return unauthorized(

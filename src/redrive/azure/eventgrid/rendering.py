@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.azure.eventgrid import json_text
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import (
     CLOUD_EVENT_SCHEMA,
     CUSTOM_EVENT_SCHEMA,
@@ -35,7 +35,7 @@ def is_as_published(input_schema: str, schema: str) -> bool:
     return input_schema in (schema, CLOUD_EVENT_SCHEMA)
 
 
-def rendered(body: str, published: Published, schema: str) -> str:
+def rendered(body: str, published: PublishedEvent, schema: str) -> str:
     """An event's text for a subscriber.
 
     Args:
@@ -51,7 +51,7 @@ def rendered(body: str, published: Published, schema: str) -> str:
     return json_text.written(as_event_grid(event, published))
 
 
-def as_event_grid(event: Mapping[str, Any], published: Published) -> dict[str, Any]:
+def as_event_grid(event: Mapping[str, Any], published: PublishedEvent) -> dict[str, Any]:
     """An event in Event Grid's schema, its members in the documented order; those of nobody's come last."""
     if published.schema == EVENT_GRID_SCHEMA:
         known = {name: event[name] for name in ORDER if name in event}
@@ -60,7 +60,7 @@ def as_event_grid(event: Mapping[str, Any], published: Published) -> dict[str, A
     return {name: rendered_event[name] for name in ORDER}
 
 
-def as_cloud_event(event: Mapping[str, Any], published: Published) -> dict[str, Any]:
+def as_cloud_event(event: Mapping[str, Any], published: PublishedEvent) -> dict[str, Any]:
     """An event as a CloudEvent."""
     if published.schema == CLOUD_EVENT_SCHEMA:
         return dict(event)

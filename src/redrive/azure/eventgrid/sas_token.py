@@ -25,7 +25,7 @@ _NARROW_BLANK: Final = "\u202f"
 _OWN_HOST: Final = ".eventgrid."  # within the host that a resource has of its own
 
 
-class Place(NamedTuple):
+class TokenPlace(NamedTuple):
     """One way to name what a token is for.
 
     Attributes:
@@ -83,7 +83,7 @@ class SasToken:
         signatures = [hmac.digest(base64.b64decode(key), self.signed.encode(), "sha256") for key in keys]
         return any(hmac.compare_digest(signature, self.signature) for signature in signatures)
 
-    def is_for(self, *places: Place) -> bool:
+    def is_for(self, *places: TokenPlace) -> bool:
         """Tells whether the token is for a resource with these names, or for something above it.
 
         The scheme does not count: a server behind a proxy does not know by which one it was called.
@@ -100,7 +100,7 @@ class SasToken:
         )
 
 
-def check_token(text: str, keys: Iterable[str], places: Iterable[Place], now: int) -> None:
+def check_token(text: str, keys: Iterable[str], places: Iterable[TokenPlace], now: int) -> None:
     """Let a token pass.
 
     Args:

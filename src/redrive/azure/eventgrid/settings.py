@@ -79,7 +79,7 @@ class DeliveryAttribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Audience:
+class TokenAudience:
     """The audience of a webhook's tokens.
 
     Attributes:
@@ -121,7 +121,7 @@ class DeliverySettings:
     batch: Batch = ONE_EACH
     attributes: tuple[DeliveryAttribute, ...] = ()
     dead_letter_container: str | None = None
-    audience: Audience | None = None
+    audience: TokenAudience | None = None
 
 
 def topic_settings(topic: Topic) -> TopicSettings:
@@ -223,8 +223,8 @@ def _container(document: Mapping[str, Any]) -> str | None:
     return f"{account}/blobServices/default/containers/{container}" if account and container else None
 
 
-def _audience(resource_id: str, document: Mapping[str, Any]) -> Audience | None:
+def _audience(resource_id: str, document: Mapping[str, Any]) -> TokenAudience | None:
     tenant, application, resource = document.get(TENANT), document.get(APPLICATION), ArmId.parse(resource_id)
     if not tenant or not application or resource is None:
         return None
-    return Audience(tenant, application, resource.subscription)
+    return TokenAudience(tenant, application, resource.subscription)

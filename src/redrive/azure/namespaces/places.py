@@ -19,7 +19,7 @@ PROVIDER: Final = "Microsoft.EventGrid"
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace(Document):
+class NamespacePlace(Document):
     """One namespace as configured.
 
     Attributes:
@@ -36,8 +36,8 @@ class Namespace(Document):
     created_at: int = 0
 
 
-NAMESPACE: DocumentKind[Namespace] = DocumentKind(
-    "eventgrid_namespace", Namespace.to_document, Namespace.from_document
+NAMESPACE: DocumentKind[NamespacePlace] = DocumentKind(
+    "eventgrid_namespace", NamespacePlace.to_document, NamespacePlace.from_document
 )
 
 

@@ -1,7 +1,7 @@
 """Publish: CloudEvents to a namespace's topic."""
 
 from redrive.azure.eventgrid import json_text
-from redrive.azure.eventgrid.published import Published
+from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, ID
 from redrive.azure.namespaces.call import NamespaceCall
 from redrive.azure.namespaces.incoming import events_of
@@ -12,7 +12,7 @@ from redrive.model.ids import bytes_of
 from redrive.model.message import Publication
 
 
-class Publishing:
+class NamespacePublishing:
     """Publishes events."""
 
     def __init__(self, engine: Engine) -> None:
@@ -25,7 +25,7 @@ class Publishing:
 
         https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events.
         """
-        envelope = Published(CLOUD_EVENT_SCHEMA, call.topic.attributes[ID], call.now).envelope()
+        envelope = PublishedEvent(CLOUD_EVENT_SCHEMA, call.topic.attributes[ID], call.now).envelope()
         publications = []
         for event in events_of(call.request):
             text = json_text.written(event)

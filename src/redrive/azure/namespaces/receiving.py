@@ -17,7 +17,7 @@ WAIT_SECONDS_MAX: Final = 120
 WAIT_SECONDS_DEFAULT: Final = 60
 
 
-class Receiving:
+class NamespaceReceiving:
     """Receives events."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:

@@ -15,17 +15,23 @@ from typing import Final, TypeVar
 from redrive.access.secret import InstallationSecret
 from redrive.azure.arm.call import query_of
 from redrive.azure.eventgrid import names
-from redrive.azure.eventgrid.credentials import Cause, Credentials, Guarded, NotAdmitted
+from redrive.azure.eventgrid.credentials import CredentialFault, Guarded, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.dialect import PULL
 from redrive.azure.eventgrid.host_names import HostNames
 from redrive.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
 from redrive.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
 from redrive.azure.namespaces.call import NamespaceCall, PullCall, refused
 from redrive.azure.namespaces.lock_tokens import LockTokens
-from redrive.azure.namespaces.places import NAMESPACE, Namespace, namespace_id, namespace_name, topic_name
-from redrive.azure.namespaces.publishing import Publishing
-from redrive.azure.namespaces.receiving import Receiving
-from redrive.azure.namespaces.settling import Settling
+from redrive.azure.namespaces.places import (
+    NAMESPACE,
+    NamespacePlace,
+    namespace_id,
+    namespace_name,
+    topic_name,
+)
+from redrive.azure.namespaces.publishing import NamespacePublishing
+from redrive.azure.namespaces.receiving import NamespaceReceiving
+from redrive.azure.namespaces.settling import NamespaceSettling
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
 from redrive.azure.wire.routes import Found, RouteTable
@@ -54,10 +60,10 @@ _HOST_PATH_PREFIX: Final = "/topics/"
 _KEY_SCHEME: Final = "sharedaccesskey"
 _NAMESPACE_PARTS: Final = 5  # of a path: nothing, `eventgrid`, the subscription, the group, the namespace
 _NOT_ADMITTED: Final = {
-    Cause.ABSENT: "The request must contain an Authorization of SharedAccessKey, SharedAccessSignature or Bearer, an "
-    "aeg-sas-key or an aeg-sas-token.",
-    Cause.KEY: "The request authorization key is not authorized for this namespace.",
-    Cause.ACCOUNT: "The bearer does not manage the namespace's Azure subscription.",
+    CredentialFault.ABSENT: "The request must contain an Authorization of SharedAccessKey, SharedAccessSignature or"
+    " Bearer, an aeg-sas-key or an aeg-sas-token.",
+    CredentialFault.KEY: "The request authorization key is not authorized for this namespace.",
+    CredentialFault.ACCOUNT: "The bearer does not manage the namespace's Azure subscription.",
 }
 
 T = TypeVar("T")
@@ -71,7 +77,7 @@ class Namespaces:
     def __init__(
         self,
         engine: Engine,
-        credentials: Credentials,
+        credentials: PublisherCredentials,
         measures: Measures,
         secret: InstallationSecret,
     ) -> None:
@@ -87,11 +93,13 @@ class Namespaces:
         self._credentials = credentials
         self._measures = measures
         self._hosts = HostNames(engine.resources.documents, self._host_names)
-        self._publishes: RouteTable[Operation] = RouteTable({f"{_TOPIC}:publish": Publishing(engine).publish})
+        self._publishes: RouteTable[Operation] = RouteTable(
+            {f"{_TOPIC}:publish": NamespacePublishing(engine).publish}
+        )
         tokens = LockTokens(secret)
-        settling = Settling(engine.messages, tokens)
+        settling = NamespaceSettling(engine.messages, tokens)
         pulls: Mapping[str, PullOperation] = {
-            "receive": Receiving(engine.messages, tokens).receive,
+            "receive": NamespaceReceiving(engine.messages, tokens).receive,
             "acknowledge": settling.acknowledge,
             "release": settling.release,
             "reject": settling.reject,
@@ -194,7 +202,12 @@ class Namespaces:
         return topic
 
     async def _admit(
-        self, request: Request, path: str, resource: ArmId, namespace: Namespace | None, topic: Topic | None
+        self,
+        request: Request,
+        path: str,
+        resource: ArmId,
+        namespace: NamespacePlace | None,
+        topic: Topic | None,
     ) -> None:
         """Check the request's credentials for the path; those for a missing namespace are all refused."""
         place = path.rpartition(":")[0]
@@ -239,12 +252,12 @@ def _is_at_host(path: str, host: str) -> bool:
 
 
 def _unauthorized(refusal: NotAdmitted) -> AzureError:
-    if refusal.cause is Cause.BEARER:
+    if refusal.cause is CredentialFault.BEARER:
         return unauthorized(refusal.detail)
-    if refusal.cause is Cause.TOKEN:
+    if refusal.cause is CredentialFault.TOKEN:
         message = f"The request authorization signature is not authorized: {refusal.detail}."
     else:
-        message = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[Cause.KEY])
+        message = _NOT_ADMITTED.get(refusal.cause, _NOT_ADMITTED[CredentialFault.KEY])
     return AzureError(HTTPStatus.UNAUTHORIZED, "Unauthorized", message)
 
 

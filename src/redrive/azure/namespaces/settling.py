@@ -32,7 +32,7 @@ _TOO_OLD: Final = {
 Settle = Callable[[Queue, Sequence[LockToken]], Awaitable[Sequence[Settled]]]
 
 
-class Settling:
+class NamespaceSettling:
     """Settles events and renews their locks."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:

@@ -27,7 +27,7 @@ _KEY_BYTES_MIN: Final = 32  # which PyJWT asks for
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class BearerCaller:
     """A caller.
 
     Attributes:
@@ -41,10 +41,10 @@ class Caller:
         return self.account is None or subscription.endswith(self.account)
 
 
-class Authentication(Protocol):
+class BearerAuthentication(Protocol):
     """A way to tell who calls."""
 
-    async def caller(self, request: Request) -> Caller:
+    async def caller(self, request: Request) -> BearerCaller:
         """The caller of this request with `Authorization: Bearer …`.
 
         Raises:
@@ -57,15 +57,15 @@ class Authentication(Protocol):
         ...
 
 
-class TrustAll:
+class TrustAllBearers:
     """Trusts everybody, with a token or without: for loopback alone."""
 
-    async def caller(self, request: Request) -> Caller:  # noqa: ARG002 - as Authentication
-        """See `Authentication.caller`; refuses nobody."""
-        return Caller(None)
+    async def caller(self, request: Request) -> BearerCaller:  # noqa: ARG002 - as Authentication
+        """See `BearerAuthentication.caller`; refuses nobody."""
+        return BearerCaller(None)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:  # noqa: ARG002 - as Authentication
-        """See `Authentication.accepts`."""
+        """See `BearerAuthentication.accepts`."""
         return True
 
 
@@ -84,8 +84,8 @@ class BearerVerifier:
         self._clock = clock
         self._refusals = Refusals(clock) if refusals is None else refusals
 
-    async def caller(self, request: Request) -> Caller:
-        """See `Authentication.caller`."""
+    async def caller(self, request: Request) -> BearerCaller:
+        """See `BearerAuthentication.caller`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             self._refuse("BearerTokenMissing", request)
@@ -95,16 +95,16 @@ class BearerVerifier:
         claims = None if key is None else signed_claims(token.strip(), _hmac_key(key.secret))
         if key is None or claims is None:
             self._refuse("BearerTokenInvalid", request, client)
-            raise unauthorized("Authentication failed. The access token is invalid.")
+            raise unauthorized("BearerAuthentication failed. The access token is invalid.")
         if not _is_current(claims, self._clock.now()):
             self._refuse("BearerTokenExpired", request, client)
-            raise unauthorized("Authentication failed. The access token has expired.")
+            raise unauthorized("BearerAuthentication failed. The access token has expired.")
         if request.record is not None:
             request.record.account = key.account
-        return Caller(key.account)
+        return BearerCaller(key.account)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:
-        """See `Authentication.accepts`."""
+        """See `BearerAuthentication.accepts`."""
         key = await self._key(client)
         accepted = key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
         if not accepted:

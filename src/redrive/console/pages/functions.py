@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, Target
+from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.metrics import NAMESPACE
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import links
@@ -21,7 +21,10 @@ HOUR_MS: Final = 60 * MINUTE_MS
 INVOCATIONS_MAX: Final = 20
 _LOOKED_AT: Final = 100  # log events: one look
 _BACKLOGS_MAX: Final = 500  # of an account's region: one for each version or alias that got events
-_ENDS: Final[Mapping[str, str]] = {Target.ON_FAILURE: "on failure", Target.ON_SUCCESS: "on success"}
+_ENDS: Final[Mapping[str, str]] = {
+    BacklogTarget.ON_FAILURE: "on failure",
+    BacklogTarget.ON_SUCCESS: "on success",
+}
 _FIGURES: Final = ("Invocations", "Errors", "Throttles")
 
 
@@ -184,7 +187,7 @@ async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tupl
 
 async def _recent(visit: Visit, group: str) -> list[Invocation]:
     """The invocations that the newest lines of a function's log tell of."""
-    places = Places(visit.engine.resources.documents)
+    places = LogPlaces(visit.engine.resources.documents)
     try:
         found = await places.group(visit.place._replace(name=group))
     except AwsError:  # it has not run yet
@@ -226,7 +229,7 @@ def _ends(
             "of": qualifier,
             "kind": kind,
             "target": links.target(visit, arn),
-            "workbench": links.dead_letters(visit, arn) if kind != _ENDS[Target.ON_SUCCESS] else "",
+            "workbench": links.dead_letters(visit, arn) if kind != _ENDS[BacklogTarget.ON_SUCCESS] else "",
         }
         for qualifier, kind, arn in wanted
     ]

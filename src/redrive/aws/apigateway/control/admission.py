@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive.access.principals import ANONYMOUS, Principal
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import Deployment
+from redrive.aws.apigateway.control.records import ApiDeployment
 from redrive.aws.apigateway.control.schemas import Unfit, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
@@ -78,7 +78,7 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
         )
 
 
-async def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+async def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:
     """Refuse a request that lacks what its method's validator looks for.
 
     Raises:
@@ -109,7 +109,7 @@ def _is_given(exchange: Exchange, name: str) -> bool:
             return bool(exchange.parameters.get(parameter))
 
 
-async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: Deployment) -> None:
+async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:
     wanted = method.get("requestModels") or {}
     name = wanted.get(exchange.content_type) or wanted.get("$default")
     models = {

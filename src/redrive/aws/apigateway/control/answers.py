@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(slots=True)
-class Answer:
+class ApiAnswer:
     """An answer, of what is behind a method or for a caller.
 
     Attributes:
@@ -57,7 +57,7 @@ class Answer:
         return (self.header("content-type") or JSON).partition(";")[0].strip().lower()
 
 
-def response_of(answer: Answer, exchange: Exchange) -> Response:
+def response_of(answer: ApiAnswer, exchange: Exchange) -> Response:
     """An answer as the server writes it; what is no header is left out."""
     headers: dict[str, str] = {}
     content_type = JSON
@@ -78,7 +78,7 @@ def is_header(name: str, value: str) -> bool:
     return bool(_NAME.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
 
 
-async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> Answer:
+async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> ApiAnswer:
     """The answer to a request that is refused, as the API words it.
 
     Args:
@@ -91,7 +91,7 @@ async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None
     headers = {"x-amzn-ErrorType": refusal.error, "Content-Type": JSON}
     own = _own(tree, refusal)
     if own is None:
-        return Answer(refusal.status, body, headers)
+        return ApiAnswer(refusal.status, body, headers)
     status = int(own["statusCode"]) if str(own.get("statusCode", "")).isdecimal() else refusal.status
     for target, source in (own.get("responseParameters") or {}).items():
         value = request_value(exchange, source)
@@ -102,8 +102,8 @@ async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None
             text, _ = await render(exchange.place.account, template, lambda: variables_of(exchange, ""))
         except (TemplateFailed, AwsError):
             break
-        return Answer(status, text.encode(), {**headers, "Content-Type": kind})
-    return Answer(status, body, headers)
+        return ApiAnswer(status, text.encode(), {**headers, "Content-Type": kind})
+    return ApiAnswer(status, body, headers)
 
 
 def _own(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:

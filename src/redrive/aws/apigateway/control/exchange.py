@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from redrive.access.principals import Principal
-from redrive.aws.apigateway.control.targets import Target
+from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.http import Request
 
 _QUERY_FIELDS_MAX: Final = 1000
@@ -16,7 +16,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StagePlace:
     """The stage of an API that a request came to.
 
     Attributes:
@@ -66,8 +66,8 @@ class Exchange:
     """
 
     request: Request
-    target: Target
-    place: Place
+    target: InvokeTarget
+    place: StagePlace
     path: str
     id: str
     now: int

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange, last_values, lists_of
 from redrive.aws.apigateway.control.gateway_responses import BAD_GATEWAY, Refusal
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -108,7 +108,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     return orjson.dumps({"version": version, **event} if version else event)
 
 
-def answer_of(payload: bytes, *, coded: bool) -> Answer:
+def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:
     """The answer that a function gave.
 
     Args:
@@ -131,7 +131,7 @@ def answer_of(payload: bytes, *, coded: bool) -> Answer:
         headers[name] = ",".join(text_of(value) for value in listed)
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = JSON
-    return Answer(status_of(answer.get("statusCode", 200)), body_of(answer, coded=coded), headers)
+    return ApiAnswer(status_of(answer.get("statusCode", 200)), body_of(answer, coded=coded), headers)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from redrive.aws.apigateway.control.exchange import Place
+from redrive.aws.apigateway.control.exchange import StagePlace
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 
 NAMESPACE: Final = "AWS/ApiGateway"
@@ -28,7 +28,7 @@ class ApiMetrics:
 
     def add(
         self,
-        api_place: Place,
+        api_place: StagePlace,
         status: int,
         at: int,
         latency: int,

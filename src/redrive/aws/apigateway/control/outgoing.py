@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from redrive.aws.apigateway.control.answers import Answer
+from redrive.aws.apigateway.control.answers import ApiAnswer
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 
 
-class Fetched(Protocol):
+class HttpAnswer(Protocol):
     """The answer of an endpoint, whole."""
 
     @property
@@ -32,7 +32,7 @@ class Web(Protocol):
 
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int, bytes_max: int
-    ) -> Fetched | str:
+    ) -> HttpAnswer | str:
         """The answer of an endpoint; a text: why there is none."""
         ...
 
@@ -49,7 +49,7 @@ class OutgoingCalls:
 
     async def ask(
         self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The endpoint's answer.
 
         Raises:
@@ -59,4 +59,4 @@ class OutgoingCalls:
         if isinstance(fetched_answer, str):
             raise Refusal("INTEGRATION_FAILURE", reason=fetched_answer)
         status = fetched_answer.status if fetched_answer.status >= HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
-        return Answer(status, fetched_answer.body, dict(fetched_answer.headers))
+        return ApiAnswer(status, fetched_answer.body, dict(fetched_answer.headers))

@@ -85,7 +85,7 @@ class _Counter:
     writing: asyncio.Task[None] | None = None
 
 
-class Quotas:
+class UsageQuotas:
     """Counts requests against quotas: those that come together are one write."""
 
     def __init__(self, engine: Engine) -> None:

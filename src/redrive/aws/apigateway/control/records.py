@@ -48,7 +48,7 @@ class RestApi(EditedApi):
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment(Document):
+class ApiDeployment(Document):
     """An API as it was at a moment, which stages show.
 
     Attributes:
@@ -170,8 +170,8 @@ def deployment_key(account: str, region: str, api_id: str, deployment_id: str) -
 REST_API: Final[DocumentKind[RestApi]] = DocumentKind(
     "apigateway_rest_api", RestApi.to_document, RestApi.from_document
 )
-DEPLOYMENT: Final[DocumentKind[Deployment]] = DocumentKind(
-    "apigateway_deployment", Deployment.to_document, Deployment.from_document
+DEPLOYMENT: Final[DocumentKind[ApiDeployment]] = DocumentKind(
+    "apigateway_deployment", ApiDeployment.to_document, ApiDeployment.from_document
 )
 API_PLACE: Final[DocumentKind[ApiPlace]] = DocumentKind(
     "apigateway_place", ApiPlace.to_document, ApiPlace.from_document

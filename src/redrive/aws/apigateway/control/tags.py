@@ -24,7 +24,7 @@ _KINDS: Final[Mapping[str, DocumentKind[Any]]] = {
 _OF_STAGE: Final = 4  # `restapis`, the API, `stages`, the stage
 
 
-class TagOperations:
+class ApiTagOperations:
     """Labels what callers have."""
 
     def __init__(self, engine: Engine) -> None:

@@ -14,7 +14,7 @@ _OLD_MARK: Final = "/_user_request_"
 _OLD: Final = re.compile(r"/restapis/([^/]+)/([^/]+)/_user_request_(/.*)?")
 
 
-class Target(NamedTuple):
+class InvokeTarget(NamedTuple):
     """The target of a request to an API.
 
     Attributes:
@@ -38,16 +38,16 @@ def is_for_api(request: Request) -> bool:
     return len(path) > 1 and (path.startswith(PATH) or (path.startswith(_OLD_PATH) and _OLD_MARK in path))
 
 
-def target_of(request: Request) -> Target | None:
+def target_of(request: Request) -> InvokeTarget | None:
     """The target of a request; None where its host or its path only looks like an API's."""
     host = request.host
     domain = host.partition(":")[0]
     if request.path.startswith(PATH):
         api_id, _, rest = request.path.removeprefix(PATH).partition("/")
         stage, slash, path = rest.partition("/")
-        return Target(api_id, slash + path or "/", domain, stage)
+        return InvokeTarget(api_id, slash + path or "/", domain, stage)
     old = _OLD.fullmatch(request.path)
     if old is not None:
-        return Target(old[1], old[3] or "/", domain, old[2])
+        return InvokeTarget(old[1], old[3] or "/", domain, old[2])
     match = _HOST.fullmatch(host) if len(host) <= _HOST_CHARS_MAX else None
-    return None if match is None else Target(match[1].lower(), request.path, domain)
+    return None if match is None else InvokeTarget(match[1].lower(), request.path, domain)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.exchange import Exchange, Place
+from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.quotas import Quotas
+from redrive.aws.apigateway.control.quotas import UsageQuotas
 from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, UsagePlan, api_key
 from redrive.engine.engine import Engine
 
@@ -64,7 +64,7 @@ class Usage:
         """Look keys up in this engine, and go by its time."""
         self._documents = engine.resources.documents
         self._throttles = Throttles()
-        self._quotas = Quotas(engine)
+        self._quotas = UsageQuotas(engine)
 
     async def admit(self, exchange: Exchange, method: Mapping[str, Any], stage: Mapping[str, Any]) -> None:
         """Count a request, or refuse it.
@@ -113,7 +113,7 @@ class Usage:
             raise Refusal("INVALID_API_KEY")
         return key
 
-    async def _plan(self, api_place: Place, key: ApiKey) -> tuple[UsagePlan, Mapping[str, Any]]:
+    async def _plan(self, api_place: StagePlace, key: ApiKey) -> tuple[UsagePlan, Mapping[str, Any]]:
         """The plan of a key that is for a stage, and what it says of that."""
         for plan_id in key.plans:
             plan = await self._documents.get(

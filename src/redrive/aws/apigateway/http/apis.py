@@ -10,8 +10,8 @@ from redrive.aws.apigateway.control.records import (
     API_PLACE,
     DEPLOYMENT,
     HTTP,
+    ApiDeployment,
     ApiPlace,
-    Deployment,
     Tree,
     api_key,
     deployment_key,
@@ -210,10 +210,10 @@ class HttpApiOperations:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
         made_id, name = new_id(self._chance), params.get("StageName")
 
-        async def decide(draft: Draft) -> Deployment:
+        async def decide(draft: Draft) -> ApiDeployment:
             api = await _api_in(draft, call, params["ApiId"])
             tree = {section: part for section, part in api.tree.items() if section != STAGES}
-            deployment = Deployment(
+            deployment = ApiDeployment(
                 made_id, call.now, params.get("Description") or "", dict(api.settings), tree
             )
             draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
@@ -232,7 +232,7 @@ class HttpApiOperations:
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
         deployment = await self._documents.get(DEPLOYMENT, key)
         if deployment is None:
-            raise not_found("Invalid Deployment identifier specified")
+            raise not_found("Invalid ApiDeployment identifier specified")
         return _shown_deployment(deployment)
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
@@ -249,7 +249,7 @@ class HttpApiOperations:
         async def decide(draft: Draft) -> None:
             api = await _api_in(draft, call, params["ApiId"])
             if await draft.get(DEPLOYMENT, key) is None:
-                raise not_found("Invalid Deployment identifier specified")
+                raise not_found("Invalid ApiDeployment identifier specified")
             stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
             if any(stage.get("DeploymentId") == params["DeploymentId"] for stage in stages.values()):
                 raise bad_request("Active stages pointing to this deployment must be moved or deleted")
@@ -337,7 +337,7 @@ def shown(call: Call, api: HttpApi) -> Structure:
     }
 
 
-def _shown_deployment(deployment: Deployment) -> Structure:
+def _shown_deployment(deployment: ApiDeployment) -> Structure:
     return {
         "DeploymentId": deployment.id,
         "CreatedDate": deployment.created_at,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.http import Request
 
@@ -75,7 +75,7 @@ def is_coded(request: Request) -> bool:
     return False
 
 
-def answer_of(payload: bytes) -> Answer:
+def answer_of(payload: bytes) -> ApiAnswer:
     """The answer that a function means: a response, where it says a status, else a body.
 
     Raises:
@@ -84,11 +84,11 @@ def answer_of(payload: bytes) -> Answer:
     try:
         given = orjson.loads(payload)
     except orjson.JSONDecodeError:
-        return Answer(200, payload, {"content-type": JSON})
+        return ApiAnswer(200, payload, {"content-type": JSON})
     if isinstance(given, str):
-        return Answer(200, given.encode(), {"content-type": JSON})
+        return ApiAnswer(200, given.encode(), {"content-type": JSON})
     if not isinstance(given, dict) or "statusCode" not in given:
-        return Answer(200, payload, {"content-type": JSON})
+        return ApiAnswer(200, payload, {"content-type": JSON})
     known = {
         name: given[name] for name in ("statusCode", "headers", "body", "isBase64Encoded") if name in given
     }

@@ -11,7 +11,7 @@ import orjson
 
 from redrive.aws.apigateway.control import function_proxy as functions
 from redrive.aws.apigateway.control.admission import SIGNED, check_policies, signer
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
@@ -64,7 +64,7 @@ class StagedApi:
     source: object
 
 
-class HttpFront:
+class HttpApiFront:
     """Answers requests to HTTP APIs."""
 
     def __init__(
@@ -118,7 +118,7 @@ class HttpFront:
         deployment = await self._documents.get(DEPLOYMENT, key)
         return None if deployment is None else StagedApi(settings, deployment.tree, deployment)
 
-    async def answer(self, exchange: Exchange, staged: StagedApi) -> Answer:
+    async def answer(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
         """The answer to a request to a stage, also where it is refused."""
         try:
             return await self._answered(exchange, staged)
@@ -134,7 +134,7 @@ class HttpFront:
             logger.exception("api.failed: request %s to %s", exchange.id, exchange.place.api)
             return said(500)
 
-    async def _answered(self, exchange: Exchange, staged: StagedApi) -> Answer:
+    async def _answered(self, exchange: Exchange, staged: StagedApi) -> ApiAnswer:
         route_match = self._routes_of(exchange.place.api, staged).find(exchange.path, exchange.request.method)
         if route_match is None:
             return said(404)
@@ -180,7 +180,7 @@ class HttpFront:
 
     # ---- integrations ----------------------------------------------------------------------------------------
 
-    async def _integrated(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+    async def _integrated(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
         if integration["IntegrationType"] == "HTTP_PROXY":
             return await self._passed_on(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
@@ -201,7 +201,7 @@ class HttpFront:
 
     async def _asked(
         self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The answer of a service's operation, in the form of its query protocol."""
         service, operation, _ = SUBTYPES[subtype]
         operation_model = Service.load(service).operation(operation)
@@ -220,9 +220,9 @@ class HttpFront:
             response = QUERY.render_error(operation_model.service, refused, exchange.id)
         else:
             response = QUERY.render(operation_model, result, exchange.id)
-        return Answer(response.status, response.body, {"content-type": response.content_type})
+        return ApiAnswer(response.status, response.body, {"content-type": response.content_type})
 
-    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> Answer:
+    async def _passed_on(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
         request, method = exchange.request, integration["IntegrationMethod"]
         url = url_with(exchange, integration["IntegrationUri"], exchange.parameters, request.query)
         return await self._outgoing.ask(
@@ -234,9 +234,9 @@ class HttpFront:
         )
 
 
-def said(status: int) -> Answer:
+def said(status: int) -> ApiAnswer:
     """An answer of the API's own."""
-    return Answer(status, orjson.dumps({"message": _TEXTS[status]}), {"content-type": JSON})
+    return ApiAnswer(status, orjson.dumps({"message": _TEXTS[status]}), {"content-type": JSON})
 
 
 def _status_of(refusal: Refusal) -> int:

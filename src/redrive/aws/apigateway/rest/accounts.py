@@ -13,7 +13,7 @@ _ROLE: Final = "/cloudwatchRoleArn"
 _THROTTLE: Final = {"burstLimit": 5000, "rateLimit": 10000.0}
 
 
-class AccountOperations:
+class GatewayAccountOperations:
     """Shows and changes the settings of an account's region."""
 
     def __init__(self, engine: Engine, roles: ServiceRoles) -> None:

@@ -7,7 +7,13 @@ from typing import Any, Final
 from redrive.aws.apigateway.control.errors import bad_request, not_found, unoffered
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.paging import page
-from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, Deployment, RestApi, deployment_key
+from redrive.aws.apigateway.control.records import (
+    DEPLOYMENT,
+    REST_API,
+    ApiDeployment,
+    RestApi,
+    deployment_key,
+)
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES, STAGES
 from redrive.aws.apigateway.rest.stages import made_stage
@@ -37,7 +43,7 @@ class DeploymentOperations:
         made_id = new_id(self._chance)
         name = params.get("stageName")
 
-        async def decide(draft: Draft) -> Deployment:
+        async def decide(draft: Draft) -> ApiDeployment:
             api = await api_in(draft, call, params["restApiId"])
             deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
             draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
@@ -74,7 +80,7 @@ class DeploymentOperations:
             if operation.get("path") != "/description":
                 raise bad_request(f"Invalid patch path {operation.get('path')}")
 
-        async def decide(draft: Draft) -> Deployment:
+        async def decide(draft: Draft) -> ApiDeployment:
             deployment = await draft.get(DEPLOYMENT, key)
             if deployment is None:
                 raise not_found(_MISSING)
@@ -102,7 +108,7 @@ class DeploymentOperations:
         return {}
 
 
-def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> Deployment:
+def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> ApiDeployment:
     """A deployment of an API as it is.
 
     Raises:
@@ -118,7 +124,7 @@ def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> Dep
     if any(INTEGRATION not in method for method in methods):
         raise bad_request("No integration defined for method")
     tree = {name: part for name, part in api.tree.items() if name != STAGES}
-    return Deployment(made_id, now, description, dict(api.settings), tree)
+    return ApiDeployment(made_id, now, description, dict(api.settings), tree)
 
 
 def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -> dict[str, Any]:
@@ -133,7 +139,7 @@ def _with_stage(api: RestApi, deployment_id: str, params: Structure, now: int) -
     return with_value(api.tree, [STAGES, name], made_stage(stage_params, now))
 
 
-def shown(deployment: Deployment) -> Structure:
+def shown(deployment: ApiDeployment) -> Structure:
     """A deployment as callers see it."""
     return {
         "id": deployment.id,
@@ -142,7 +148,7 @@ def shown(deployment: Deployment) -> Structure:
     }
 
 
-def _summary(deployment: Deployment) -> Structure:
+def _summary(deployment: ApiDeployment) -> Structure:
     return {
         resource["path"]: {
             name: {

@@ -16,8 +16,8 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.control.roles import integration_roles, log_roles
 from redrive.aws.apigateway.control.scopes import rest_scopes
-from redrive.aws.apigateway.control.tags import TagOperations
-from redrive.aws.apigateway.rest.accounts import AccountOperations
+from redrive.aws.apigateway.control.tags import ApiTagOperations
+from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
 from redrive.aws.apigateway.rest.deployments import DeploymentOperations
 from redrive.aws.apigateway.rest.editing import Editing
@@ -64,10 +64,10 @@ class ApiGateway:
                 PartOperations(engine, editing),
                 DeploymentOperations(engine, editing),
                 StageOperations(engine, editing),
-                TagOperations(engine),
+                ApiTagOperations(engine),
                 ApiKeyOperations(engine),
                 UsagePlanOperations(engine),
-                AccountOperations(engine, log_roles(identities)),
+                GatewayAccountOperations(engine, log_roles(identities)),
             ),
         }
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.admission import SIGNED, check_policies, check_request, signer
-from redrive.aws.apigateway.control.answers import Answer, refused
-from redrive.aws.apigateway.control.exchange import Exchange, Place
+from redrive.aws.apigateway.control.answers import ApiAnswer, refused
+from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import DEPLOYMENT, Deployment, RestApi, deployment_key
+from redrive.aws.apigateway.control.records import DEPLOYMENT, ApiDeployment, RestApi, deployment_key
 from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES, STAGES
@@ -36,7 +36,7 @@ class Staged:
     """
 
     settings: Mapping[str, Any]
-    deployment: Deployment
+    deployment: ApiDeployment
 
 
 class RestFront:
@@ -61,7 +61,7 @@ class RestFront:
         self._authentication = authentication
         self._integrations = integrations
         self._usage = usage
-        self._routes: dict[str, tuple[Deployment, Routes]] = {}
+        self._routes: dict[str, tuple[ApiDeployment, Routes]] = {}
 
     async def staged(self, api: RestApi, stage: str) -> Staged | None:
         """A stage of an API; None: it has no such stage."""
@@ -72,7 +72,7 @@ class RestFront:
         deployment = await self._documents.get(DEPLOYMENT, key)
         return None if deployment is None else Staged(settings, deployment)
 
-    async def answer(self, exchange: Exchange, staged: Staged) -> Answer:
+    async def answer(self, exchange: Exchange, staged: Staged) -> ApiAnswer:
         """The answer to a request to a stage, also where it is refused."""
         deployment, settings = staged.deployment, staged.settings
         api_place = exchange.place
@@ -90,7 +90,7 @@ class RestFront:
             why = Refusal("API_CONFIGURATION_ERROR")
         return await refused(exchange, why, deployment.tree)
 
-    async def _answered(self, exchange: Exchange, staged: Staged) -> Answer:
+    async def _answered(self, exchange: Exchange, staged: Staged) -> ApiAnswer:
         deployment, request = staged.deployment, exchange.request
         if len(request.body) > BODY_BYTES_MAX:
             raise Refusal("REQUEST_TOO_LARGE")
@@ -116,7 +116,7 @@ class RestFront:
         except TimeoutError:
             raise Refusal("INTEGRATION_TIMEOUT") from None
 
-    def _routes_of(self, api_place: Place, deployment: Deployment) -> Routes:
+    def _routes_of(self, api_place: StagePlace, deployment: ApiDeployment) -> Routes:
         key = f"{api_place.api}/{deployment.id}"
         known = self._routes.get(key)
         if known is not None and known[0] is deployment:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
@@ -27,7 +27,7 @@ class Outgoing(Protocol):
 
     async def ask(
         self, method: str, url: str, headers: dict[str, str], body: bytes, timeout_ms: int
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The endpoint's answer; raises Refusal where the endpoint does not answer."""
         ...
 
@@ -58,7 +58,7 @@ class Integrations:
         self._callers = callers
         self._clock = clock
 
-    async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> Answer:
+    async def answer(self, exchange: Exchange, method: Mapping[str, Any], binary: Sequence[str]) -> ApiAnswer:
         """The answer of a method.
 
         Args:
@@ -73,7 +73,7 @@ class Integrations:
         if integration["type"] == "AWS_PROXY":
             return await self._function(exchange, integration, binary)
         if integration["type"] == "HTTP_PROXY":
-            passed: Answer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
+            passed: ApiAnswer = await self._timed(exchange, self._passed_on(exchange, integration, binary))
             return passed
         body = _request_body(exchange, integration, binary)
         mapped = await mapped_request(exchange, integration, body)
@@ -83,7 +83,7 @@ class Integrations:
             made.headers.setdefault("Content-Type", JSON)
         return made
 
-    async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> Answer:
+    async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> ApiAnswer:
         if integration["type"] == "MOCK":
             return _mocked(mapped)
         if integration["type"] == "HTTP":
@@ -97,7 +97,7 @@ class Integrations:
 
     async def _function(
         self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
-    ) -> Answer:
+    ) -> ApiAnswer:
         uri = with_variables(exchange, integration["uri"])
         read_uri(uri)
         coded = is_binary(binary, exchange.content_type)
@@ -117,12 +117,12 @@ class Integrations:
             answer = await calling
         finally:
             exchange.integration["latency"] = self._clock.now() - began
-        exchange.integration["status"] = answer.status if isinstance(answer, Answer) else 200
+        exchange.integration["status"] = answer.status if isinstance(answer, ApiAnswer) else 200
         return answer
 
     async def _passed_on(
         self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
-    ) -> Answer:
+    ) -> ApiAnswer:
         request = exchange.request
         body = _request_body(exchange, integration, binary)
         mapped = await mapped_request(exchange, {**integration, "requestTemplates": {}}, body)
@@ -150,7 +150,7 @@ def _request_body(exchange: Exchange, integration: Mapping[str, Any], binary: Se
     return decoded(body, handling, is_binary=binary_body)
 
 
-def _mocked(mapped: Mapped) -> Answer:
+def _mocked(mapped: Mapped) -> ApiAnswer:
     """The answer of an integration that asks nobody: the status that its template says.
 
     Raises:
@@ -165,7 +165,7 @@ def _mocked(mapped: Mapped) -> Answer:
         status = int(status[:4])
     if not isinstance(status, int) or isinstance(status, bool):
         raise Refusal("API_CONFIGURATION_ERROR", reason="The mock's template names no statusCode")
-    return Answer(status, b"", {"content-type": JSON})
+    return ApiAnswer(status, b"", {"content-type": JSON})
 
 
 def url_with(exchange: Exchange, uri: str, path: Mapping[str, str], query: str) -> str:

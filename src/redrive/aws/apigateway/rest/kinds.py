@@ -38,7 +38,7 @@ _NOTHING: Final = Shape("Nothing", "structure")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PartKind:
     """A kind of what an API consists of.
 
     Attributes:
@@ -96,14 +96,14 @@ def missing(path: list[str], length: int) -> AwsError:
 
 
 _OF_METHOD: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
-RESOURCE: Final = Kind(
+RESOURCE: Final = PartKind(
     "Resource",
     (RESOURCES, "{resourceId}"),
     frozenset({"pathPart", "parentId"}),
     "Resources",
     ("/parentId", "/pathPart"),
 )
-METHOD: Final = Kind(
+METHOD: Final = PartKind(
     "Method",
     _OF_METHOD,
     frozenset(
@@ -113,12 +113,12 @@ METHOD: Final = Kind(
         }
     ),
 )
-METHOD_RESPONSE: Final = Kind(
+METHOD_RESPONSE: Final = PartKind(
     "MethodResponse",
     (*_OF_METHOD, "methodResponses", "{statusCode}"),
     frozenset({"responseParameters", "responseModels"}),
 )
-METHOD_INTEGRATION: Final = Kind(
+METHOD_INTEGRATION: Final = PartKind(
     "Integration",
     (*_OF_METHOD, INTEGRATION),
     frozenset(
@@ -137,26 +137,26 @@ METHOD_INTEGRATION: Final = Kind(
         }
     ),
 )
-INTEGRATION_RESPONSE: Final = Kind(
+INTEGRATION_RESPONSE: Final = PartKind(
     "IntegrationResponse",
     (*_OF_METHOD, INTEGRATION, "integrationResponses", "{statusCode}"),
     frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"}),
 )
-MODEL: Final = Kind(
+MODEL: Final = PartKind(
     "Model",
     ("models", "{modelName}"),
     frozenset({"description", "schema"}),
     "Models",
     ("/description", "/schema"),
 )
-VALIDATOR: Final = Kind(
+VALIDATOR: Final = PartKind(
     "RequestValidator",
     ("validators", "{requestValidatorId}"),
     frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
     "RequestValidators",
     ("/name", "/validateRequestParameters", "/validateRequestBody"),
 )
-STAGE: Final = Kind(
+STAGE: Final = PartKind(
     "Stage",
     (STAGES, "{stageName}"),
     frozenset(
@@ -167,7 +167,7 @@ STAGE: Final = Kind(
         }
     ),
 )
-GATEWAY_RESPONSE: Final = Kind(
+GATEWAY_RESPONSE: Final = PartKind(
     "GatewayResponse",
     (GATEWAY_RESPONSES, "{responseType}"),
     frozenset({"statusCode", "responseParameters", "responseTemplates"}),

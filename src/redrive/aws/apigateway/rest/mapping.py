@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
@@ -114,8 +114,8 @@ def _texts(values: Any) -> dict[str, str]:
 
 
 async def mapped_answer(
-    exchange: Exchange, method: Mapping[str, Any], answer: Answer, binary: Sequence[str]
-) -> Answer:
+    exchange: Exchange, method: Mapping[str, Any], answer: ApiAnswer, binary: Sequence[str]
+) -> ApiAnswer:
     """The answer that a method makes of its integration's.
 
     Bytes become text before a template sees them, and base64 becomes bytes behind it.
@@ -146,7 +146,7 @@ async def mapped_answer(
     status = int(chosen["statusCode"]) if str(chosen["statusCode"]).isdecimal() else answer.status
     kind, template = _response_template(exchange, chosen)
     if not template:
-        return Answer(status, decoded(payload, handling, is_binary=was_binary), headers)
+        return ApiAnswer(status, decoded(payload, handling, is_binary=was_binary), headers)
     text, overrides = await _rendered(exchange, template, body, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
     wanted = overrides.get("status")
@@ -154,10 +154,10 @@ async def mapped_answer(
         wanted = int(wanted)
     if isinstance(wanted, int) and wanted in _STATUSES:
         status = wanted
-    return Answer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
+    return ApiAnswer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
 
 
-def chosen_response(responses: Mapping[str, Any], answer: Answer) -> Mapping[str, Any] | None:
+def chosen_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:
     """The response whose pattern is for an answer, or the one without; None: there is neither.
 
     A pattern is looked at for all of the status, or of what a failed function says.

@@ -13,7 +13,7 @@ from redrive.aws.apigateway.rest.kinds import (
     METHOD_INTEGRATION,
     METHOD_RESPONSE,
     RESOURCE,
-    Kind,
+    PartKind,
 )
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.call import Call
@@ -92,7 +92,7 @@ class MethodOperations:
 
         return await self._put(INTEGRATION_RESPONSE, call, params, change)
 
-    async def _put(self, kind: Kind, call: Call, params: Structure, change: Any) -> Structure:
+    async def _put(self, kind: PartKind, call: Call, params: Structure, change: Any) -> Structure:
         tree = await self._editing.edit_tree(call, params["restApiId"], change)
         return kind.shown(kind.found(tree, params))
 

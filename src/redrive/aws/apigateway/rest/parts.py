@@ -22,7 +22,7 @@ from redrive.aws.apigateway.rest.kinds import (
     METHOD_RESPONSE,
     MODEL,
     VALIDATOR,
-    Kind,
+    PartKind,
 )
 from redrive.aws.apigateway.rest.methods import check_authorization, check_content_handling, check_integration
 from redrive.aws.apigateway.rest.patching import patched
@@ -49,7 +49,7 @@ def operations_alike(editing: Editing) -> dict[str, Verb]:
     return verbs
 
 
-def _operations(kind: Kind, editing: Editing) -> dict[str, Verb]:
+def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
     async def get(call: Call, params: Structure) -> Structure:
         api = await editing.api(call, params["restApiId"])
         return kind.shown(kind.found(api.tree, params))
@@ -111,7 +111,7 @@ class PartOperations:
         }
         return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
 
-    async def _create(self, kind: Kind, call: Call, params: Structure, part: Structure) -> Structure:
+    async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
         check_part(kind, part)
 
         def change(tree: Tree) -> Tree:
@@ -194,7 +194,7 @@ def _shown_response(tree: Tree, kind: str) -> Structure:
     return response
 
 
-def check_part(kind: Kind, value: Mapping[str, Any]) -> None:
+def check_part(kind: PartKind, value: Mapping[str, Any]) -> None:
     """Refuse a part that cannot be used as it is.
 
     Raises:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.apigateway.control.answers import JSON, Answer
+from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.rest.mapping import Mapped
@@ -69,7 +69,7 @@ class ServiceIntegration:
 
     async def call(
         self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped, caller: Principal
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The service's answer.
 
         Raises:
@@ -81,7 +81,7 @@ class ServiceIntegration:
         headers = {name.lower(): value for name, value in response.headers.items()}
         headers["content-type"] = response.content_type
         failure = _failure(response.headers, response.body) if uri.service == "lambda" else None
-        return Answer(response.status, response.body, headers, failure=failure)
+        return ApiAnswer(response.status, response.body, headers, failure=failure)
 
 
 def _request(exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri, mapped: Mapped) -> Request:

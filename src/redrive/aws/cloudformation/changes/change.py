@@ -12,20 +12,20 @@ from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.journal import Journal
 from redrive.aws.cloudformation.changes.order import Ordered, reversed_order
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.changes.removal import Removal
+from redrive.aws.cloudformation.changes.removal import ResourceRemoval
 from redrive.aws.cloudformation.changes.steps import Steps
-from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.changes.waiting import Activity
-from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.history import EXPORT, IMPORT, Export, export_key, import_key
 from redrive.aws.cloudformation.records import (
     RESOURCE,
     STACK,
     STACK_NAME,
-    Operation,
     OperationState,
     Shown,
     Stack,
+    StackOperation,
     StackResource,
 )
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
@@ -43,9 +43,9 @@ class Change:
         self,
         engine: Engine,
         services: Services,
-        words: Words,
+        words: StackSignals,
         activity: Activity,
-        operation: Operation,
+        operation: StackOperation,
         stack: Stack,
     ) -> None:
         """Carry on this operation."""
@@ -56,7 +56,7 @@ class Change:
         self._resources: dict[str, StackResource] = {}
         self._steps = Steps(engine, services, words, self._journal, self._resources)
         self._return = Steps(engine, services, words, self._journal, self._resources)
-        self._removal = Removal(engine, services, words, self._journal, self._resources)
+        self._removal = ResourceRemoval(engine, services, words, self._journal, self._resources)
         self._cancelled = False
         self._phases: Mapping[str, Callable[[], Awaitable[None]]] = {
             "CREATE_IN_PROGRESS": self._create,
@@ -177,7 +177,7 @@ class Change:
             program = await self._programs.load(self._stack, self._stack.aim)
         except TemplateInvalid as refusal:
             return [], str(refusal)
-        self._values = Values(program, self._resources, await self._programs.exports(self._stack.name))
+        self._values = StackValues(program, self._resources, await self._programs.exports(self._stack.name))
         ordered = Ordered(self._activity, lambda: self._cancelled)
 
         async def step(name: str) -> None:
@@ -236,7 +236,7 @@ class Change:
             return str(refusal)
         return ""
 
-    def _shown(self, values: Values) -> list[Shown]:
+    def _shown(self, values: StackValues) -> list[Shown]:
         summaries = []
         for output in values.program.outputs:
             value, export = values.output(output)

@@ -15,9 +15,9 @@ from redrive.aws.cloudformation.records import (
     OPERATION,
     RESOURCE,
     STACK,
-    Operation,
     OperationState,
     Stack,
+    StackOperation,
     StackResource,
     resource_key,
 )
@@ -81,7 +81,7 @@ class Journal:
         stack: As it was last written.
     """
 
-    def __init__(self, engine: Engine, operation: Operation, stack: Stack) -> None:
+    def __init__(self, engine: Engine, operation: StackOperation, stack: Stack) -> None:
         """Write for the node that holds this operation."""
         self._engine = engine
         self._operation = operation
@@ -92,7 +92,7 @@ class Journal:
         """The moment (ms)."""
         return self._engine.clock.now()
 
-    async def hold(self, draft: Draft) -> Operation:
+    async def hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written.
 
         Raises:

@@ -11,10 +11,10 @@ from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.forgetting import forget_deleted
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
-from redrive.aws.cloudformation.changes.waiting import Activity, Watch
-from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.changes.waiting import Activity, DocumentWatch
+from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.history import StackEvent
-from redrive.aws.cloudformation.records import OPERATION, STACK, Operation, OperationState, Stack
+from redrive.aws.cloudformation.records import OPERATION, STACK, OperationState, Stack, StackOperation
 from redrive.aws.cloudformation.states import GIVEN_UP
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
@@ -54,7 +54,7 @@ class StackOperations:
         self._engine = engine
         self._services = services
         self.activity = Activity()
-        self.words = Words(engine, Watch(engine, self.activity), services.base_url, key)
+        self.words = StackSignals(engine, DocumentWatch(engine, self.activity), services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
         self._keeping_up: asyncio.Task[None] | None = None
         self._forgets_at = 0
@@ -70,22 +70,22 @@ class StackOperations:
         change = change or self.new_id()
         begun = replace(stack, change=change)
         await draft.get(OPERATION, begun.key)
-        operation = self._tasks.leased(Operation(change, begun.key))
+        operation = self._tasks.leased(StackOperation(change, begun.key))
         draft.put(STACK, begun.key, begun)
         put_events(draft, begun, [self.event(begun)])
         draft.put(OPERATION, operation.key, operation)
         draft.afterwards(lambda: self._begin(operation))
 
-    def _begin(self, operation: Operation) -> None:
+    def _begin(self, operation: StackOperation) -> None:
         """Begin to work at a change, which is counted from now on and not from when its turn comes."""
         self.activity.add(1)
         self._tasks.begin(operation, self._finish)
 
-    async def _take(self, operation: Operation) -> None:
+    async def _take(self, operation: StackOperation) -> None:
         self.activity.add(1)
         await self._finish(operation, taken_up=True)
 
-    async def _finish(self, operation: Operation, *, taken_up: bool = False) -> None:
+    async def _finish(self, operation: StackOperation, *, taken_up: bool = False) -> None:
         try:
             if not taken_up:
                 await self._carry_on(operation)
@@ -98,13 +98,13 @@ class StackOperations:
         finally:
             self.activity.add(-1)
 
-    async def _count_start(self, operation: Operation) -> Operation:
+    async def _count_start(self, operation: StackOperation) -> StackOperation:
         """Write down that a change is begun once more, before anything of it is done: it may be what ends the server."""
         return await self._engine.resources.documents.update(
             OPERATION, operation.key, lambda current: replace(current, starts=current.starts + 1)
         )
 
-    async def _give_up(self, operation: Operation) -> None:
+    async def _give_up(self, operation: StackOperation) -> None:
         """Fail a change that has begun too often and never ended."""
         stack = await self._engine.resources.documents.get(STACK, operation.stack)
         if stack is not None and stack.status in GIVEN_UP:
@@ -125,7 +125,7 @@ class StackOperations:
 
     # ---- carrying on -------------------------------------------------------------------------------------------------
 
-    async def _carry_on(self, operation: Operation) -> None:
+    async def _carry_on(self, operation: StackOperation) -> None:
         beating = None if self._leaps else asyncio.ensure_future(self._hold(operation))
         try:
             stack = await self._engine.resources.documents.get(STACK, operation.stack)
@@ -137,11 +137,11 @@ class StackOperations:
             if beating is not None:
                 beating.cancel()
 
-    async def _hold(self, operation: Operation) -> None:
+    async def _hold(self, operation: StackOperation) -> None:
         """Renew the lease for as long as the change is under way here."""
         clock = self._engine.clock
 
-        def renewed(current: Operation) -> Operation:
+        def renewed(current: StackOperation) -> StackOperation:
             held = self._tasks.is_ours(current)
             return replace(self._tasks.leased(current), starts=0) if held else current
 
@@ -150,7 +150,7 @@ class StackOperations:
             with contextlib.suppress(NotFound, StoreUnavailable):
                 await self._engine.resources.documents.update(OPERATION, operation.key, renewed)
 
-    async def _end(self, operation: Operation) -> None:
+    async def _end(self, operation: StackOperation) -> None:
         async def decide(draft: Draft) -> None:
             current = await draft.get(OPERATION, operation.key)
             if current is not None and current.id == operation.id and self._tasks.is_ours(current):
@@ -198,7 +198,7 @@ class StackOperations:
         """Carry on the changes that nobody works at."""
         await self._tasks.take_up(await self._active(), self._take)
 
-    async def _active(self) -> Sequence[Operation]:
+    async def _active(self) -> Sequence[StackOperation]:
         operations = await self._engine.resources.documents.find(OPERATION, "")
         return [operation for operation in operations if operation.state.active]
 

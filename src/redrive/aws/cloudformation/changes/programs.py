@@ -11,9 +11,14 @@ from redrive.aws.cloudformation.records import TEMPLATE, Stack, StackSettings, t
 from redrive.aws.cloudformation.serverless.transform import SERVERLESS, Translator, is_serverless
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS
-from redrive.aws.cloudformation.template.parameters import Given, Parameter, choose_values, read_parameters
+from redrive.aws.cloudformation.template.parameters import (
+    Given,
+    ParameterDefinition,
+    choose_values,
+    read_parameters,
+)
 from redrive.aws.cloudformation.template.program import (
-    Program,
+    TemplateProgram,
     make_program,
     read_template,
     values_of,
@@ -39,7 +44,7 @@ def program_of(
     stack: str,
     settings: StackSettings,
     known: Sequence[str] = KNOWN,
-) -> Program:
+) -> TemplateProgram:
     """The program of a template for a stack.
 
     Args:
@@ -95,13 +100,13 @@ def _values(
     return pseudo | values_of(declared, texts)
 
 
-def processed(program: Program) -> str:
+def processed(program: TemplateProgram) -> str:
     """The text of a template with its transforms carried out; empty where it has none."""
     return json.dumps(program.template.source) if program.template.transforms else ""
 
 
 async def choose_parameters(
-    declared: Mapping[str, Parameter], values: Given, previous: Mapping[str, str], ask: Ask
+    declared: Mapping[str, ParameterDefinition], values: Given, previous: Mapping[str, str], ask: Ask
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of parameters, and the values of those that name a parameter of the store.
 
@@ -151,7 +156,7 @@ class Programs:
         template_text = await self._documents.get(TEMPLATE, template_key(stack, template))
         return "" if template_text is None else template_text.body
 
-    async def load(self, stack: Stack, settings: StackSettings) -> Program:
+    async def load(self, stack: Stack, settings: StackSettings) -> TemplateProgram:
         """The program of a stack with some settings."""
         source = await self.source(stack, settings.template)
         work = functools.partial(program_of, source, stack.name, stack.id, settings)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from redrive.aws.cloudformation.changes.journal import event_of
 from redrive.aws.cloudformation.changes.step_parts import AttemptRefused, StepParts
 from redrive.aws.cloudformation.records import Leftover, StackResource
-from redrive.aws.cloudformation.types.resource_type import Ask, Made, Wanted
+from redrive.aws.cloudformation.types.resource_type import Ask, ResourceSpec, ResourceState
 from redrive.aws.cloudformation.types.table import type_of
 
 
-class Removal(StepParts):
+class ResourceRemoval(StepParts):
     """The steps that remove the resources of a stack."""
 
     async def remove(self, name: str, *, forget: bool = False) -> None:
@@ -88,11 +88,11 @@ class Removal(StepParts):
             properties=left.properties,
         )
 
-        async def delete(ask: Ask, spec: Wanted) -> Made:
+        async def delete(ask: Ask, spec: ResourceSpec) -> ResourceState:
             physical_id = spec.physical_id or await kind.find(ask, spec)
             if physical_id:
                 await kind.delete(ask, replace(spec, physical_id=physical_id))
-            return Made(physical_id)
+            return ResourceState(physical_id)
 
         try:
             await self._attempt(kind, delete, spec)

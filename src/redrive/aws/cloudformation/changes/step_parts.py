@@ -11,12 +11,12 @@ from redrive.aws.cloudformation.changes.order import StepFailed
 from redrive.aws.cloudformation.changes.reasons import reason_of
 from redrive.aws.cloudformation.changes.values import resolved
 from redrive.aws.cloudformation.changes.wishes import wanted_of
-from redrive.aws.cloudformation.changes.words import SIGNALS, Words, duration_ms
+from redrive.aws.cloudformation.changes.words import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.history import EXPORT, IMPORT, Import, StackEvent, export_key, import_key
 from redrive.aws.cloudformation.names import made_up
 from redrive.aws.cloudformation.records import Before, Leftover, Stack, StackResource
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.types.resource_type import Act, Ask, Made, ResourceType, Wanted
+from redrive.aws.cloudformation.types.resource_type import Act, Ask, ResourceSpec, ResourceState, ResourceType
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -50,7 +50,7 @@ class StepParts:
         self,
         engine: Engine,
         services: Services,
-        words: Words,
+        words: StackSignals,
         journal: Journal,
         resources: dict[str, StackResource],
     ) -> None:
@@ -101,10 +101,10 @@ class StepParts:
             lower_case=kind.lower_case,
         )
 
-    def _wanted(self, resource: StackResource, *, again: bool) -> Wanted:
+    def _wanted(self, resource: StackResource, *, again: bool) -> ResourceSpec:
         return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
 
-    async def _attempt(self, kind: ResourceType, act: Act, spec: Wanted) -> Made:
+    async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
         """Carry out a part of a step.
 
         Raises:
@@ -117,7 +117,7 @@ class StepParts:
                 properties = kind.schema.typed(properties)
             real = replace(spec, properties=properties)
             acting = act(self._ask, real)
-            resource_state: Made = await (self._unless_over(acting) if kind.waits else acting)
+            resource_state: ResourceState = await (self._unless_over(acting) if kind.waits else acting)
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
@@ -126,7 +126,7 @@ class StepParts:
             raise AttemptRefused(str(refusal)) from None
         return resource_state
 
-    async def _unless_over(self, acting: Awaitable[Made]) -> Made:
+    async def _unless_over(self, acting: Awaitable[ResourceState]) -> ResourceState:
         """Wait for what may take hours, unless it is in vain.
 
         Raises:

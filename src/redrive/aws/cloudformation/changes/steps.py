@@ -6,13 +6,19 @@ from typing import Any, Final, NoReturn
 
 from redrive.aws.cloudformation.changes.journal import event_of
 from redrive.aws.cloudformation.changes.step_parts import CANCELLED, AttemptRefused, StepParts, leftover_of
-from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.history import StackEvent
 from redrive.aws.cloudformation.policies import allows, denied
 from redrive.aws.cloudformation.records import Before, Leftover, StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
-from redrive.aws.cloudformation.types.resource_type import Ask, Made, ResourceType, Wanted, changed_properties
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    ResourceSpec,
+    ResourceState,
+    ResourceType,
+    changed_properties,
+)
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 
@@ -20,7 +26,7 @@ REPLACING: Final = "Requested update requires the creation of a new physical res
 INITIATED: Final = "Resource creation Initiated"
 
 
-def _typed_properties(definition: ResourceDefinition, values: Values) -> dict[str, Any]:
+def _typed_properties(definition: ResourceDefinition, values: StackValues) -> dict[str, Any]:
     return type_of(definition.type).schema.typed(values.properties(definition))
 
 
@@ -29,7 +35,7 @@ class Steps(StepParts):
 
     # ---- making and changing -----------------------------------------------------------------------------------------
 
-    async def bring_up(self, name: str, values: Values) -> None:
+    async def bring_up(self, name: str, values: StackValues) -> None:
         """Make a resource, or change it, as its template says.
 
         Raises:
@@ -59,7 +65,7 @@ class Steps(StepParts):
             await self._change(after, current, used)
 
     def _as_defined(
-        self, definition: ResourceDefinition, values: Values, properties: Mapping[str, Any]
+        self, definition: ResourceDefinition, values: StackValues, properties: Mapping[str, Any]
     ) -> StackResource:
         return StackResource(
             logical_id=definition.logical_id,
@@ -79,7 +85,7 @@ class Steps(StepParts):
     async def _refused(
         self,
         definition: ResourceDefinition,
-        values: Values,
+        values: StackValues,
         current: StackResource | None,
         reason: str,
         *,
@@ -172,7 +178,7 @@ class Steps(StepParts):
         if not begun:
             await self._write(after, event_of(self._stack, after, after.updated_at), used=used)
 
-        async def update(ask: Ask, spec: Wanted) -> Made:
+        async def update(ask: Ask, spec: ResourceSpec) -> ResourceState:
             return await kind.update(ask, spec, was.properties)
 
         try:
@@ -214,7 +220,9 @@ class Steps(StepParts):
             started, resource_state, event_of(self._stack, started, self._journal.now, reason=INITIATED)
         )
 
-    async def _complete(self, after: StackResource, resource_state: Made, *events: StackEvent) -> None:
+    async def _complete(
+        self, after: StackResource, resource_state: ResourceState, *events: StackEvent
+    ) -> None:
         at = self._journal.now
         after = replace(
             after,
@@ -269,7 +277,7 @@ class Steps(StepParts):
     async def _put_back(self, back: StackResource, current: StackResource) -> None:
         kind = type_of(back.type)
 
-        async def update(ask: Ask, spec: Wanted) -> Made:
+        async def update(ask: Ask, spec: ResourceSpec) -> ResourceState:
             return await kind.update(ask, spec, current.properties)
 
         try:

@@ -9,9 +9,9 @@ import re2
 from redrive.aws.cloudformation.records import StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate, scalar
-from redrive.aws.cloudformation.template.program import Program
-from redrive.aws.cloudformation.template.scope import Scope
-from redrive.aws.cloudformation.template.sections import Output, ResourceDefinition
+from redrive.aws.cloudformation.template.program import TemplateProgram
+from redrive.aws.cloudformation.template.scope import EvaluationScope
+from redrive.aws.cloudformation.template.sections import OutputDefinition, ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import Ask
 from redrive.aws.wire.errors import AwsError
 from redrive.model.budget import Budget, OverBudgetError
@@ -23,7 +23,7 @@ _MADE: Final = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "UPD
 
 
 @dataclass(slots=True)
-class Values:
+class StackValues:
     """The resources, parameters and exports that a stack's functions refer to.
 
     Attributes:
@@ -33,13 +33,13 @@ class Values:
         imported: The names of those that were used.
     """
 
-    program: Program
+    program: TemplateProgram
     resources: Mapping[str, StackResource]
     exports: Mapping[str, str]
     imported: set[str] = field(default_factory=set)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> EvaluationScope:
         """The scope of the template's functions."""
         return self.program.scope(self._ref, self._attribute, self._import)
 
@@ -53,14 +53,14 @@ class Values:
         values: dict[str, Any] = evaluate(definition.properties, self.scope)
         return values
 
-    def output(self, output: Output) -> tuple[str, str]:
+    def output(self, output: OutputDefinition) -> tuple[str, str]:
         """The value of an output, and the name of its export.
 
         Raises:
             TemplateInvalid: It cannot be evaluated.
         """
         try:
-            value = scalar(output.value, self.scope, "Output")
+            value = scalar(output.value, self.scope, "OutputDefinition")
             export = "" if output.export is None else scalar(output.export, self.scope, "Export")
         except NotYetKnown as unknown:
             raise TemplateInvalid(f"[Error] /Outputs/{output.name}/Value: {unknown} is not there") from None

@@ -76,7 +76,7 @@ class _Waiter:
         self.woken.clear()
 
 
-class Watch:
+class DocumentWatch:
     """Wakes what waits for documents."""
 
     def __init__(self, engine: Engine, activity: Activity) -> None:

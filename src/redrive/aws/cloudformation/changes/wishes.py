@@ -1,11 +1,13 @@
 """Wishes: a resource of a stack, as its type wants to know it."""
 
-from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.records import Stack, StackResource
-from redrive.aws.cloudformation.types.resource_type import Wanted
+from redrive.aws.cloudformation.types.resource_type import ResourceSpec
 
 
-def wanted_of(stack: Stack, resource: StackResource, base_url: str, words: Words, *, again: bool) -> Wanted:
+def wanted_of(
+    stack: Stack, resource: StackResource, base_url: str, words: StackSignals, *, again: bool
+) -> ResourceSpec:
     """A resource as its stack wants it.
 
     Args:
@@ -15,7 +17,7 @@ def wanted_of(stack: Stack, resource: StackResource, base_url: str, words: Words
         words: What it may wait for.
         again: It may be there already.
     """
-    return Wanted(
+    return ResourceSpec(
         stack=stack.name,
         stack_id=stack.arn,
         logical_id=resource.logical_id,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from redrive.aws.cloudformation.changes.waiting import Watch
+from redrive.aws.cloudformation.changes.waiting import DocumentWatch
 from redrive.aws.cloudformation.history import SIGNAL, Signal, escaped
 from redrive.aws.cloudformation.names import id_in
 from redrive.aws.cloudformation.records import STACK, Stack
@@ -26,10 +26,10 @@ _TOKEN_CHARS: Final = 32
 _PARTS: Final = 4
 
 
-class Words:
+class StackSignals:
     """Waits for words, and keeps those that come."""
 
-    def __init__(self, engine: Engine, watch: Watch, base_url: str, key: bytes) -> None:
+    def __init__(self, engine: Engine, watch: DocumentWatch, base_url: str, key: bytes) -> None:
         """Wait by the documents of this engine.
 
         Args:

@@ -8,7 +8,7 @@ import orjson
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.wishes import wanted_of
-from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.errors import invalid
 from redrive.aws.cloudformation.records import (
     RESOURCE,
@@ -32,7 +32,7 @@ _ABSENT = object()
 class DriftOperations:
     """Looks for drift; it is found before a call is answered."""
 
-    def __init__(self, engine: Engine, services: Services, words: Words) -> None:
+    def __init__(self, engine: Engine, services: Services, words: StackSignals) -> None:
         """Look at stacks of this engine."""
         self._engine = engine
         self._services = services

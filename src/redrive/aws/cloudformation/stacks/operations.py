@@ -34,7 +34,7 @@ from redrive.aws.cloudformation.stacks.preview import preview
 from redrive.aws.cloudformation.states import REVIEW, check_updatable, is_in_progress, not_updatable
 from redrive.aws.cloudformation.template.capabilities import lacking
 from redrive.aws.cloudformation.template.parameters import read_parameters
-from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.sections import section
 from redrive.aws.gateway.identities import session_of
@@ -55,7 +55,7 @@ class Prepared:
 
     settings: StackSettings
     text: TemplateText
-    program: Program
+    program: TemplateProgram
 
 
 class StackChanges:

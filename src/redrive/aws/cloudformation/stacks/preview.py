@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.changes.values import Values
+from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.records import RESOURCE, Stack, StackResource, StackSettings
 from redrive.aws.cloudformation.stacks.property_values import context_of, shown_properties, target_values
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate
-from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import changed_properties
@@ -22,7 +22,9 @@ UNKNOWN: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"
 Change = Mapping[str, Any]
 
 
-async def preview(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> list[Change]:
+async def preview(
+    engine: Engine, stack: Stack, settings: StackSettings, program: TemplateProgram
+) -> list[Change]:
     """The changes that settings would make to a stack.
 
     Returns:
@@ -32,7 +34,7 @@ async def preview(engine: Engine, stack: Stack, settings: StackSettings, program
     current = {
         resource.logical_id: resource for resource in resources if resource.status != "DELETE_COMPLETE"
     }
-    values = Values(program, dict(current), await Programs(engine).exports(stack.name))
+    values = StackValues(program, dict(current), await Programs(engine).exports(stack.name))
     changes = await offload(stack.name.account, lambda: _of_resources(current, values))
     changes += [_removed(current[name]) for name in current if name not in program.resources]
     if not changes and await _differs_else(engine, stack, settings, program):
@@ -40,7 +42,7 @@ async def preview(engine: Engine, stack: Stack, settings: StackSettings, program
     return changes
 
 
-def _of_resources(current: Mapping[str, StackResource], values: Values) -> list[Change]:
+def _of_resources(current: Mapping[str, StackResource], values: StackValues) -> list[Change]:
     replaced: set[str] = set()
     changes: list[Change] = []
     for name in _in_order(values.program):
@@ -48,7 +50,7 @@ def _of_resources(current: Mapping[str, StackResource], values: Values) -> list[
     return changes
 
 
-def _in_order(program: Program) -> list[str]:
+def _in_order(program: TemplateProgram) -> list[str]:
     done: dict[str, None] = {}
     left = dict(program.dependencies)
     while left:
@@ -58,7 +60,9 @@ def _in_order(program: Program) -> list[str]:
     return list(done)
 
 
-async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, program: Program) -> bool:
+async def _differs_else(
+    engine: Engine, stack: Stack, settings: StackSettings, program: TemplateProgram
+) -> bool:
     """True if outputs or tags change, or anything of resources besides their properties."""
     if not stack.settings.template:
         return True
@@ -69,7 +73,7 @@ async def _differs_else(engine: Engine, stack: Stack, settings: StackSettings, p
 
 
 def _of_resource(
-    definition: ResourceDefinition, current: StackResource | None, values: Values, replaced: set[str]
+    definition: ResourceDefinition, current: StackResource | None, values: StackValues, replaced: set[str]
 ) -> list[Change]:
     after = _known_properties(definition, values, replaced)
     program = values.program
@@ -104,7 +108,9 @@ def _of_resource(
     return [_change("Modify", definition.logical_id, definition.type, **item)]
 
 
-def _known_properties(definition: ResourceDefinition, values: Values, replaced: set[str]) -> dict[str, Any]:
+def _known_properties(
+    definition: ResourceDefinition, values: StackValues, replaced: set[str]
+) -> dict[str, Any]:
     """The properties as they will be, as far as that is known before resources are made."""
     found: dict[str, Any] = {}
     for name, expression in definition.properties.items():
@@ -123,7 +129,9 @@ def _known_properties(definition: ResourceDefinition, values: Values, replaced: 
     return {**found, **{name: typed[name] for name in known if name in typed}}
 
 
-def _detail(name: str, definition: ResourceDefinition, values: Values, recreation: str) -> dict[str, Any]:
+def _detail(
+    name: str, definition: ResourceDefinition, values: StackValues, recreation: str
+) -> dict[str, Any]:
     target = {"Attribute": "Properties", "Name": name, "RequiresRecreation": recreation}
     expression = definition.properties.get(name)
     names = list(references(expression, values.program.conditions.holds))

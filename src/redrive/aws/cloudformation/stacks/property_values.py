@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.template.program import Program
+from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
 
@@ -17,7 +17,7 @@ Properties = Mapping[str, Any]
 
 
 def shown_properties(
-    definition: ResourceDefinition, program: Program, before: Properties, after: Properties
+    definition: ResourceDefinition, program: TemplateProgram, before: Properties, after: Properties
 ) -> tuple[Properties, Properties]:
     """Properties before and after, those masked that follow from a parameter that is not to be shown."""
     hidden = {name for name in definition.properties if _is_hidden(definition.properties[name], program)}
@@ -28,7 +28,7 @@ def shown_properties(
     )
 
 
-def _is_hidden(expression: Any, program: Program) -> bool:
+def _is_hidden(expression: Any, program: TemplateProgram) -> bool:
     parameters = program.template.parameters
     names = references(expression, program.conditions.holds)
     return any(parameters[name].hidden for name in names if name in parameters)

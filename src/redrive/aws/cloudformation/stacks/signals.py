@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.words import PATH, SIGNALS, Words
+from redrive.aws.cloudformation.changes.words import PATH, SIGNALS, StackSignals
 from redrive.aws.cloudformation.errors import invalid
 from redrive.aws.cloudformation.history import Signal
 from redrive.aws.cloudformation.records import RESOURCE, resource_key
@@ -20,7 +20,7 @@ ANSWER_BYTES_MAX: Final = 4096
 class SignalOperations:
     """Takes signals."""
 
-    def __init__(self, engine: Engine, words: Words) -> None:
+    def __init__(self, engine: Engine, words: StackSignals) -> None:
         """Keep them as words."""
         self._engine = engine
         self._words = words

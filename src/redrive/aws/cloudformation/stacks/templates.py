@@ -15,7 +15,7 @@ from redrive.aws.cloudformation.stacks.finding import find_stack, standing_stack
 from redrive.aws.cloudformation.states import REVIEW
 from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
-from redrive.aws.cloudformation.template.parameters import Parameter, read_parameters
+from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
 from redrive.aws.cloudformation.template.program import check_template, read_template, values_of
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
@@ -136,7 +136,7 @@ def _types(template: Template) -> list[str]:
     return list(dict.fromkeys(template.resources[name].type for name in identities(template)))
 
 
-def _declared(parameter: Parameter) -> Structure:
+def _declared(parameter: ParameterDefinition) -> Structure:
     item: dict[str, Any] = {"ParameterKey": parameter.name, "NoEcho": parameter.hidden}
     if parameter.default is not None:
         item["DefaultValue"] = parameter.default
@@ -145,6 +145,6 @@ def _declared(parameter: Parameter) -> Structure:
     return item
 
 
-def _summed_up(parameter: Parameter) -> Structure:
+def _summed_up(parameter: ParameterDefinition) -> Structure:
     constraints = {"AllowedValues": list(parameter.allowed)} if parameter.allowed else {}
     return _declared(parameter) | {"ParameterType": parameter.type, "ParameterConstraints": constraints}

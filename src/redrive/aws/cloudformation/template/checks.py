@@ -13,13 +13,13 @@ from redrive.aws.cloudformation.template.functions import (
     function_name,
     sub_parts,
 )
-from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.scope import EvaluationScope
 from redrive.aws.cloudformation.template.sections import Template
 
 _PAIR: Final = 2
 
 
-def check_functions(template: Template, scope: Scope) -> None:
+def check_functions(template: Template, scope: EvaluationScope) -> None:
     """Check the shape of each function, and that the conditions that are named are declared.
 
     Raises:
@@ -41,7 +41,7 @@ def _conditions_named(template: Template) -> list[str]:
     return [name for name in (*of_resources, *of_outputs) if name]
 
 
-def _check(value: Any, template: Template, scope: Scope) -> None:
+def _check(value: Any, template: Template, scope: EvaluationScope) -> None:
     name = function_name(value)
     if name:
         function(name, scope)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
 from redrive.aws.cloudformation.template.functions import evaluate, function_name, truth
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.scope import EvaluationScope
 from redrive.aws.cloudformation.template.sections import Template
 
 
@@ -18,7 +18,7 @@ class Conditions:
         self._declared = template.conditions
         self._known: dict[str, bool] = {}
         self._open: list[str] = []
-        self._scope = Scope(values, template.mappings, self.holds, extended=extended)
+        self._scope = EvaluationScope(values, template.mappings, self.holds, extended=extended)
 
     def holds(self, name: str) -> bool:
         """Returns whether a condition holds.
@@ -56,7 +56,7 @@ def check_rules(template: Template, values: Mapping[str, Any]) -> None:
     Raises:
         TemplateInvalid: One does not hold.
     """
-    scope = Scope(values, template.mappings, lambda _: False)
+    scope = EvaluationScope(values, template.mappings, lambda _: False)
     for name, rule in template.rules.items():
         condition = rule.get("RuleCondition")
         if condition is not None and not _asserted(condition, template, scope):
@@ -68,7 +68,7 @@ def check_rules(template: Template, values: Mapping[str, Any]) -> None:
             _check_assertion(name, assertion, template, scope)
 
 
-def _check_assertion(name: str, assertion: Any, template: Template, scope: Scope) -> None:
+def _check_assertion(name: str, assertion: Any, template: Template, scope: EvaluationScope) -> None:
     if not isinstance(assertion, Mapping) or "Assert" not in assertion:
         raise template_error(f"Rule {name}: every assertion must have an Assert.")
     if not _asserted(assertion["Assert"], template, scope):
@@ -76,7 +76,7 @@ def _check_assertion(name: str, assertion: Any, template: Template, scope: Scope
         raise TemplateInvalid(f"Template validation error: Rule {name}: {message}")
 
 
-def _asserted(value: Any, template: Template, scope: Scope) -> bool:
+def _asserted(value: Any, template: Template, scope: EvaluationScope) -> bool:
     name = function_name(value)
     if name in _COMBINED:
         operands = value[name] if isinstance(value[name], list) else []
@@ -89,7 +89,7 @@ def _asserted(value: Any, template: Template, scope: Scope) -> bool:
     return truth(value, scope)
 
 
-def _values(value: Any, template: Template, scope: Scope) -> list[str]:
+def _values(value: Any, template: Template, scope: EvaluationScope) -> list[str]:
     """The texts that a side of a rule's function stands for."""
     match value:
         case {"Fn::RefAll": str(kind)}:

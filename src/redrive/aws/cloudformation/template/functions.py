@@ -10,13 +10,13 @@ import orjson
 from redrive.aws.cloudformation.template.cidr import subnets
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.template.scope import NO_VALUE, ZONE_COUNT, ZONES, Scope
+from redrive.aws.cloudformation.template.scope import NO_VALUE, ZONE_COUNT, ZONES, EvaluationScope
 
 # Texts of texts of texts grow as fast as they are nested; a template may have a megabyte.
 TEXT_CHARS_MAX: Final = 1_000_000
 VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
-Function = Callable[[Any, Scope], Any]
+Function = Callable[[Any, EvaluationScope], Any]
 
 
 def function_name(value: Any) -> str:
@@ -27,7 +27,7 @@ def function_name(value: Any) -> str:
     return name if name == "Ref" or name.startswith("Fn::") else ""
 
 
-def evaluate(value: Any, scope: Scope) -> Any:
+def evaluate(value: Any, scope: EvaluationScope) -> Any:
     """Returns a value with its functions carried out.
 
     Raises:
@@ -49,7 +49,7 @@ def evaluate(value: Any, scope: Scope) -> Any:
     return value
 
 
-def function(name: str, scope: Scope) -> Function:
+def function(name: str, scope: EvaluationScope) -> Function:
     """Returns the function of a name.
 
     Raises:
@@ -62,7 +62,7 @@ def function(name: str, scope: Scope) -> Function:
     return implementation
 
 
-def scalar(value: Any, scope: Scope, location: str) -> str:
+def scalar(value: Any, scope: EvaluationScope, location: str) -> str:
     """Returns a value, evaluated, as the text that it stands for.
 
     Raises:
@@ -74,7 +74,7 @@ def scalar(value: Any, scope: Scope, location: str) -> str:
     return "" if result is NO_VALUE else text_of(result)
 
 
-def _list(value: Any, scope: Scope) -> list[Any] | None:
+def _list(value: Any, scope: EvaluationScope) -> list[Any] | None:
     result = evaluate(value, scope)
     return result if isinstance(result, list) else None
 
@@ -92,7 +92,7 @@ def _joined(texts: Sequence[str], delimiter: str = "") -> str:
 # ---- references ------------------------------------------------------------------------------------------------------
 
 
-def _ref(argument: Any, scope: Scope) -> Any:
+def _ref(argument: Any, scope: EvaluationScope) -> Any:
     if not isinstance(argument, str):
         raise template_error("every Ref object must have a single String value.")
     return scope.reference(argument)
@@ -115,7 +115,7 @@ def attribute_of(argument: Any) -> tuple[str, Any]:
     )
 
 
-def _get_att(argument: Any, scope: Scope) -> Any:
+def _get_att(argument: Any, scope: EvaluationScope) -> Any:
     resource, attribute = attribute_of(argument)
     return scope.attribute(resource, scalar(attribute, scope, "Fn::GetAtt"))
 
@@ -137,7 +137,7 @@ def sub_parts(argument: Any) -> tuple[str, Mapping[str, Any]]:
     )
 
 
-def _sub(argument: Any, scope: Scope) -> str:
+def _sub(argument: Any, scope: EvaluationScope) -> str:
     text, variables = sub_parts(argument)
     values = {name: scalar(value, scope, "Fn::Sub") for name, value in variables.items()}
 
@@ -160,11 +160,11 @@ def _sub(argument: Any, scope: Scope) -> str:
     return _joined([*texts, text[at:]])
 
 
-def _import_value(argument: Any, scope: Scope) -> str:
+def _import_value(argument: Any, scope: EvaluationScope) -> str:
     return scope.imported(scalar(argument, scope, "Fn::ImportValue"))
 
 
-def _find_in_map(argument: Any, scope: Scope) -> Any:
+def _find_in_map(argument: Any, scope: EvaluationScope) -> Any:
     places, default = _map_places(argument, scope)
     keys = [scalar(step, scope, "Fn::FindInMap") for step in places]
     entry: Any = scope.mappings
@@ -180,7 +180,7 @@ def _find_in_map(argument: Any, scope: Scope) -> Any:
 _MAP_PLACES: Final = 3
 
 
-def _map_places(argument: Any, scope: Scope) -> tuple[list[Any], Any]:
+def _map_places(argument: Any, scope: EvaluationScope) -> tuple[list[Any], Any]:
     """The map, the two keys, and the default of `Fn::FindInMap`, which takes one where the language is extended."""
     match argument:
         case [_, _, _]:
@@ -205,14 +205,14 @@ SPLIT_FAULT: Final = (
 SELECT_FAULT: Final = "Fn::Select requires a list argument with two elements: an integer index and a list"
 
 
-def _join(argument: Any, scope: Scope) -> str:
+def _join(argument: Any, scope: EvaluationScope) -> str:
     match argument:
         case [str(delimiter), values] if (items := _list(values, scope)) is not None:
             return _joined([scalar(item, scope, "Fn::Join") for item in items], delimiter)
     raise template_error(JOIN_FAULT)
 
 
-def _split(argument: Any, scope: Scope) -> list[str]:
+def _split(argument: Any, scope: EvaluationScope) -> list[str]:
     match argument:
         case [str(delimiter), value] if delimiter:
             text = scalar(value, scope, "Fn::Split")
@@ -221,7 +221,7 @@ def _split(argument: Any, scope: Scope) -> list[str]:
     raise template_error(SPLIT_FAULT)
 
 
-def _select(argument: Any, scope: Scope) -> Any:
+def _select(argument: Any, scope: EvaluationScope) -> Any:
     match argument:
         case [index, values] if (items := _list(values, scope)) is not None:
             text = scalar(index, scope, "Fn::Select")
@@ -233,18 +233,18 @@ def _select(argument: Any, scope: Scope) -> Any:
     raise template_error(SELECT_FAULT)
 
 
-def _base64(argument: Any, scope: Scope) -> str:
+def _base64(argument: Any, scope: EvaluationScope) -> str:
     content = scalar(argument, scope, "Fn::Base64").encode()
     _check_length(len(content) * 4 // 3)
     return b64encode(content).decode()
 
 
-def _get_azs(argument: Any, scope: Scope) -> list[str]:
+def _get_azs(argument: Any, scope: EvaluationScope) -> list[str]:
     region = scalar(argument, scope, "Fn::GetAZs") or scope.values["AWS::Region"]
     return [f"{region}{letter}" for letter in ZONES[:ZONE_COUNT]]
 
 
-def _cidr(argument: Any, scope: Scope) -> list[str]:
+def _cidr(argument: Any, scope: EvaluationScope) -> list[str]:
     if not isinstance(argument, list) or len(argument) not in (2, 3):
         raise template_error("every Fn::Cidr object requires two or three parameters")
     block, *numbers = (scalar(item, scope, "Fn::Cidr") for item in argument)
@@ -257,26 +257,26 @@ _OPERANDS_MIN: Final = 2
 _OPERANDS_MAX: Final = 10
 
 
-def _if(argument: Any, scope: Scope) -> Any:
+def _if(argument: Any, scope: EvaluationScope) -> Any:
     match argument:
         case [str(condition), met, otherwise]:
             return evaluate(met if scope.condition(condition) else otherwise, scope)
     raise template_error("Fn::If requires a list argument with three elements")
 
 
-def _equals(argument: Any, scope: Scope) -> bool:
+def _equals(argument: Any, scope: EvaluationScope) -> bool:
     match argument:
         case [left, right]:
             return bool(_comparable(left, scope) == _comparable(right, scope))
     raise template_error("every Fn::Equals object requires a list of 2 string parameters.")
 
 
-def _comparable(value: Any, scope: Scope) -> Any:
+def _comparable(value: Any, scope: EvaluationScope) -> Any:
     result = evaluate(value, scope)
     return result if isinstance(result, Mapping | list) else text_of(None if result is NO_VALUE else result)
 
 
-def truth(value: Any, scope: Scope) -> bool:
+def truth(value: Any, scope: EvaluationScope) -> bool:
     """Returns whether a condition holds.
 
     Raises:
@@ -293,18 +293,18 @@ def truth(value: Any, scope: Scope) -> bool:
     return bool(CONDITIONS[name](value[name], scope))
 
 
-def _not(argument: Any, scope: Scope) -> bool:
+def _not(argument: Any, scope: EvaluationScope) -> bool:
     match argument:
         case [condition]:
             return not truth(condition, scope)
     raise template_error("Fn::Not requires a list argument with one element")
 
 
-def _and(argument: Any, scope: Scope) -> bool:
+def _and(argument: Any, scope: EvaluationScope) -> bool:
     return all(truth(operand, scope) for operand in _operands("Fn::And", argument))
 
 
-def _or(argument: Any, scope: Scope) -> bool:
+def _or(argument: Any, scope: EvaluationScope) -> bool:
     return any(truth(operand, scope) for operand in _operands("Fn::Or", argument))
 
 
@@ -319,14 +319,14 @@ def _operands(name: str, argument: Any) -> list[Any]:
 # ---- AWS::LanguageExtensions -----------------------------------------------------------------------------------------
 
 
-def _length(argument: Any, scope: Scope) -> int:
+def _length(argument: Any, scope: EvaluationScope) -> int:
     items = _list(argument, scope)
     if items is None:
         raise template_error("Fn::Length requires a list, or a function that returns a list.")
     return len(items)
 
 
-def _to_json_string(argument: Any, scope: Scope) -> str:
+def _to_json_string(argument: Any, scope: EvaluationScope) -> str:
     if not isinstance(argument, Mapping | list):
         raise template_error("Fn::ToJsonString requires an object or a list.")
     try:

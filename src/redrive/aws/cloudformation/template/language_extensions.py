@@ -8,7 +8,7 @@ from typing import Any, Final
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
 from redrive.aws.cloudformation.template.functions import TEXT_CHARS_MAX, evaluate
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.template.scope import Scope
+from redrive.aws.cloudformation.template.scope import EvaluationScope
 
 LANGUAGE_EXTENSIONS: Final = "AWS::LanguageExtensions"
 _LOOP: Final = "Fn::ForEach::"
@@ -17,7 +17,7 @@ _SECTIONS: Final = ("Conditions", "Resources", "Outputs")
 _POLICIES: Final = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
-def written_out(source: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+def written_out(source: Mapping[str, Any], scope: EvaluationScope) -> dict[str, Any]:
     """Returns a template with its loops written out, and the deletion policies of its resources evaluated.
 
     Args:
@@ -37,7 +37,7 @@ def written_out(source: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     return expanded
 
 
-def _with_policies(resource: Any, scope: Scope) -> Any:
+def _with_policies(resource: Any, scope: EvaluationScope) -> Any:
     if not isinstance(resource, dict):
         return resource
     return {key: evaluate(value, scope) if key in _POLICIES else value for key, value in resource.items()}
@@ -45,7 +45,7 @@ def _with_policies(resource: Any, scope: Scope) -> Any:
 
 @dataclass(slots=True)
 class _Writer:
-    scope: Scope
+    scope: EvaluationScope
     chars: int = 0
 
     def write(self, value: Any, known: Mapping[str, str]) -> Any:

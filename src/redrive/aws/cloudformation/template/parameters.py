@@ -22,7 +22,7 @@ _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterDefinition:
     """A parameter as its template declares it.
 
     Attributes:
@@ -66,7 +66,7 @@ class Parameter:
         return [item.strip() for item in text.split(",")] if self.is_list else text
 
 
-def read_parameters(section: Mapping[str, Any]) -> dict[str, Parameter]:
+def read_parameters(section: Mapping[str, Any]) -> dict[str, ParameterDefinition]:
     """Read the declarations.
 
     Raises:
@@ -79,7 +79,7 @@ def read_parameters(section: Mapping[str, Any]) -> dict[str, Parameter]:
     return {name: _parameter(name, definition) for name, definition in section.items()}
 
 
-def _parameter(name: str, definition: Any) -> Parameter:
+def _parameter(name: str, definition: Any) -> ParameterDefinition:
     if not isinstance(definition, Mapping):
         raise format_error("Any Parameters member must be an object.")
     if not _NAME.fullmatch(name):
@@ -94,7 +94,7 @@ def _parameter(name: str, definition: Any) -> Parameter:
         raise format_error("Every Default member must be a string.")
     pattern = str(definition.get("AllowedPattern") or "")
     _check_pattern(name, pattern)
-    return Parameter(
+    return ParameterDefinition(
         name=name,
         type=kind,
         default=None if default is None else text_of(default),
@@ -150,7 +150,7 @@ Given = Sequence[Mapping[str, Any]]
 
 
 def choose_values(
-    declared: Mapping[str, Parameter], given: Given, previous: Mapping[str, str]
+    declared: Mapping[str, ParameterDefinition], given: Given, previous: Mapping[str, str]
 ) -> dict[str, str]:
     """The value of each parameter: as given, as it was, or the default.
 
@@ -193,7 +193,7 @@ def _given_values(values: Given, previous: Mapping[str, str]) -> Iterator[tuple[
             yield name, item["ParameterValue"]
 
 
-def check_value(parameter: Parameter, value: str) -> None:
+def check_value(parameter: ParameterDefinition, value: str) -> None:
     """Check a value by its parameter's declaration.
 
     Raises:
@@ -209,7 +209,7 @@ def check_value(parameter: Parameter, value: str) -> None:
             raise TemplateInvalid(f"Parameter '{parameter.name}' {fault}")
 
 
-def _number_fault(parameter: Parameter, item: str) -> str:
+def _number_fault(parameter: ParameterDefinition, item: str) -> str:
     if not _NUMBER.fullmatch(item):
         return "must be a number."
     least, greatest = parameter.bounds
@@ -220,7 +220,7 @@ def _number_fault(parameter: Parameter, item: str) -> str:
     return _allowed_fault(parameter, item)
 
 
-def _text_fault(parameter: Parameter, item: str) -> str:
+def _text_fault(parameter: ParameterDefinition, item: str) -> str:
     least, greatest = parameter.length
     if len(item) < least:
         return _constrained(parameter, f"must contain at least {least:g} characters")
@@ -231,11 +231,11 @@ def _text_fault(parameter: Parameter, item: str) -> str:
     return _allowed_fault(parameter, item)
 
 
-def _allowed_fault(parameter: Parameter, item: str) -> str:
+def _allowed_fault(parameter: ParameterDefinition, item: str) -> str:
     if parameter.allowed and item not in parameter.allowed:
         return "must be one of AllowedValues"
     return ""
 
 
-def _constrained(parameter: Parameter, fault: str) -> str:
+def _constrained(parameter: ParameterDefinition, fault: str) -> str:
     return f"failed to satisfy constraint: {parameter.constraint}" if parameter.constraint else fault

@@ -8,11 +8,11 @@ from redrive.aws.cloudformation.template.checks import check_functions
 from redrive.aws.cloudformation.template.conditions import Conditions, check_rules
 from redrive.aws.cloudformation.template.errors import format_error
 from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS, written_out
-from redrive.aws.cloudformation.template.parameters import Parameter
+from redrive.aws.cloudformation.template.parameters import ParameterDefinition
 from redrive.aws.cloudformation.template.references import active, dependencies
-from redrive.aws.cloudformation.template.scope import STEPS_MAX, Scope
+from redrive.aws.cloudformation.template.scope import STEPS_MAX, EvaluationScope
 from redrive.aws.cloudformation.template.sections import (
-    Output,
+    OutputDefinition,
     ResourceDefinition,
     Template,
     read_sections,
@@ -23,7 +23,7 @@ from redrive.model.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class TemplateProgram:
     """A template with all that its functions need but resources.
 
     Attributes:
@@ -47,9 +47,9 @@ class Program:
         ref: Callable[[str], Any],
         attribute: Callable[[str, str], Any],
         imported: Callable[[str], str],
-    ) -> Scope:
+    ) -> EvaluationScope:
         """The scope of its functions, with these resources and exports."""
-        return Scope(
+        return EvaluationScope(
             values=self.values,
             mappings=self.template.mappings,
             condition=self.conditions.holds,
@@ -62,7 +62,7 @@ class Program:
         )
 
     @property
-    def outputs(self) -> list[Output]:
+    def outputs(self) -> list[OutputDefinition]:
         """The outputs whose conditions hold."""
         outputs = self.template.outputs.values()
         return [out for out in outputs if not out.condition or self.conditions.holds(out.condition)]
@@ -73,7 +73,7 @@ def is_extended(source: Mapping[str, Any]) -> bool:
     return LANGUAGE_EXTENSIONS in transforms_of(source)
 
 
-def values_of(declared: Mapping[str, Parameter], texts: Mapping[str, str]) -> dict[str, Any]:
+def values_of(declared: Mapping[str, ParameterDefinition], texts: Mapping[str, str]) -> dict[str, Any]:
     """References to parameters, as far as these have a text."""
     return {name: parameter.value(texts[name]) for name, parameter in declared.items() if name in texts}
 
@@ -99,7 +99,9 @@ def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mappi
     """
     if not is_extended(source):
         return source
-    return written_out(source, Scope(values, section(source, "Mappings"), lambda _: False, extended=True))
+    return written_out(
+        source, EvaluationScope(values, section(source, "Mappings"), lambda _: False, extended=True)
+    )
 
 
 def check_template(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -113,26 +115,28 @@ def check_template(template: Template, values: Mapping[str, Any], known: Sequenc
     Raises:
         TemplateInvalid: It cannot be used, whatever is given for its parameters.
     """
-    scope = Scope(values, template.mappings, lambda _: False, extended=is_extended(template.source))
+    scope = EvaluationScope(values, template.mappings, lambda _: False, extended=is_extended(template.source))
     check_functions(template, scope)
     dependencies(template, None)
     _check_types(template.resources, known)
 
 
-def make_program(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> Program:
+def make_program(template: Template, values: Mapping[str, Any], known: Sequence[str]) -> TemplateProgram:
     """Check a template with the values of its parameters.
 
     Raises:
         TemplateInvalid: It cannot be used with them.
     """
     extended = is_extended(template.source)
-    check_functions(template, Scope(values, template.mappings, lambda _: False, extended=extended))
+    check_functions(template, EvaluationScope(values, template.mappings, lambda _: False, extended=extended))
     check_rules(template, values)
     conditions = Conditions(template, values, extended=extended)
     conditions.check_all()
     active_resources = active(template, conditions.holds)
     _check_types(active_resources, known)
-    return Program(template, values, conditions, active_resources, dependencies(template, conditions.holds))
+    return TemplateProgram(
+        template, values, conditions, active_resources, dependencies(template, conditions.holds)
+    )
 
 
 def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[str]) -> None:

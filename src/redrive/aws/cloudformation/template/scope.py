@@ -27,7 +27,7 @@ def _unknown(name: str, *_: str) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class EvaluationScope:
     """All that a reference may lead to.
 
     Attributes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
-from redrive.aws.cloudformation.template.parameters import Parameter, read_parameters
+from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
 
 RESOURCES_MAX: Final = 500
 MAPPINGS_MAX: Final = 200
@@ -66,7 +66,7 @@ class ResourceDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputDefinition:
     """An output as its template has it: its value and the name of its export may be functions."""
 
     name: str
@@ -96,13 +96,13 @@ class Template:
     source: Mapping[str, Any]
     description: str
     metadata: Any
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, ParameterDefinition]
     rules: Mapping[str, Any]
     mappings: Mapping[str, Any]
     conditions: Mapping[str, Any]
     transforms: tuple[str, ...]
     resources: Mapping[str, ResourceDefinition]
-    outputs: Mapping[str, Output]
+    outputs: Mapping[str, OutputDefinition]
 
 
 def transforms_of(source: Mapping[str, Any]) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ def _refuse_null(value: Any, path: tuple[str, ...]) -> None:
 # ---- outputs ---------------------------------------------------------------------------------------------------------
 
 
-def _outputs(source: Mapping[str, Any]) -> dict[str, Output]:
+def _outputs(source: Mapping[str, Any]) -> dict[str, OutputDefinition]:
     entries = section(source, "Outputs")
     if len(entries) > OUTPUTS_MAX:
         raise format_error(
@@ -298,10 +298,10 @@ def _outputs(source: Mapping[str, Any]) -> dict[str, Output]:
     return {name: _output(name, definition) for name, definition in entries.items()}
 
 
-def _output(name: str, definition: Any) -> Output:
+def _output(name: str, definition: Any) -> OutputDefinition:
     if not isinstance(definition, Mapping):
         raise format_error("Any Outputs member must be an object.")
-    _check_id("Output", name)
+    _check_id("OutputDefinition", name)
     if "Value" not in definition:
         raise format_error("Every Outputs member must contain a Value object")
     if definition["Value"] is None:
@@ -309,7 +309,7 @@ def _output(name: str, definition: Any) -> Output:
     export = definition.get("Export")
     if export is not None and (not isinstance(export, Mapping) or export.keys() != {"Name"}):
         raise format_error(f"Output {name} is malformed. The Export field must be an object with a Name.")
-    return Output(
+    return OutputDefinition(
         name=name,
         value=definition["Value"],
         description=str(definition.get("Description") or ""),

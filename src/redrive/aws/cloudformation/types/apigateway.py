@@ -10,10 +10,10 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_text,
     lowered,
     lowered_keys,
@@ -21,7 +21,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     without_absence,
 )
 from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 
 SERVICE: Final = "apigateway"
 _STACK_ID: Final = "aws:cloudformation:stack-id"
@@ -29,18 +29,18 @@ _LOGICAL_ID: Final = "aws:cloudformation:logical-id"
 _PAGE_MAX: Final = 500
 
 
-def own_tags(spec: Wanted) -> dict[str, str]:
+def own_tags(spec: ResourceSpec) -> dict[str, str]:
     """The tags of what a stack made, by which it finds again what it made before it was cut short."""
     return {**spec.all_tags(), _STACK_ID: spec.stack_id, _LOGICAL_ID: spec.logical_id}
 
 
-def is_own(spec: Wanted, tags: Mapping[str, str] | None) -> bool:
+def is_own(spec: ResourceSpec, tags: Mapping[str, str] | None) -> bool:
     """True if tags are those of what the stack made."""
     known = tags or {}
     return (known.get(_STACK_ID), known.get(_LOGICAL_ID)) == (spec.stack_id, spec.logical_id)
 
 
-def arn_of(spec: Wanted, path: str) -> str:
+def arn_of(spec: ResourceSpec, path: str) -> str:
     """The ARN by which API Gateway knows a resource for its tags: no account stands in it."""
     return f"arn:aws:apigateway:{spec.stack.region}::{path}"
 
@@ -91,19 +91,19 @@ _API: Final[Mapping[str, str]] = {
     "BinaryMediaTypes": "/binaryMediaTypes",
 }
 #: Of whatever it keeps tags for, named by ARNs.
-TAGS: Final = Tagging(
+TAGS: Final = TagCalls(
     SERVICE, "GetTags", "TagResource", "UntagResource", tags="tags", keys="tagKeys", pair=()
 )
 
 
-class RestApi(ResourceType):
+class RestApiType(ResourceType):
     """`AWS::ApiGateway::RestApi`; its id is what API Gateway gives it."""
 
     service = SERVICE
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         api_id = await self.find(ask, spec) if spec.again else ""
         if api_id:
@@ -122,7 +122,7 @@ class RestApi(ResourceType):
         return _made_api(answer)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         api_id, properties = spec.physical_id, spec.properties
         if any(before.get(name) != properties.get(name) for name in _BODY):
             await _put_body(ask, api_id, properties)
@@ -132,15 +132,15 @@ class RestApi(ResourceType):
         return _made_api(answer)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask(SERVICE, "DeleteRestApi", restApiId=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return await found_by_tags(ask, spec, "GetRestApis")
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(ask(SERVICE, "GetRestApi", restApiId=spec.physical_id))
         if answer is None:
             return None
@@ -157,7 +157,7 @@ _SETTINGS: Final = (
 _BODY: Final = ("Body", "BodyS3Location", "Mode", "Parameters")
 
 
-async def found_by_tags(ask: Ask, spec: Wanted, operation: str) -> str:
+async def found_by_tags(ask: Ask, spec: ResourceSpec, operation: str) -> str:
     """The id of what the stack made, among all that an operation lists; empty: it is not there."""
     position: dict[str, str] = {}
     while True:
@@ -196,39 +196,41 @@ async def _put_body(ask: Ask, api_id: str, properties: Mapping[str, Any]) -> Non
         await ask(SERVICE, "UpdateRestApi", restApiId=api_id, patchOperations=[operation])
 
 
-def _made_api(answer: Mapping[str, Any]) -> Made:
-    return Made(answer["id"], {"RestApiId": answer["id"], "RootResourceId": answer["rootResourceId"]})
+def _made_api(answer: Mapping[str, Any]) -> ResourceState:
+    return ResourceState(
+        answer["id"], {"RestApiId": answer["id"], "RootResourceId": answer["rootResourceId"]}
+    )
 
 
 # ---- what APIs consist of --------------------------------------------------------------------------------------------
 
 
-class Resource(ResourceType):
+class ApiResourceType(ResourceType):
     """`AWS::ApiGateway::Resource`."""
 
     service = SERVICE
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         if spec.again and (resource_id := await self.find(ask, spec)):
-            return Made(resource_id, {"ResourceId": resource_id})
+            return ResourceState(resource_id, {"ResourceId": resource_id})
         params = lowered_keys(pick(properties, "ParentId", "PathPart"))
         answer = await ask(SERVICE, "CreateResource", restApiId=properties["RestApiId"], **params)
-        return Made(answer["id"], {"ResourceId": answer["id"]})
+        return ResourceState(answer["id"], {"ResourceId": answer["id"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id, {"ResourceId": spec.physical_id})
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id, {"ResourceId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"restApiId": spec.properties["RestApiId"], "resourceId": spec.physical_id}
         await without_absence(ask(SERVICE, "DeleteResource", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         properties = spec.properties
         request = ask(SERVICE, "GetResources", restApiId=properties["RestApiId"], limit=_PAGE_MAX)
         answer = await without_absence(request)
@@ -241,7 +243,7 @@ class Resource(ResourceType):
         return ""
 
 
-class Part(ResourceType):
+class RestApiPartType(ResourceType):
     """A type of what an API has under an id that it is given.
 
     Attributes:
@@ -262,13 +264,13 @@ class Part(ResourceType):
         """The parameters that it is made by, besides the API's id."""
         return lowered_keys({name: value for name, value in properties.items() if name != "RestApiId"})
 
-    def made(self, physical_id: str) -> Made:
+    def made(self, physical_id: str) -> ResourceState:
         """The resource as it was made."""
         name = f"{self.noun}Id"
-        return Made(physical_id, {name: physical_id} if name in self.schema.read_only else {})
+        return ResourceState(physical_id, {name: physical_id} if name in self.schema.read_only else {})
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (part_id := await self.find(ask, spec)):
             return self.made(part_id)
         properties = spec.properties
@@ -279,19 +281,19 @@ class Part(ResourceType):
         return self.made(answer[self.created])
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         operations = patches(before, spec.properties, self.paths)
         identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
         await ask(SERVICE, f"Update{self.noun}", patchOperations=operations, **identifiers)
         return self.made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"restApiId": spec.properties["RestApiId"], self.parameter: spec.physical_id}
         await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         api = spec.properties["RestApiId"]
         answer = await without_absence(ask(SERVICE, f"Get{self.noun}s", restApiId=api, limit=_PAGE_MAX))
         name = spec.properties.get("Name") or _alphanumeric(spec.name)
@@ -305,7 +307,7 @@ def _alphanumeric(name: str) -> str:
     return "".join(char for char in name if char.isalnum())
 
 
-class Model(Part):
+class ModelType(RestApiPartType):
     """`AWS::ApiGateway::Model`; its id is its name."""
 
     noun, parameter, created = "Model", "modelName", "name"
@@ -318,7 +320,7 @@ class Model(Part):
         return {**super().params(properties), "schema": text, "contentType": kind}
 
 
-class RequestValidator(Part):
+class RequestValidatorType(RestApiPartType):
     """`AWS::ApiGateway::RequestValidator`."""
 
     noun, parameter = "RequestValidator", "requestValidatorId"
@@ -328,13 +330,13 @@ class RequestValidator(Part):
     }
 
 
-class GatewayResponse(PutResourceType):
+class GatewayResponseType(PutResourceType):
     """`AWS::ApiGateway::GatewayResponse`, known by a generated id."""
 
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         await ask(
             SERVICE,
@@ -344,19 +346,19 @@ class GatewayResponse(PutResourceType):
             **lowered_keys(pick(properties, "StatusCode", "ResponseParameters", "ResponseTemplates")),
         )
         physical_id = spec.physical_id or spec.name
-        return Made(physical_id, {"Id": physical_id})
+        return ResourceState(physical_id, {"Id": physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         properties = spec.properties
         identifiers = {"restApiId": properties["RestApiId"], "responseType": properties["ResponseType"]}
         await without_absence(ask(SERVICE, "DeleteGatewayResponse", **identifiers))
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::ApiGateway::GatewayResponse": GatewayResponse,
-    "AWS::ApiGateway::Model": Model,
-    "AWS::ApiGateway::RequestValidator": RequestValidator,
-    "AWS::ApiGateway::Resource": Resource,
-    "AWS::ApiGateway::RestApi": RestApi,
+    "AWS::ApiGateway::GatewayResponse": GatewayResponseType,
+    "AWS::ApiGateway::Model": ModelType,
+    "AWS::ApiGateway::RequestValidator": RequestValidatorType,
+    "AWS::ApiGateway::Resource": ApiResourceType,
+    "AWS::ApiGateway::RestApi": RestApiType,
 }

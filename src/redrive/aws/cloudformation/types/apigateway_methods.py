@@ -10,9 +10,9 @@ from redrive.aws.cloudformation.types.apigateway import SERVICE
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
-    Wanted,
+    ResourceSpec,
+    ResourceState,
     as_text,
     lowered_keys,
     pick,
@@ -32,13 +32,13 @@ _INTEGRATION: Final = (
 _RESPONSE: Final = ("SelectionPattern", "ResponseParameters", "ResponseTemplates", "ContentHandling")
 
 
-class Method(PutResourceType):
+class MethodType(PutResourceType):
     """`AWS::ApiGateway::Method`, with what is behind it and what it answers; known by a generated id."""
 
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         if spec.again or spec.physical_id:
             await self.delete(ask, spec)
@@ -51,10 +51,10 @@ class Method(PutResourceType):
             await ask(SERVICE, "PutMethodResponse", statusCode=status, **at, **params)
         if properties.get("Integration"):
             await _put_integration(ask, at, properties["Integration"])
-        return Made(spec.physical_id or spec.name)
+        return ResourceState(spec.physical_id or spec.name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask(SERVICE, "DeleteMethod", **_at(spec.properties)))
 
 
@@ -82,4 +82,4 @@ async def _put_integration(ask: Ask, at: Mapping[str, str], integration: Mapping
             await ask(SERVICE, "PutIntegrationResponse", statusCode=status, **at, **params)
 
 
-TYPES: Final[Mapping[str, Factory]] = {"AWS::ApiGateway::Method": Method}
+TYPES: Final[Mapping[str, Factory]] = {"AWS::ApiGateway::Method": MethodType}

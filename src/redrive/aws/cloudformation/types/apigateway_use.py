@@ -17,10 +17,10 @@ from redrive.aws.cloudformation.types.apigateway import (
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     lowered,
     lowered_keys,
     pick,
@@ -29,14 +29,14 @@ from redrive.aws.cloudformation.types.resource_type import (
 from redrive.aws.wire.errors import AwsError
 
 
-class Deployment(ResourceType):
+class RestDeploymentType(ResourceType):
     """`AWS::ApiGateway::Deployment`, and the stage that it may bring."""
 
     service = SERVICE
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         api = properties["RestApiId"]
         params = lowered_keys(pick(properties, "Description", "StageName"))
@@ -44,19 +44,19 @@ class Deployment(ResourceType):
             params["canarySettings"] = lowered_keys(canary)
         answer = await ask(SERVICE, "CreateDeployment", restApiId=api, **params)
         await _describe_stage(ask, spec, {})
-        return Made(answer["id"], {"DeploymentId": answer["id"]})
+        return ResourceState(answer["id"], {"DeploymentId": answer["id"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties, api = spec.properties, spec.properties["RestApiId"]
         operations = patches(before, properties, {"Description": "/description"})
         identifiers = {"restApiId": api, "deploymentId": spec.physical_id}
         await ask(SERVICE, "UpdateDeployment", patchOperations=operations, **identifiers)
         await _describe_stage(ask, spec, before.get("StageDescription") or {})
-        return Made(spec.physical_id, {"DeploymentId": spec.physical_id})
+        return ResourceState(spec.physical_id, {"DeploymentId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         properties = spec.properties
         identifiers = {"restApiId": properties["RestApiId"], "deploymentId": spec.physical_id}
         try:
@@ -69,11 +69,11 @@ class Deployment(ResourceType):
             await without_absence(ask(SERVICE, "DeleteDeployment", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""
 
 
-async def _describe_stage(ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> None:
+async def _describe_stage(ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> None:
     """Let the stage that a deployment brings be as its description says, which was another before."""
     properties = spec.properties
     stage = properties.get("StageDescription") or {}
@@ -87,11 +87,11 @@ async def _describe_stage(ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> 
         await TAGS.set(ask, {**(spec.tags or {}), **tags}, resourceArn=_stage_arn(spec, identifiers))
 
 
-def _stage_arn(spec: Wanted, identifiers: Mapping[str, str]) -> str:
+def _stage_arn(spec: ResourceSpec, identifiers: Mapping[str, str]) -> str:
     return arn_of(spec, f"/restapis/{identifiers['restApiId']}/stages/{identifiers['stageName']}")
 
 
-class Stage(ResourceType):
+class RestStageType(ResourceType):
     """`AWS::ApiGateway::Stage`; its id is its name."""
 
     service = SERVICE
@@ -99,7 +99,7 @@ class Stage(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         params = lowered_keys(pick(properties, *_CREATED))
         identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.name}
@@ -110,19 +110,19 @@ class Stage(ResourceType):
                 raise
         if operations := list(_stage_operations(pick(properties, *_CREATED), properties)):
             await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
-        return Made(spec.name)
+        return ResourceState(spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         operations = list(_stage_operations(before, properties))
         identifiers = {"restApiId": properties["RestApiId"], "stageName": spec.physical_id}
         await ask(SERVICE, "UpdateStage", patchOperations=operations, **identifiers)
         await TAGS.set(ask, spec.all_tags(), resourceArn=_stage_arn(spec, identifiers))
-        return Made(spec.physical_id)
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"restApiId": spec.properties["RestApiId"], "stageName": spec.physical_id}
         await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
@@ -186,32 +186,32 @@ def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-class Account(PutResourceType):
+class AccountType(PutResourceType):
     """`AWS::ApiGateway::Account`: the settings of an account's region, which stay when the stack goes."""
 
     service = SERVICE
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         role = spec.properties.get("CloudWatchRoleArn", "")
         operation = {"op": "replace", "path": "/cloudwatchRoleArn", "value": role}
         await ask(SERVICE, "UpdateAccount", patchOperations=[operation])
         physical_id = spec.physical_id or spec.name
-        return Made(physical_id, {"Id": physical_id})
+        return ResourceState(physical_id, {"Id": physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         """Nothing: Amazon's leaves the role in its place."""
 
 
-class ApiKey(ResourceType):
+class ApiKeyType(ResourceType):
     """`AWS::ApiGateway::ApiKey`."""
 
     service = SERVICE
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         key_id = await self.find(ask, spec) if spec.again else ""
         if not key_id:
             properties = spec.properties
@@ -220,33 +220,33 @@ class ApiKey(ResourceType):
             name = text_of(properties.get("Name") or spec.name)
             answer = await ask(SERVICE, "CreateApiKey", tags=own_tags(spec), name=name, **params)
             key_id = answer["id"]
-        return Made(key_id, {"APIKeyId": key_id})
+        return ResourceState(key_id, {"APIKeyId": key_id})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         names = {"Description": "/description", "Enabled": "/enabled", "CustomerId": "/customerId"}
         operations = patches(before, spec.properties, names)
         await ask(SERVICE, "UpdateApiKey", apiKey=spec.physical_id, patchOperations=operations)
         await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/apikeys/{spec.physical_id}"))
-        return Made(spec.physical_id, {"APIKeyId": spec.physical_id})
+        return ResourceState(spec.physical_id, {"APIKeyId": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask(SERVICE, "DeleteApiKey", apiKey=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return await found_by_tags(ask, spec, "GetApiKeys")
 
 
-class UsagePlan(ResourceType):
+class UsagePlanType(ResourceType):
     """`AWS::ApiGateway::UsagePlan`."""
 
     service = SERVICE
     name_property = "UsagePlanName"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         plan_id = await self.find(ask, spec) if spec.again else ""
         if not plan_id:
             properties = spec.properties
@@ -258,10 +258,10 @@ class UsagePlan(ResourceType):
             params["apiStages"] = [_api_stage(stage) for stage in properties.get("ApiStages") or ()]
             answer = await ask(SERVICE, "CreateUsagePlan", tags=own_tags(spec), **params)
             plan_id = answer["id"]
-        return Made(plan_id, {"Id": plan_id})
+        return ResourceState(plan_id, {"Id": plan_id})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         operations = [
             *patches(before, properties, {"UsagePlanName": "/name", "Description": "/description"}),
@@ -269,10 +269,10 @@ class UsagePlan(ResourceType):
         ]
         await ask(SERVICE, "UpdateUsagePlan", usagePlanId=spec.physical_id, patchOperations=operations)
         await TAGS.set(ask, own_tags(spec), resourceArn=arn_of(spec, f"/usageplans/{spec.physical_id}"))
-        return Made(spec.physical_id, {"Id": spec.physical_id})
+        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         stages = spec.properties.get("ApiStages") or ()
         operations = [
             {"op": "remove", "path": "/apiStages", "value": f"{stage['ApiId']}:{stage['Stage']}"}
@@ -284,12 +284,12 @@ class UsagePlan(ResourceType):
         await without_absence(ask(SERVICE, "DeleteUsagePlan", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return await found_by_tags(ask, spec, "GetUsagePlans")
 
 
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
-    api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
+    api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["RestStageType"]}
     if "Throttle" in stage:
         api_stage["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
     return api_stage
@@ -309,14 +309,14 @@ def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
         yield from ({"op": op, "path": "/apiStages", "value": stage} for stage in sorted(stages))
 
 
-class UsagePlanKey(ResourceType):
+class UsagePlanKeyType(ResourceType):
     """`AWS::ApiGateway::UsagePlanKey`; its id is the key's and the plan's."""
 
     service = SERVICE
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         params = lowered_keys(pick(properties, "UsagePlanId", "KeyId", "KeyType"))
         try:
@@ -325,27 +325,27 @@ class UsagePlanKey(ResourceType):
             if not (spec.again and error.code == "ConflictException"):
                 raise
         key_id = await self.find(ask, spec)
-        return Made(key_id, {"Id": key_id})
+        return ResourceState(key_id, {"Id": key_id})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id, {"Id": spec.physical_id})
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = lowered_keys(pick(spec.properties, "UsagePlanId", "KeyId"))
         await without_absence(ask(SERVICE, "DeleteUsagePlanKey", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return f"{spec.properties['KeyId']}:{spec.properties['UsagePlanId']}"
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::ApiGateway::Account": Account,
-    "AWS::ApiGateway::ApiKey": ApiKey,
-    "AWS::ApiGateway::Deployment": Deployment,
-    "AWS::ApiGateway::Stage": Stage,
-    "AWS::ApiGateway::UsagePlan": UsagePlan,
-    "AWS::ApiGateway::UsagePlanKey": UsagePlanKey,
+    "AWS::ApiGateway::Account": AccountType,
+    "AWS::ApiGateway::ApiKey": ApiKeyType,
+    "AWS::ApiGateway::Deployment": RestDeploymentType,
+    "AWS::ApiGateway::Stage": RestStageType,
+    "AWS::ApiGateway::UsagePlan": UsagePlanType,
+    "AWS::ApiGateway::UsagePlanKey": UsagePlanKeyType,
 }

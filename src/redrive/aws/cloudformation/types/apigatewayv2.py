@@ -11,18 +11,18 @@ from redrive.aws.cloudformation.types.apigateway import arn_of, is_own, own_tags
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     cleared,
     pick,
     without_absence,
 )
 from redrive.aws.cloudformation.types.stored_text import stored_text
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 
 SERVICE: Final = "apigatewayv2"
-_TAGS: Final = Tagging(SERVICE, "GetTags", "TagResource", "UntagResource", pair=())
+_TAGS: Final = TagCalls(SERVICE, "GetTags", "TagResource", "UntagResource", pair=())
 _API: Final = (
     *("Description", "Version", "CorsConfiguration", "DisableExecuteApiEndpoint", "IpAddressType"),
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation"),
@@ -51,14 +51,14 @@ _STAGE_DEFAULTS: Final[Mapping[str, Any]] = {
 _QUICK: Final = ("Target", "RouteKey", "CredentialsArn")
 
 
-class Api(ResourceType):
+class ApiType(ResourceType):
     """`AWS::ApiGatewayV2::Api`; its id is what API Gateway gives it."""
 
     service = SERVICE
     name_property = "Name"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         api_id = await self.find(ask, spec) if spec.again else ""
         if not api_id:
@@ -72,7 +72,7 @@ class Api(ResourceType):
         return await self._made(ask, api_id)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         if any(before.get(name) != properties.get(name) for name in ("Body", "BodyS3Location")):
             await self._define(ask, spec.physical_id, properties)
@@ -84,16 +84,16 @@ class Api(ResourceType):
         return await self._made(ask, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask(SERVICE, "DeleteApi", ApiId=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         answer = await ask(SERVICE, "GetApis")
         return next((api["ApiId"] for api in answer["Items"] if is_own(spec, api.get("Tags"))), "")
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(ask(SERVICE, "GetApi", ApiId=spec.physical_id))
         return None if answer is None else pick(answer, "Name", *_API)
 
@@ -109,12 +109,12 @@ class Api(ResourceType):
         if own := pick(properties, "Name", *_API):
             await ask(SERVICE, "UpdateApi", ApiId=api, **own)
 
-    async def _made(self, ask: Ask, api: str) -> Made:
+    async def _made(self, ask: Ask, api: str) -> ResourceState:
         answer = await ask(SERVICE, "GetApi", ApiId=api)
-        return Made(api, {"ApiId": api, "ApiEndpoint": answer["ApiEndpoint"]})
+        return ResourceState(api, {"ApiId": api, "ApiEndpoint": answer["ApiEndpoint"]})
 
 
-class Part(ResourceType):
+class HttpApiPartType(ResourceType):
     """A type of what an API has under an id that it is given.
 
     Attributes:
@@ -126,26 +126,26 @@ class Part(ResourceType):
     noun: ClassVar[str]
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (part_id := await self.find(ask, spec)):
             return self._made(part_id)
         answer = await ask(SERVICE, f"Create{self.noun}", **spec.properties)
         return self._made(answer[f"{self.noun}Id"])
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         if self.noun != "Deployment":
             settings = {**spec.properties, **cleared(before, spec.properties, _PART_DEFAULTS)}
             await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": spec.physical_id})
         return self._made(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"ApiId": spec.properties["ApiId"], f"{self.noun}Id": spec.physical_id}
         await without_absence(ask(SERVICE, f"Delete{self.noun}", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         if self.noun != "Route":
             return ""
         answer = await without_absence(ask(SERVICE, "GetRoutes", ApiId=spec.properties["ApiId"]))
@@ -154,29 +154,29 @@ class Part(ResourceType):
                 return str(route["RouteId"])
         return ""
 
-    def _made(self, physical_id: str) -> Made:
-        return Made(physical_id, {f"{self.noun}Id": physical_id})
+    def _made(self, physical_id: str) -> ResourceState:
+        return ResourceState(physical_id, {f"{self.noun}Id": physical_id})
 
 
-class Route(Part):
+class RouteType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Route`."""
 
     noun = "Route"
 
 
-class Integration(Part):
+class IntegrationType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Integration`."""
 
     noun = "Integration"
 
 
-class Deployment(Part):
+class HttpDeploymentType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Deployment`."""
 
     noun = "Deployment"
 
 
-class Stage(ResourceType):
+class HttpStageType(ResourceType):
     """`AWS::ApiGatewayV2::Stage`; its id is its name."""
 
     service = SERVICE
@@ -184,22 +184,22 @@ class Stage(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.name}
         if spec.again and await without_absence(ask(SERVICE, "GetStage", **identifiers)) is not None:
-            return Made(spec.name)
+            return ResourceState(spec.name)
         await ask(SERVICE, "CreateStage", Tags=spec.all_tags(), **{**_stage(spec.properties), **identifiers})
-        return Made(spec.name)
+        return ResourceState(spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
         settings = _stage(spec.properties) | cleared(before, spec.properties, _STAGE_DEFAULTS)
         await ask(SERVICE, "UpdateStage", **{**settings, **identifiers})
-        return Made(spec.physical_id)
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"ApiId": spec.properties["ApiId"], "StageName": spec.physical_id}
         await without_absence(ask(SERVICE, "DeleteStage", **identifiers))
 
@@ -209,9 +209,9 @@ def _stage(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::ApiGatewayV2::Api": Api,
-    "AWS::ApiGatewayV2::Deployment": Deployment,
-    "AWS::ApiGatewayV2::Integration": Integration,
-    "AWS::ApiGatewayV2::Route": Route,
-    "AWS::ApiGatewayV2::Stage": Stage,
+    "AWS::ApiGatewayV2::Api": ApiType,
+    "AWS::ApiGatewayV2::Deployment": HttpDeploymentType,
+    "AWS::ApiGatewayV2::Integration": IntegrationType,
+    "AWS::ApiGatewayV2::Route": RouteType,
+    "AWS::ApiGatewayV2::Stage": HttpStageType,
 }

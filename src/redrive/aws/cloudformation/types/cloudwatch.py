@@ -8,10 +8,10 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     already_exists,
     as_text,
     tag_list,
@@ -30,7 +30,7 @@ _COMPOSITE: Final = (
 )
 
 
-class Alarm(ResourceType):
+class AlarmType(ResourceType):
     """`AWS::CloudWatch::Alarm`; its id is its name."""
 
     service = "cloudwatch"
@@ -41,7 +41,7 @@ class Alarm(ResourceType):
     needs = "PutMetricAlarm"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if self.name_property in spec.properties and not spec.again:
             types = [self.kind]
             answer = await ask("cloudwatch", "DescribeAlarms", AlarmNames=[spec.name], AlarmTypes=types)
@@ -50,29 +50,29 @@ class Alarm(ResourceType):
         return await self._put(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self._put(ask, spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("cloudwatch", "DeleteAlarms", AlarmNames=[spec.physical_id]))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         names, types = [spec.physical_id], [self.kind]
         answer = await ask("cloudwatch", "DescribeAlarms", AlarmNames=names, AlarmTypes=types)
         alarms = answer.get(f"{self.kind}s") or ()
         return {name: alarms[0][name] for name in self.members if name in alarms[0]} if alarms else None
 
-    async def _put(self, ask: Ask, spec: Wanted, name: str) -> Made:
+    async def _put(self, ask: Ask, spec: ResourceSpec, name: str) -> ResourceState:
         members = {member: spec.properties[member] for member in self.members if member in spec.properties}
         if tags := spec.all_tags():
             members["Tags"] = tag_list(tags)
         await ask("cloudwatch", self.operation, AlarmName=name, **members)
-        return Made(name, {"Arn": spec.arn("cloudwatch", f"alarm:{name}")})
+        return ResourceState(name, {"Arn": spec.arn("cloudwatch", f"alarm:{name}")})
 
 
-class CompositeAlarm(Alarm):
+class CompositeAlarmType(AlarmType):
     """`AWS::CloudWatch::CompositeAlarm`; its id is its name."""
 
     operation = "PutCompositeAlarm"
@@ -81,7 +81,7 @@ class CompositeAlarm(Alarm):
     needs = "PutCompositeAlarm"
 
 
-class Dashboard(PutResourceType):
+class DashboardType(PutResourceType):
     """`AWS::CloudWatch::Dashboard`; its id is its name."""
 
     service = "cloudwatch"
@@ -89,19 +89,19 @@ class Dashboard(PutResourceType):
     needs = "PutDashboard"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         name = spec.physical_id or spec.name
         body = as_text(spec.properties["DashboardBody"])
         await ask("cloudwatch", "PutDashboard", DashboardName=name, DashboardBody=body)
-        return Made(name)
+        return ResourceState(name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("cloudwatch", "DeleteDashboards", DashboardNames=[spec.physical_id]))
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::CloudWatch::Alarm": Alarm,
-    "AWS::CloudWatch::CompositeAlarm": CompositeAlarm,
-    "AWS::CloudWatch::Dashboard": Dashboard,
+    "AWS::CloudWatch::Alarm": AlarmType,
+    "AWS::CloudWatch::CompositeAlarm": CompositeAlarmType,
+    "AWS::CloudWatch::Dashboard": DashboardType,
 }

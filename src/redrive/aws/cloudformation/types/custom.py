@@ -9,13 +9,19 @@ from typing_extensions import override
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.resource_type import Ask, Factory, Made, ResourceType, Wanted
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    ResourceSpec,
+    ResourceState,
+    ResourceType,
+)
 from redrive.aws.wire.errors import AwsError
 
 _SECONDS: Final = 3600
 
 
-class CustomResource(ResourceType):
+class CustomResourceType(ResourceType):
     """`AWS::CloudFormation::CustomResource` and `Custom::…`; its id is what the answer says."""
 
     name_chars_max = 0
@@ -28,16 +34,16 @@ class CustomResource(ResourceType):
         return frozenset()
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         return await self._request(ask, spec, "Create", {})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         more = {"PhysicalResourceId": spec.physical_id, "OldResourceProperties": _texts(before)}
         return await self._request(ask, spec, "Update", more)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         try:
             await self._request(ask, spec, "Delete", {"PhysicalResourceId": spec.physical_id})
         except AwsError as error:
@@ -46,10 +52,12 @@ class CustomResource(ResourceType):
                 raise
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""
 
-    async def _request(self, ask: Ask, spec: Wanted, request: str, more: Mapping[str, Any]) -> Made:
+    async def _request(
+        self, ask: Ask, spec: ResourceSpec, request: str, more: Mapping[str, Any]
+    ) -> ResourceState:
         words, token = spec.words, spec.properties.get("ServiceToken")
         if not isinstance(token, str):
             raise TemplateInvalid("Property validation failure: [The property {/ServiceToken} is required]")
@@ -97,7 +105,7 @@ async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
         await ask("lambda", "Invoke", FunctionName=token, InvocationType="Event", Payload=payload)
 
 
-def _answered(spec: Wanted, about: str, answer: Mapping[str, Any]) -> Made:
+def _answered(spec: ResourceSpec, about: str, answer: Mapping[str, Any]) -> ResourceState:
     if answer.get("Status") != "SUCCESS":
         raise TemplateInvalid(
             "Received response status [FAILED] from custom resource. Message returned:"
@@ -107,7 +115,7 @@ def _answered(spec: Wanted, about: str, answer: Mapping[str, Any]) -> Made:
     physical_id = str(answer.get("PhysicalResourceId") or spec.physical_id)
     if not physical_id:
         raise TemplateInvalid("Invalid PhysicalResourceId")
-    return Made(physical_id, data if isinstance(data, dict) else {})
+    return ResourceState(physical_id, data if isinstance(data, dict) else {})
 
 
 def _texts(value: Any) -> Any:
@@ -118,6 +126,6 @@ def _texts(value: Any) -> Any:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::CloudFormation::CustomResource": CustomResource,
-    "Custom::": CustomResource,
+    "AWS::CloudFormation::CustomResource": CustomResourceType,
+    "Custom::": CustomResourceType,
 }

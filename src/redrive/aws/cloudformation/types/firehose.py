@@ -8,14 +8,14 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     pick,
     tag_list,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
 _SERVICE: Final = "firehose"
@@ -33,10 +33,10 @@ _CLEARED: Final[Mapping[str, Any]] = {
     "CloudWatchLoggingOptions": {"Enabled": False},
     "ProcessingConfiguration": {"Enabled": False},
 }
-_TAGS: Final = Tagging(_SERVICE, "ListTagsForDeliveryStream", "TagDeliveryStream", "UntagDeliveryStream")
+_TAGS: Final = TagCalls(_SERVICE, "ListTagsForDeliveryStream", "TagDeliveryStream", "UntagDeliveryStream")
 
 
-class DeliveryStream(ResourceType):
+class DeliveryStreamType(ResourceType):
     """`AWS::KinesisFirehose::DeliveryStream`; its id is its name."""
 
     service = _SERVICE
@@ -45,7 +45,7 @@ class DeliveryStream(ResourceType):
     needs = "CreateDeliveryStream"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = {name: value for name, value in spec.properties.items() if name != "Tags"}
         params[self.name_property] = spec.name
         if tags := spec.all_tags():
@@ -58,7 +58,7 @@ class DeliveryStream(ResourceType):
         return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name = spec.physical_id
         description = (await _described(ask, name))["DeliveryStreamDescription"]
         settings = spec.properties.get(_EXTENDED) or spec.properties.get(_PLAIN)
@@ -76,12 +76,12 @@ class DeliveryStream(ResourceType):
         return _made(spec, name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {self.name_property: spec.physical_id}
         await without_absence(ask(_SERVICE, "DeleteDeliveryStream", **identifiers))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(_described(ask, spec.physical_id))
         if answer is None:
             return None
@@ -102,8 +102,8 @@ async def _encrypt(ask: Ask, name: str, before: Any, after: Any) -> None:
         await ask(_SERVICE, "StartDeliveryStreamEncryption", **identifiers, **{_ENCRYPTION: after})
 
 
-def _made(spec: Wanted, name: str) -> Made:
-    return Made(name, {"Arn": spec.arn(_SERVICE, f"deliverystream/{name}")})
+def _made(spec: ResourceSpec, name: str) -> ResourceState:
+    return ResourceState(name, {"Arn": spec.arn(_SERVICE, f"deliverystream/{name}")})
 
 
-TYPES: Final[Mapping[str, Factory]] = {"AWS::KinesisFirehose::DeliveryStream": DeliveryStream}
+TYPES: Final[Mapping[str, Factory]] = {"AWS::KinesisFirehose::DeliveryStream": DeliveryStreamType}

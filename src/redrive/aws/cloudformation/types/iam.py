@@ -8,10 +8,10 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_text,
     is_absent,
     pick,
@@ -19,25 +19,25 @@ from redrive.aws.cloudformation.types.resource_type import (
     tag_list,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
-_ROLE_TAGS: Final = Tagging("iam", "ListRoleTags", "TagRole", "UntagRole")
-_USER_TAGS: Final = Tagging("iam", "ListUserTags", "TagUser", "UntagUser")
+_ROLE_TAGS: Final = TagCalls("iam", "ListRoleTags", "TagRole", "UntagRole")
+_USER_TAGS: Final = TagCalls("iam", "ListUserTags", "TagUser", "UntagUser")
 
 
-class _Holder(ResourceType):
+class _HolderType(ResourceType):
     """A holder of policies; its id is its name.
 
     Attributes:
-        kind: `Role`, `User`, `Group`.
+        kind: `RoleType`, `UserType`, `GroupType`.
     """
 
     service = "iam"
     kind: ClassVar[str]
     name_chars_max = 64
 
-    async def _create(self, ask: Ask, spec: Wanted, **params: Any) -> Mapping[str, Any]:
+    async def _create(self, ask: Ask, spec: ResourceSpec, **params: Any) -> Mapping[str, Any]:
         name = f"{self.kind}Name"
         if name in spec.properties:
             await refuse_existing(ask, spec, "iam", f"Get{self.kind}", **{name: spec.name})
@@ -66,7 +66,7 @@ class _Holder(ResourceType):
                 PolicyDocument=text,
             )
 
-    async def _update_policies(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> None:
+    async def _update_policies(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> None:
         policy_names = {policy["PolicyName"] for policy in spec.properties.get("Policies") or ()}
         for policy in before.get("Policies") or ():
             if policy["PolicyName"] not in policy_names:
@@ -83,7 +83,7 @@ class _Holder(ResourceType):
         await without_absence(ask("iam", f"Delete{self.kind}Policy", **params))
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {f"{self.kind}Name": spec.physical_id}
         try:
             attached = await ask("iam", f"ListAttached{self.kind}Policies", **identifiers)
@@ -97,7 +97,7 @@ class _Holder(ResourceType):
                 raise
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(
             ask("iam", f"Get{self.kind}", **{f"{self.kind}Name": spec.physical_id})
         )
@@ -109,7 +109,7 @@ class _Holder(ResourceType):
         }
 
 
-class Role(_Holder):
+class RoleType(_HolderType):
     """`AWS::IAM::Role`."""
 
     kind = "Role"
@@ -117,16 +117,16 @@ class Role(_Holder):
     needs = "CreateRole"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "Description", "MaxSessionDuration", "Path", "PermissionsBoundary")
         params["AssumeRolePolicyDocument"] = as_text(spec.properties["AssumeRolePolicyDocument"])
         if tags := spec.all_tags():
             params["Tags"] = tag_list(tags)
         entity = await self._create(ask, spec, **params)
-        return Made(entity["RoleName"], {"Arn": entity["Arn"], "RoleId": entity["RoleId"]})
+        return ResourceState(entity["RoleName"], {"Arn": entity["Arn"], "RoleId": entity["RoleId"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name, properties = spec.physical_id, spec.properties
         trust = as_text(properties["AssumeRolePolicyDocument"])
         await ask("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=trust)
@@ -144,11 +144,11 @@ class Role(_Holder):
                 await ask("iam", "DeleteRolePermissionsBoundary", RoleName=name)
         await self._update_policies(ask, spec, before)
         await _ROLE_TAGS.set(ask, spec.all_tags(), RoleName=spec.physical_id)
-        role = (await ask("iam", "GetRole", RoleName=name))["Role"]
-        return Made(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        role = (await ask("iam", "GetRole", RoleName=name))["RoleType"]
+        return ResourceState(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
 
-class User(_Holder):
+class UserType(_HolderType):
     """`AWS::IAM::User`."""
 
     kind = "User"
@@ -156,17 +156,17 @@ class User(_Holder):
     needs = "CreateUser"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "Path", "PermissionsBoundary")
         if tags := spec.all_tags():
             params["Tags"] = tag_list(tags)
         entity = await self._create(ask, spec, **params)
         for group in spec.properties.get("Groups") or ():
             await ask("iam", "AddUserToGroup", GroupName=group, UserName=spec.name)
-        return Made(entity["UserName"], {"Arn": entity["Arn"]})
+        return ResourceState(entity["UserName"], {"Arn": entity["Arn"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name = spec.physical_id
         old, new = set(before.get("Groups") or ()), set(spec.properties.get("Groups") or ())
         for group in sorted(new - old):
@@ -175,18 +175,18 @@ class User(_Holder):
             await without_absence(ask("iam", "RemoveUserFromGroup", GroupName=group, UserName=name))
         await self._update_policies(ask, spec, before)
         await _USER_TAGS.set(ask, spec.all_tags(), UserName=spec.physical_id)
-        user = (await ask("iam", "GetUser", UserName=name))["User"]
-        return Made(name, {"Arn": user["Arn"]})
+        user = (await ask("iam", "GetUser", UserName=name))["UserType"]
+        return ResourceState(name, {"Arn": user["Arn"]})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         for group in spec.properties.get("Groups") or ():
             params = {"GroupName": group, "UserName": spec.physical_id}
             await without_absence(ask("iam", "RemoveUserFromGroup", **params))
         await super().delete(ask, spec)
 
 
-class Group(_Holder):
+class GroupType(_HolderType):
     """`AWS::IAM::Group`."""
 
     kind = "Group"
@@ -195,20 +195,20 @@ class Group(_Holder):
     needs = "CreateGroup"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         entity = await self._create(ask, spec, **pick(spec.properties, "Path"))
-        return Made(entity["GroupName"], {"Arn": entity["Arn"]})
+        return ResourceState(entity["GroupName"], {"Arn": entity["Arn"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await self._update_policies(ask, spec, before)
-        group = (await ask("iam", "GetGroup", GroupName=spec.physical_id))["Group"]
-        return Made(spec.physical_id, {"Arn": group["Arn"]})
+        group = (await ask("iam", "GetGroup", GroupName=spec.physical_id))["GroupType"]
+        return ResourceState(spec.physical_id, {"Arn": group["Arn"]})
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------
 
-_KINDS: Final = (("Roles", "Role"), ("Users", "User"), ("Groups", "Group"))
+_KINDS: Final = (("Roles", "RoleType"), ("Users", "UserType"), ("Groups", "GroupType"))
 
 
 def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -216,29 +216,29 @@ def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(kind, name) for member, kind in _KINDS for name in properties.get(member) or ()]
 
 
-class InlinePolicy(ResourceType):
+class InlinePolicyType(ResourceType):
     """`AWS::IAM::Policy`: written into roles, users and groups; its id is its name."""
 
     service = "iam"
     needs = "PutRolePolicy"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         name, text = spec.properties["PolicyName"], as_text(spec.properties["PolicyDocument"])
         for kind, holder in _holders(spec.properties):
             identifiers = {f"{kind}Name": holder}
             await ask("iam", f"Put{kind}Policy", **identifiers, PolicyName=name, PolicyDocument=text)
-        return Made(name, {"Id": spec.name})
+        return ResourceState(name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         same_name = before["PolicyName"] == spec.properties["PolicyName"]
         remaining = _holders(spec.properties) if same_name else []
         await self._drop(ask, before, [holder for holder in _holders(before) if holder not in remaining])
         return await self.create(ask, spec)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await self._drop(ask, spec.properties, _holders(spec.properties))
 
     async def _drop(self, ask: Ask, properties: Mapping[str, Any], holders: list[tuple[str, str]]) -> None:
@@ -247,27 +247,27 @@ class InlinePolicy(ResourceType):
             await without_absence(ask("iam", f"Delete{kind}Policy", **params))
 
 
-class RolePolicy(PutResourceType):
+class RolePolicyType(PutResourceType):
     """`AWS::IAM::RolePolicy`: written into a single role."""
 
     service = "iam"
     needs = "PutRolePolicy"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         identifiers = pick(spec.properties, "RoleName", "PolicyName")
         text = as_text(spec.properties.get("PolicyDocument", {}))
         await ask("iam", "PutRolePolicy", **identifiers, PolicyDocument=text)
-        return Made(f"{identifiers['PolicyName']}|{identifiers['RoleName']}")
+        return ResourceState(f"{identifiers['PolicyName']}|{identifiers['RoleName']}")
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(
             ask("iam", "DeleteRolePolicy", **pick(spec.properties, "RoleName", "PolicyName"))
         )
 
 
-class ManagedPolicy(ResourceType):
+class ManagedPolicyType(ResourceType):
     """`AWS::IAM::ManagedPolicy`; its id is its ARN."""
 
     service = "iam"
@@ -276,7 +276,7 @@ class ManagedPolicy(ResourceType):
     needs = "CreatePolicy"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "Path", "Description")
         text = as_text(spec.properties["PolicyDocument"])
         try:
@@ -290,12 +290,12 @@ class ManagedPolicy(ResourceType):
         return await self._made(ask, arn)
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         path = spec.properties.get("Path", "/")
         return f"arn:aws:iam::{spec.stack.account}:policy{path}{spec.name}"
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         arn = spec.physical_id
         if before["PolicyDocument"] != spec.properties["PolicyDocument"]:
             await self._bring_version(ask, arn, as_text(spec.properties["PolicyDocument"]))
@@ -325,7 +325,7 @@ class ManagedPolicy(ResourceType):
             await without_absence(ask("iam", f"Detach{kind}Policy", **params))
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         arn = spec.physical_id
         await self._detach(ask, arn, _holders(spec.properties))
         try:
@@ -335,17 +335,17 @@ class ManagedPolicy(ResourceType):
             if not is_absent(error):
                 raise
 
-    async def _made(self, ask: Ask, arn: str) -> Made:
+    async def _made(self, ask: Ask, arn: str) -> ResourceState:
         policy = (await ask("iam", "GetPolicy", PolicyArn=arn))["Policy"]
         attributes = pick(policy, "PolicyId", "AttachmentCount", "DefaultVersionId", "IsAttachable")
-        return Made(arn, {"PolicyArn": arn, **attributes})
+        return ResourceState(arn, {"PolicyArn": arn, **attributes})
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::IAM::Group": Group,
-    "AWS::IAM::ManagedPolicy": ManagedPolicy,
-    "AWS::IAM::Policy": InlinePolicy,
-    "AWS::IAM::Role": Role,
-    "AWS::IAM::RolePolicy": RolePolicy,
-    "AWS::IAM::User": User,
+    "AWS::IAM::Group": GroupType,
+    "AWS::IAM::ManagedPolicy": ManagedPolicyType,
+    "AWS::IAM::Policy": InlinePolicyType,
+    "AWS::IAM::Role": RoleType,
+    "AWS::IAM::RolePolicy": RolePolicyType,
+    "AWS::IAM::User": UserType,
 }

@@ -8,9 +8,9 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     pick,
     refuse_existing,
     without_absence,
@@ -20,7 +20,7 @@ from redrive.aws.wire.errors import AwsError
 _SECRET: Final = "SecretAccessKey"  # noqa: S105 - an attribute's name
 
 
-class AccessKey(ResourceType):
+class AccessKeyType(ResourceType):
     """`AWS::IAM::AccessKey`; its id is the key's, and its secret is told once: to the stack."""
 
     service = "iam"
@@ -28,34 +28,34 @@ class AccessKey(ResourceType):
     needs = "CreateAccessKey"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         user = spec.properties["UserName"]
-        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKey"]
+        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKeyType"]
         await self._set_status(ask, spec, access_key["AccessKeyId"], "Active")
-        return Made(access_key["AccessKeyId"], {_SECRET: access_key[_SECRET]})
+        return ResourceState(access_key["AccessKeyId"], {_SECRET: access_key[_SECRET]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await self._set_status(ask, spec, spec.physical_id, before.get("Status", "Active"))
-        return Made(spec.physical_id, pick(spec.attributes, _SECRET))
+        return ResourceState(spec.physical_id, pick(spec.attributes, _SECRET))
 
-    async def _set_status(self, ask: Ask, spec: Wanted, key: str, before: str) -> None:
+    async def _set_status(self, ask: Ask, spec: ResourceSpec, key: str, before: str) -> None:
         status = spec.properties.get("Status", "Active")
         if status != before:
             user = spec.properties["UserName"]
             await ask("iam", "UpdateAccessKey", UserName=user, AccessKeyId=key, Status=status)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"UserName": spec.properties["UserName"], "AccessKeyId": spec.physical_id}
         await without_absence(ask("iam", "DeleteAccessKey", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""  # IAM chooses a key's id, and tells its secret only to the call that creates it
 
 
-class InstanceProfile(ResourceType):
+class InstanceProfileType(ResourceType):
     """`AWS::IAM::InstanceProfile`; its id is its name."""
 
     service = "iam"
@@ -64,7 +64,7 @@ class InstanceProfile(ResourceType):
     needs = "CreateInstanceProfile"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         identifiers = {self.name_property: spec.name}
         if self.name_property in spec.properties:
             await refuse_existing(ask, spec, "iam", "GetInstanceProfile", **identifiers)
@@ -76,12 +76,12 @@ class InstanceProfile(ResourceType):
         return await self._bring_roles(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self._bring_roles(ask, spec, spec.physical_id)
 
-    async def _bring_roles(self, ask: Ask, spec: Wanted, name: str) -> Made:
+    async def _bring_roles(self, ask: Ask, spec: ResourceSpec, name: str) -> ResourceState:
         identifiers = {self.name_property: name}
-        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
+        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfileType"]
         had, roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
         for role in had:
             if role not in roles:
@@ -89,31 +89,31 @@ class InstanceProfile(ResourceType):
         for role in roles:
             if role not in had:
                 await ask("iam", "AddRoleToInstanceProfile", **identifiers, RoleName=role)
-        return Made(name, {"Arn": profile["Arn"]})
+        return ResourceState(name, {"Arn": profile["Arn"]})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {self.name_property: spec.physical_id}
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
         if answer is None:
             return
-        for role in answer["InstanceProfile"]["Roles"]:
+        for role in answer["InstanceProfileType"]["Roles"]:
             removed = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
             await without_absence(removed)
         await without_absence(ask("iam", "DeleteInstanceProfile", **identifiers))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         identifiers = {self.name_property: spec.physical_id}
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
         if answer is None:
             return None
-        profile = answer["InstanceProfile"]
+        profile = answer["InstanceProfileType"]
         roles = [role["RoleName"] for role in profile["Roles"]]
         return {self.name_property: spec.physical_id, "Path": profile["Path"], "Roles": roles}
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::IAM::AccessKey": AccessKey,
-    "AWS::IAM::InstanceProfile": InstanceProfile,
+    "AWS::IAM::AccessKey": AccessKeyType,
+    "AWS::IAM::InstanceProfile": InstanceProfileType,
 }

@@ -8,25 +8,25 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_text,
     changed_properties,
     pick,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
 _WINDOW_DAYS: Final = 30
 _MARK: Final = "redrive:stack-resource"  # by which a stack that was cut short finds the key that it made
-_TAGGING: Final = Tagging(
+_TAGGING: Final = TagCalls(
     "kms", "ListResourceTags", "TagResource", "UntagResource", pair=("TagKey", "TagValue")
 )
 
 
-class Key(ResourceType):
+class KeyType(ResourceType):
     """`AWS::KMS::Key`; its id is what KMS gives it, and deleting it lets its waiting period begin."""
 
     service = "kms"
@@ -37,7 +37,7 @@ class Key(ResourceType):
         return changed & {"KeySpec", "KeyUsage", "Origin", "MultiRegion"}
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (key_id := await self.find(ask, spec)):
             return await self._settled(ask, spec, key_id)
         params = pick(spec.properties, "Description", "KeyUsage", "KeySpec", "MultiRegion", "Origin")
@@ -47,16 +47,16 @@ class Key(ResourceType):
         answer = await ask("kms", "CreateKey", **params)
         return await self._settled(ask, spec, answer["KeyMetadata"]["KeyId"])
 
-    async def _settled(self, ask: Ask, spec: Wanted, key: str) -> Made:
+    async def _settled(self, ask: Ask, spec: ResourceSpec, key: str) -> ResourceState:
         if spec.properties.get("EnableKeyRotation"):
             period = pick(spec.properties, "RotationPeriodInDays")
             await ask("kms", "EnableKeyRotation", KeyId=key, **period)
         if spec.properties.get("Enabled") is False:
             await ask("kms", "DisableKey", KeyId=key)
-        return Made(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
+        return ResourceState(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         key, properties = spec.physical_id, spec.properties
         changed = changed_properties(before, properties)
         if "Description" in changed:
@@ -77,10 +77,10 @@ class Key(ResourceType):
         if "Enabled" in changed:
             await ask("kms", "DisableKey" if properties.get("Enabled") is False else "EnableKey", KeyId=key)
         await _TAGGING.set(ask, _tags(spec), KeyId=key)
-        return Made(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
+        return ResourceState(key, {"Arn": spec.arn("kms", f"key/{key}"), "KeyId": key})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         days = spec.properties.get("PendingWindowInDays", _WINDOW_DAYS)
         params = {"KeyId": spec.physical_id, "PendingWindowInDays": days}
         try:
@@ -90,7 +90,7 @@ class Key(ResourceType):
                 raise
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         mark = f"{spec.stack_id}/{spec.logical_id}"[-256:]
         marker: dict[str, str] = {}
         while True:
@@ -109,43 +109,43 @@ class Key(ResourceType):
             marker = {"Marker": page["NextMarker"]}
 
 
-def _tags(spec: Wanted) -> dict[str, str]:
+def _tags(spec: ResourceSpec) -> dict[str, str]:
     """The tags of a key, by one of which its stack finds it again."""
     tags = {**spec.all_tags(), _MARK: f"{spec.stack_id}/{spec.logical_id}"}
     return {key: value[-256:] for key, value in tags.items()}
 
 
-class Alias(ResourceType):
+class KeyAliasType(ResourceType):
     """`AWS::KMS::Alias`; its id is its name."""
 
     service = "kms"
     name_property = "AliasName"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "AliasName", "TargetKeyId")
         try:
             await ask("kms", "CreateAlias", **params)
         except AwsError as error:
             if not (spec.again and error.code == "AlreadyExistsException"):
                 raise
-        return Made(spec.properties["AliasName"])
+        return ResourceState(spec.properties["AliasName"])
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await ask("kms", "UpdateAlias", **pick(spec.properties, "AliasName", "TargetKeyId"))
-        return Made(spec.physical_id)
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("kms", "DeleteAlias", AliasName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(ask("kms", "DescribeKey", KeyId=spec.physical_id))
         if answer is None:
             return None
         return {"AliasName": spec.physical_id, "TargetKeyId": answer["KeyMetadata"]["KeyId"]}
 
 
-TYPES: Final[Mapping[str, Factory]] = {"AWS::KMS::Alias": Alias, "AWS::KMS::Key": Key}
+TYPES: Final[Mapping[str, Factory]] = {"AWS::KMS::Alias": KeyAliasType, "AWS::KMS::Key": KeyType}

@@ -11,16 +11,16 @@ from redrive.aws.cloudformation.types.inline_code import file_name, response_mod
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     changed_properties,
     pick,
     refuse_existing,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
 _CONFIGURATION: Final = (
@@ -40,10 +40,10 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "EphemeralStorage": {"Size": 512},
 }
 _RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
-TAGS: Final = Tagging("lambda", "ListTags", "TagResource", "UntagResource", pair=())
+TAGS: Final = TagCalls("lambda", "ListTags", "TagResource", "UntagResource", pair=())
 
 
-class Function(ResourceType):
+class FunctionType(ResourceType):
     """`AWS::Lambda::Function`; its id is its name."""
 
     service = "lambda"
@@ -51,7 +51,7 @@ class Function(ResourceType):
     name_chars_max = 64
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         properties = spec.properties
         if self.name_property in properties:
             await refuse_existing(ask, spec, "lambda", "GetFunctionConfiguration", FunctionName=spec.name)
@@ -73,7 +73,7 @@ class Function(ResourceType):
         return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         name, properties = spec.physical_id, spec.properties
         changed = changed_properties(before, properties)
         settings = changed & frozenset(_CONFIGURATION)
@@ -90,11 +90,11 @@ class Function(ResourceType):
         return _made(spec, name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("lambda", "DeleteFunction", FunctionName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(
             ask("lambda", "GetFunctionConfiguration", FunctionName=spec.physical_id)
         )
@@ -132,46 +132,46 @@ async def _set_concurrency(
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
 
-def _made(spec: Wanted, name: str) -> Made:
+def _made(spec: ResourceSpec, name: str) -> ResourceState:
     off = {"SnapStartResponse.ApplyOn": "None", "SnapStartResponse.OptimizationStatus": "Off"}
-    return Made(name, {"Arn": spec.arn("lambda", f"function:{name}"), **off})
+    return ResourceState(name, {"Arn": spec.arn("lambda", f"function:{name}"), **off})
 
 
 # ---- versions and aliases --------------------------------------------------------------------------------------------
 
 
-class Version(ResourceType):
+class VersionType(ResourceType):
     """`AWS::Lambda::Version`; its id is its ARN, and publishing what did not change gives the same again."""
 
     service = "lambda"
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
         answer = await ask("lambda", "PublishVersion", **params)
-        return Made(
-            answer["FunctionArn"], {"Version": answer["Version"], "FunctionArn": answer["FunctionArn"]}
+        return ResourceState(
+            answer["FunctionArn"], {"Version": answer["VersionType"], "FunctionArn": answer["FunctionArn"]}
         )
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(
             spec.physical_id,
             {"Version": spec.physical_id.rpartition(":")[2], "FunctionArn": spec.physical_id},
         )
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         function, _, version = spec.physical_id.rpartition(":")
         await without_absence(ask("lambda", "DeleteFunction", FunctionName=function, Qualifier=version))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""
 
 
-class Alias(ResourceType):
+class FunctionAliasType(ResourceType):
     """`AWS::Lambda::Alias`; its id is its ARN."""
 
     service = "lambda"
@@ -179,7 +179,7 @@ class Alias(ResourceType):
     name_chars_max = 128
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = _alias(spec.properties)
         try:
             answer = await ask("lambda", "CreateAlias", **params)
@@ -187,15 +187,15 @@ class Alias(ResourceType):
             if not (spec.again and error.code == "ResourceConflictException"):
                 raise
             answer = await ask("lambda", "UpdateAlias", **params)
-        return Made(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
+        return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         answer = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(spec.properties)})
-        return Made(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
+        return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = pick(spec.properties, "FunctionName", "Name")
         await without_absence(ask("lambda", "DeleteAlias", **identifiers))
 
@@ -209,7 +209,7 @@ def _alias(properties: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-class LayerVersion(PutResourceType):
+class LayerVersionType(PutResourceType):
     """`AWS::Lambda::LayerVersion`; its id is the ARN of the version."""
 
     service = "lambda"
@@ -222,22 +222,22 @@ class LayerVersion(PutResourceType):
         return frozenset()  # each change publishes another version of the same layer
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         content = pick(spec.properties["Content"], "S3Bucket", "S3Key", "S3ObjectVersion")
         params = pick(
             spec.properties, "Description", "CompatibleRuntimes", "CompatibleArchitectures", "LicenseInfo"
         )
         answer = await ask("lambda", "PublishLayerVersion", LayerName=spec.name, Content=content, **params)
-        return Made(answer["LayerVersionArn"], {"LayerVersionArn": answer["LayerVersionArn"]})
+        return ResourceState(answer["LayerVersionArn"], {"LayerVersionArn": answer["LayerVersionArn"]})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         layer, _, version = spec.physical_id.rpartition(":")
         identifiers = {"LayerName": layer, "VersionNumber": int(version)}
         await without_absence(ask("lambda", "DeleteLayerVersion", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         answer = await without_absence(ask("lambda", "ListLayerVersions", LayerName=spec.name))
         if answer is None:
             return ""
@@ -246,8 +246,8 @@ class LayerVersion(PutResourceType):
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::Lambda::Alias": Alias,
-    "AWS::Lambda::Function": Function,
-    "AWS::Lambda::LayerVersion": LayerVersion,
-    "AWS::Lambda::Version": Version,
+    "AWS::Lambda::Alias": FunctionAliasType,
+    "AWS::Lambda::Function": FunctionType,
+    "AWS::Lambda::LayerVersion": LayerVersionType,
+    "AWS::Lambda::Version": VersionType,
 }

@@ -9,10 +9,10 @@ from redrive.aws.cloudformation.types.lambda_ import TAGS
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     cleared,
     pick,
     without_absence,
@@ -22,14 +22,14 @@ from redrive.aws.wire.errors import AwsError
 _RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
 
 
-class Permission(ResourceType):
+class PermissionType(ResourceType):
     """`AWS::Lambda::Permission`: a statement of a function's policy, known by its generated id."""
 
     service = "lambda"
     name_chars_max = 100
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(
             spec.properties,
             *("FunctionName", "Action", "Principal", "SourceArn", "SourceAccount"),
@@ -40,14 +40,14 @@ class Permission(ResourceType):
         except AwsError as error:
             if not (spec.again and error.code == "ResourceConflictException"):
                 raise
-        return Made(spec.name, {"Id": spec.name})
+        return ResourceState(spec.name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id, {"Id": spec.physical_id})
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         function = spec.properties["FunctionName"]
         statement = {"FunctionName": function, "StatementId": spec.physical_id}
         await without_absence(ask("lambda", "RemovePermission", **statement))
@@ -71,14 +71,14 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 }
 
 
-class EventSourceMapping(ResourceType):
+class EventSourceMappingType(ResourceType):
     """`AWS::Lambda::EventSourceMapping`; its id is what Lambda gives it."""
 
     service = "lambda"
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (mapping_id := await self.find(ask, spec)):
             return await self._made(ask, mapping_id)
         params = _mapping(spec.properties) | pick(spec.properties, "EventSourceArn")
@@ -88,7 +88,7 @@ class EventSourceMapping(ResourceType):
         return await self._made(ask, answer["UUID"], answer)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         params = _mapping({**properties, **cleared(before, properties, _DEFAULTS)})
         await ask("lambda", "UpdateEventSourceMapping", UUID=spec.physical_id, **params)
@@ -97,11 +97,11 @@ class EventSourceMapping(ResourceType):
         return resource_state
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("lambda", "DeleteEventSourceMapping", UUID=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         params = pick(spec.properties, "EventSourceArn", "FunctionName")
         answer = await without_absence(ask("lambda", "ListEventSourceMappings", **params))
         if answer is None:
@@ -109,37 +109,39 @@ class EventSourceMapping(ResourceType):
         mappings = answer.get("EventSourceMappings") or ()
         return mappings[0]["UUID"] if mappings else ""
 
-    async def _made(self, ask: Ask, uuid: str, description: Mapping[str, Any] | None = None) -> Made:
+    async def _made(self, ask: Ask, uuid: str, description: Mapping[str, Any] | None = None) -> ResourceState:
         mapping = description or await ask("lambda", "GetEventSourceMapping", UUID=uuid)
-        return Made(uuid, {"Id": uuid, "EventSourceMappingArn": mapping.get("EventSourceMappingArn", uuid)})
+        return ResourceState(
+            uuid, {"Id": uuid, "EventSourceMappingArn": mapping.get("EventSourceMappingArn", uuid)}
+        )
 
 
 def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {_RENAMED.get(name, name): properties[name] for name in _MAPPING if name in properties}
 
 
-class EventInvokeConfig(PutResourceType):
+class EventInvokeConfigType(PutResourceType):
     """`AWS::Lambda::EventInvokeConfig`: the settings of asynchronous invocations, known by a generated id."""
 
     service = "lambda"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         settings = pick(
             spec.properties,
             *("FunctionName", "Qualifier", "DestinationConfig", "MaximumEventAgeInSeconds"),
             "MaximumRetryAttempts",
         )
         await ask("lambda", "PutFunctionEventInvokeConfig", **settings)
-        return Made(spec.physical_id or spec.name)
+        return ResourceState(spec.physical_id or spec.name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = pick(spec.properties, "FunctionName", "Qualifier")
         await without_absence(ask("lambda", "DeleteFunctionEventInvokeConfig", **identifiers))
 
 
-class Url(ResourceType):
+class UrlType(ResourceType):
     """`AWS::Lambda::Url`; its id is the ARN of its function."""
 
     service = "lambda"
@@ -147,7 +149,7 @@ class Url(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         try:
             answer = await ask("lambda", "CreateFunctionUrlConfig", **_url(spec.properties))
         except AwsError as error:
@@ -157,18 +159,18 @@ class Url(ResourceType):
         return _made_url(answer)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return _made_url(await ask("lambda", "UpdateFunctionUrlConfig", **_url(spec.properties)))
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {
             key: value for key, value in _url(spec.properties).items() if key in ("FunctionName", "Qualifier")
         }
         await without_absence(ask("lambda", "DeleteFunctionUrlConfig", **identifiers))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return str(spec.properties["TargetFunctionArn"])
 
 
@@ -179,15 +181,15 @@ def _url(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _made_url(answer: Mapping[str, Any]) -> Made:
-    return Made(
+def _made_url(answer: Mapping[str, Any]) -> ResourceState:
+    return ResourceState(
         answer["FunctionArn"], {"FunctionArn": answer["FunctionArn"], "FunctionUrl": answer["FunctionUrl"]}
     )
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::Lambda::EventInvokeConfig": EventInvokeConfig,
-    "AWS::Lambda::EventSourceMapping": EventSourceMapping,
-    "AWS::Lambda::Permission": Permission,
-    "AWS::Lambda::Url": Url,
+    "AWS::Lambda::EventInvokeConfig": EventInvokeConfigType,
+    "AWS::Lambda::EventSourceMapping": EventSourceMappingType,
+    "AWS::Lambda::Permission": PermissionType,
+    "AWS::Lambda::Url": UrlType,
 }

@@ -8,20 +8,20 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
-_TAGS: Final = Tagging(
+_TAGS: Final = TagCalls(
     "logs", "ListTagsForResource", "TagResource", "UntagResource", tags="tags", keys="tagKeys", pair=()
 )
 
 
-class LogGroup(ResourceType):
+class LogGroupType(ResourceType):
     """`AWS::Logs::LogGroup`; its id is its name, and one that is there already is refused, as on AWS."""
 
     service = "logs"
@@ -29,7 +29,7 @@ class LogGroup(ResourceType):
     name_chars_max = 512
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         tags = spec.all_tags()
         params: dict[str, Any] = {"logGroupName": spec.name}
         if tags:
@@ -43,18 +43,18 @@ class LogGroup(ResourceType):
         return self._made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await self._retain(ask, spec, clear="RetentionInDays" in before)
         group = spec.arn("logs", f"log-group:{spec.physical_id}")
         await _TAGS.set(ask, spec.all_tags(), resourceArn=group)
         return self._made(spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("logs", "DeleteLogGroup", logGroupName=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await ask("logs", "DescribeLogGroups", logGroupNamePrefix=spec.physical_id)
         for group in answer.get("logGroups") or ():
             if group["logGroupName"] == spec.physical_id:
@@ -62,7 +62,7 @@ class LogGroup(ResourceType):
                 return {"LogGroupName": spec.physical_id, **({"RetentionInDays": days} if days else {})}
         return None
 
-    async def _retain(self, ask: Ask, spec: Wanted, *, clear: bool = False) -> None:
+    async def _retain(self, ask: Ask, spec: ResourceSpec, *, clear: bool = False) -> None:
         days = spec.properties.get("RetentionInDays")
         group = spec.physical_id or spec.name
         if days is not None:
@@ -70,11 +70,11 @@ class LogGroup(ResourceType):
         elif clear:
             await ask("logs", "DeleteRetentionPolicy", logGroupName=group)
 
-    def _made(self, spec: Wanted, name: str) -> Made:
-        return Made(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
+    def _made(self, spec: ResourceSpec, name: str) -> ResourceState:
+        return ResourceState(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
 
 
-class LogStream(ResourceType):
+class LogStreamType(ResourceType):
     """`AWS::Logs::LogStream`; its id is its name."""
 
     service = "logs"
@@ -82,26 +82,26 @@ class LogStream(ResourceType):
     name_chars_max = 512
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.name}
         try:
             await ask("logs", "CreateLogStream", **identifiers)
         except AwsError as error:
             if not (spec.again and error.code == "ResourceAlreadyExistsException"):
                 raise
-        return Made(spec.name)
+        return ResourceState(spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.physical_id}
         await without_absence(ask("logs", "DeleteLogStream", **identifiers))
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::Logs::LogGroup": LogGroup,
-    "AWS::Logs::LogStream": LogStream,
+    "AWS::Logs::LogGroup": LogGroupType,
+    "AWS::Logs::LogStream": LogStreamType,
 }

@@ -8,10 +8,10 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_text,
     lowered_keys,
     pick,
@@ -19,11 +19,11 @@ from redrive.aws.cloudformation.types.resource_type import (
 )
 
 
-class _Filter(ResourceType):
+class _FilterType(ResourceType):
     """A filter of a group's events; its id is its name.
 
     Attributes:
-        kind: `MetricFilter`, `SubscriptionFilter`.
+        kind: `MetricFilterType`, `SubscriptionFilterType`.
         listed: The member of descriptions that has them.
     """
 
@@ -34,29 +34,29 @@ class _Filter(ResourceType):
     listed: ClassVar[str]
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         return await self._put(ask, spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self._put(ask, spec, spec.physical_id)
 
-    async def _put(self, ask: Ask, spec: Wanted, name: str) -> Made:
+    async def _put(self, ask: Ask, spec: ResourceSpec, name: str) -> ResourceState:
         params = lowered_keys(pick(spec.properties, "LogGroupName", "FilterPattern"))
         await ask("logs", f"Put{self.kind}", filterName=name, **params, **self._rest(spec.properties))
-        return Made(name)
+        return ResourceState(name)
 
     def _rest(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that this kind of filter has beside the pattern."""
         raise NotImplementedError
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         identifiers = {"logGroupName": spec.properties["LogGroupName"], "filterName": spec.physical_id}
         await without_absence(ask("logs", f"Delete{self.kind}", **identifiers))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         group, name = spec.properties["LogGroupName"], spec.physical_id
         params = {"logGroupName": group, "filterNamePrefix": name}
         answer = await without_absence(ask("logs", f"Describe{self.kind}s", **params))
@@ -70,7 +70,7 @@ class _Filter(ResourceType):
         return None
 
 
-class MetricFilter(_Filter):
+class MetricFilterType(_FilterType):
     """`AWS::Logs::MetricFilter`."""
 
     kind = "MetricFilter"
@@ -88,7 +88,7 @@ class MetricFilter(_Filter):
         }
 
 
-class SubscriptionFilter(_Filter):
+class SubscriptionFilterType(_FilterType):
     """`AWS::Logs::SubscriptionFilter`."""
 
     kind = "SubscriptionFilter"
@@ -104,7 +104,7 @@ class SubscriptionFilter(_Filter):
         return lowered_keys(pick(properties, *known))
 
 
-class LogsResourcePolicy(PutResourceType):
+class LogsResourcePolicyType(PutResourceType):
     """`AWS::Logs::ResourcePolicy`; its id is its name."""
 
     service = "logs"
@@ -112,13 +112,13 @@ class LogsResourcePolicy(PutResourceType):
     needs = "PutResourcePolicy"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         name, text = spec.properties["PolicyName"], as_text(spec.properties["PolicyDocument"])
         await ask("logs", "PutResourcePolicy", policyName=name, policyDocument=text)
-        return Made(name)
+        return ResourceState(name)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("logs", "DeleteResourcePolicy", policyName=spec.physical_id))
 
 
@@ -130,7 +130,7 @@ def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::Logs::MetricFilter": MetricFilter,
-    "AWS::Logs::ResourcePolicy": LogsResourcePolicy,
-    "AWS::Logs::SubscriptionFilter": SubscriptionFilter,
+    "AWS::Logs::MetricFilter": MetricFilterType,
+    "AWS::Logs::ResourcePolicy": LogsResourcePolicyType,
+    "AWS::Logs::SubscriptionFilter": SubscriptionFilterType,
 }

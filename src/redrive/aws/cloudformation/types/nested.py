@@ -9,7 +9,14 @@ from typing_extensions import override
 from redrive.aws.cloudformation.records import Stack
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.resource_type import Ask, Factory, Made, ResourceType, Wanted, tag_list
+from redrive.aws.cloudformation.types.resource_type import (
+    Ask,
+    Factory,
+    ResourceSpec,
+    ResourceState,
+    ResourceType,
+    tag_list,
+)
 from redrive.aws.wire.errors import AwsError
 
 _HOURS_MAX: Final = 12
@@ -18,7 +25,7 @@ _AGREED: Final = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXP
 _NOTHING_TO_DO: Final = "No updates are to be performed."
 
 
-class NestedStack(ResourceType):
+class NestedStackType(ResourceType):
     """`AWS::CloudFormation::Stack`; its id is the ARN of the stack that it is."""
 
     service = "cloudformation"
@@ -26,7 +33,7 @@ class NestedStack(ResourceType):
     waits = True
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = _stack(spec)
         try:
             answer = await ask(
@@ -41,7 +48,7 @@ class NestedStack(ResourceType):
         return await self._ended(spec, arn, "CREATE_COMPLETE", "created")
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         try:
             await ask("cloudformation", "UpdateStack", StackName=spec.physical_id, **_stack(spec))
         except AwsError as error:
@@ -49,11 +56,11 @@ class NestedStack(ResourceType):
                 raise
             stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
             if stack is not None and stack.status == "UPDATE_ROLLBACK_COMPLETE":  # it went back by itself
-                return Made(spec.physical_id, spec.words.outputs(stack))
+                return ResourceState(spec.physical_id, spec.words.outputs(stack))
         return await self._ended(spec, spec.physical_id, "UPDATE_COMPLETE", "updated")
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await ask("cloudformation", "DeleteStack", StackName=spec.physical_id)
         stack = await spec.words.ended(spec.physical_id, spec.words.now + _HOURS_MAX * _HOUR_MS)
         if stack is not None and stack.status != "DELETE_COMPLETE":
@@ -62,20 +69,20 @@ class NestedStack(ResourceType):
             )
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         try:
             answer = await ask("cloudformation", "DescribeStacks", StackName=spec.name)
         except AwsError:
             return ""
         return str(answer["Stacks"][0]["StackId"])
 
-    async def _ended(self, spec: Wanted, arn: str, good: str, done: str) -> Made:
+    async def _ended(self, spec: ResourceSpec, arn: str, good: str, done: str) -> ResourceState:
         words = spec.words
         minutes = int(text_of(spec.properties.get("TimeoutInMinutes") or 0))
         stack = await words.ended(arn, words.now + (minutes * 60_000 or _HOURS_MAX * _HOUR_MS))
         if stack is None or stack.status not in (good, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
             raise TemplateInvalid(_fault(arn, stack, done))
-        return Made(arn, words.outputs(stack))
+        return ResourceState(arn, words.outputs(stack))
 
 
 def _fault(arn: str, stack: Stack | None, done: str) -> str:
@@ -83,7 +90,7 @@ def _fault(arn: str, stack: Stack | None, done: str) -> str:
     return f"Embedded stack {arn} was not successfully {done}: {reason}"
 
 
-def _stack(spec: Wanted) -> dict[str, Any]:
+def _stack(spec: ResourceSpec) -> dict[str, Any]:
     values: Mapping[str, Any] = spec.properties.get("Parameters") or {}
     parameters = [{"ParameterKey": name, "ParameterValue": _text(value)} for name, value in values.items()]
     return {
@@ -102,27 +109,27 @@ def _text(value: Any) -> str:
 # ---- wait conditions -------------------------------------------------------------------------------------------------
 
 
-class WaitConditionHandle(ResourceType):
+class WaitConditionHandleType(ResourceType):
     """`AWS::CloudFormation::WaitConditionHandle`; its id is the address that signals go to."""
 
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         address = spec.words.address(spec.stack_id, spec.logical_id, spec.change)
-        return Made(address, {"Id": spec.name})
+        return ResourceState(address, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         if waiting_place := spec.words.place_of(spec.physical_id):
             await spec.words.forget(spec.stack_id, spec.logical_id, waiting_place[2])
 
 
-class WaitCondition(ResourceType):
+class WaitConditionType(ResourceType):
     """`AWS::CloudFormation::WaitCondition`: waits for signals to its handle."""
 
     waits = True
@@ -132,10 +139,10 @@ class WaitCondition(ResourceType):
         return changed & {"Handle"}
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         words, handle = spec.words, spec.properties.get("Handle")
         if handle is None:  # it waits for SignalResource, as its CreationPolicy says
-            return Made(spec.name, {"Data": "{}"})
+            return ResourceState(spec.name, {"Data": "{}"})
         waiting_place = words.place_of(str(handle))
         if waiting_place is None:
             raise TemplateInvalid(f"Handle {handle} is no address of a wait condition's handle.")
@@ -157,34 +164,34 @@ class WaitCondition(ResourceType):
                 f"WaitCondition timed out. Received {len(answer)} conditions when expecting {count}"
             )
         data = {signal.id: signal.answer.get("Data", "") for signal in answer}
-        return Made(spec.name, {"Data": orjson.dumps(data).decode()})
+        return ResourceState(spec.name, {"Data": orjson.dumps(data).decode()})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id, {"Data": "{}"})
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id, {"Data": "{}"})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         return
 
 
-class Metadata(ResourceType):
+class MetadataType(ResourceType):
     """`AWS::CDK::Metadata`, which the CDK adds to each template and means nothing here."""
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
-        return Made(spec.name)
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        return ResourceState(spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
-        return Made(spec.physical_id)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        return ResourceState(spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         return
 
 
-class ImageRepository(Metadata):
+class ImageRepositoryType(MetadataType):
     """`AWS::ECR::Repository`, without which the CDK prepares no account: a name, and no images."""
 
     name_property = "RepositoryName"
@@ -192,20 +199,20 @@ class ImageRepository(Metadata):
     lower_case = True
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         host = f"{spec.stack.account}.dkr.ecr.{spec.stack.region}.amazonaws.com"
         arn = spec.arn("ecr", f"repository/{spec.name}")
-        return Made(spec.name, {"Arn": arn, "RepositoryUri": f"{host}/{spec.name}"})
+        return ResourceState(spec.name, {"Arn": arn, "RepositoryUri": f"{host}/{spec.name}"})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self.create(ask, spec)
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::CDK::Metadata": Metadata,
-    "AWS::CloudFormation::Stack": NestedStack,
-    "AWS::CloudFormation::WaitCondition": WaitCondition,
-    "AWS::CloudFormation::WaitConditionHandle": WaitConditionHandle,
-    "AWS::ECR::Repository": ImageRepository,
+    "AWS::CDK::Metadata": MetadataType,
+    "AWS::CloudFormation::Stack": NestedStackType,
+    "AWS::CloudFormation::WaitCondition": WaitConditionType,
+    "AWS::CloudFormation::WaitConditionHandle": WaitConditionHandleType,
+    "AWS::ECR::Repository": ImageRepositoryType,
 }

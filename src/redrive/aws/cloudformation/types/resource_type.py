@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import override
 
-from redrive.aws.cloudformation.changes.words import Words
+from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.types.schema import Schema, schema_of
+from redrive.aws.cloudformation.types.schema import TypeSchema, schema_of
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.model.names import ResourceName
@@ -43,7 +43,7 @@ class Ask(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ResourceSpec:
     """A resource as a stack wants it.
 
     Attributes:
@@ -68,7 +68,7 @@ class Wanted:
     type: str
     name: str
     properties: Mapping[str, Any]
-    words: Words
+    words: StackSignals
     physical_id: str = ""
     tags: Mapping[str, str] | None = None
     base_url: str = ""
@@ -87,7 +87,7 @@ class Wanted:
         return {**(self.tags or {}), **{name: text_of(value) for name, value in pairs}}
 
 
-class Made(NamedTuple):
+class ResourceState(NamedTuple):
     """A resource that is there: its id, which is what `Ref` is, and what `Fn::GetAtt` gives."""
 
     physical_id: str
@@ -118,7 +118,7 @@ class ResourceType:
         self.name = name
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> TypeSchema:
         """The type's schema."""
         return schema_of(self.name)
 
@@ -130,7 +130,7 @@ class ResourceType:
         """Returns the properties, of those that changed, that cannot change in place."""
         return changed & self.schema.create_only
 
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         """Make a resource.
 
         Raises:
@@ -138,19 +138,19 @@ class ResourceType:
         """
         raise NotImplementedError
 
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         """Change a resource in place from the properties that it had."""
         raise NotImplementedError
 
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         """Remove a resource; what is absent is no error."""
         raise NotImplementedError
 
-    async def find(self, ask: Ask, spec: Wanted) -> str:  # noqa: ARG002 - of those that have to ask
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:  # noqa: ARG002 - of those that have to ask
         """Returns the id of what may have been made under this name, empty where there is nothing."""
         return spec.name
 
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         """Returns the properties as the service has them, as far as it tells; None: it is not there.
 
         Raises:
@@ -163,20 +163,20 @@ class PutResourceType(ResourceType):
     """A type that its service creates and changes with one call: an update is that call again."""
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self.create(ask, spec)
 
 
 # ---- what types have in common ---------------------------------------------------------------------------------------
 
 
-def already_exists(spec: Wanted) -> AwsError:
+def already_exists(spec: ResourceSpec) -> AwsError:
     """The refusal to make what is there, and is not this stack's."""
     text = f"Resource of type '{spec.type}' with identifier '{spec.name}' already exists."
     return AwsError("AlreadyExists", text, status=409)
 
 
-async def refuse_existing(ask: Ask, spec: Wanted, service: str, operation: str, **params: Any) -> None:
+async def refuse_existing(ask: Ask, spec: ResourceSpec, service: str, operation: str, **params: Any) -> None:
     """Refuse to take over a resource of a name that the caller chose, by an operation that finds it.
 
     Raises:
@@ -253,5 +253,5 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 Factory = Callable[[str], ResourceType]
-Act = Callable[[Ask, Wanted], Awaitable[Made]]
+Act = Callable[[Ask, ResourceSpec], Awaitable[ResourceState]]
 """A part of a step."""

@@ -9,10 +9,10 @@ from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
     PutResourceType,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     already_exists,
     as_text,
     is_absent,
@@ -39,7 +39,7 @@ _OF_VERSIONS: Final = frozenset(
 )
 
 
-class Bucket(ResourceType):
+class BucketType(ResourceType):
     """`AWS::S3::Bucket`; its id is its name, which is unique on the server."""
 
     service = "s3"
@@ -48,10 +48,10 @@ class Bucket(ResourceType):
     lower_case = True
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         _refuse_others(spec.properties)
         if self.name_property in spec.properties:
-            await refuse_existing(ask, spec, "s3", "HeadBucket", Bucket=spec.name)
+            await refuse_existing(ask, spec, "s3", "HeadBucket", BucketType=spec.name)
         params: dict[str, Any] = {"Bucket": spec.name}
         if spec.stack.region != "us-east-1":
             params["CreateBucketConfiguration"] = {"LocationConstraint": spec.stack.region}
@@ -67,7 +67,7 @@ class Bucket(ResourceType):
         return _made(spec, spec.name)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         _refuse_others(spec.properties)
         tags = spec.all_tags()
         if tags or before.get("Tags"):
@@ -75,13 +75,13 @@ class Bucket(ResourceType):
         return _made(spec, spec.physical_id)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
-        await without_absence(ask("s3", "DeleteBucket", Bucket=spec.physical_id))
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        await without_absence(ask("s3", "DeleteBucket", BucketType=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         try:
-            await ask("s3", "HeadBucket", Bucket=spec.physical_id)
+            await ask("s3", "HeadBucket", BucketType=spec.physical_id)
         except AwsError as error:
             if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
                 return None
@@ -91,9 +91,9 @@ class Bucket(ResourceType):
 
 async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
     if tags:
-        await ask("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tag_list(tags)})
+        await ask("s3", "PutBucketTagging", BucketType=bucket, Tagging={"TagSet": tag_list(tags)})
     else:
-        await ask("s3", "DeleteBucketTagging", Bucket=bucket)
+        await ask("s3", "DeleteBucketTagging", BucketType=bucket)
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:
@@ -106,9 +106,9 @@ def _refuse_others(properties: Mapping[str, Any]) -> None:
         raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
 
 
-def _made(spec: Wanted, name: str) -> Made:
+def _made(spec: ResourceSpec, name: str) -> ResourceState:
     region = spec.stack.region
-    return Made(
+    return ResourceState(
         name,
         {
             "Arn": f"arn:aws:s3:::{name}",
@@ -120,7 +120,7 @@ def _made(spec: Wanted, name: str) -> Made:
     )
 
 
-class BucketPolicy(PutResourceType):
+class BucketPolicyType(PutResourceType):
     """`AWS::S3::BucketPolicy`; its id is the name of the bucket."""
 
     service = "s3"
@@ -128,18 +128,23 @@ class BucketPolicy(PutResourceType):
     needs = "PutBucketPolicy"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
-        bucket = spec.properties["Bucket"]
-        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(spec.properties["PolicyDocument"]))
-        return Made(bucket)
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        bucket = spec.properties["BucketType"]
+        await ask(
+            "s3", "PutBucketPolicy", BucketType=bucket, Policy=as_text(spec.properties["PolicyDocument"])
+        )
+        return ResourceState(bucket)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
-        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=spec.properties["Bucket"]))
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        await without_absence(ask("s3", "DeleteBucketPolicy", BucketType=spec.properties["BucketType"]))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
-        return str(spec.properties["Bucket"])
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        return str(spec.properties["BucketType"])
 
 
-TYPES: Final[Mapping[str, Factory]] = {"AWS::S3::Bucket": Bucket, "AWS::S3::BucketPolicy": BucketPolicy}
+TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::S3::Bucket": BucketType,
+    "AWS::S3::BucketPolicy": BucketPolicyType,
+}

@@ -29,7 +29,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class TypeSchema:
     """The schema of a type.
 
     Attributes:
@@ -157,12 +157,12 @@ def _table() -> Mapping[str, Any]:
 
 
 @cache
-def schema_of(kind: str) -> Schema:
+def schema_of(kind: str) -> TypeSchema:
     """The schema of a type; that of one without any takes all properties."""
     row = _table().get(kind)
     if row is None:
-        return Schema({}, (), frozenset(), frozenset(), {}, is_open=True)
-    return Schema(
+        return TypeSchema({}, (), frozenset(), frozenset(), {}, is_open=True)
+    return TypeSchema(
         properties=row["properties"],
         required=tuple(row.get("required", ())),
         create_only=frozenset(row["createOnly"]),

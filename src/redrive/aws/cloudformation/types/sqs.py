@@ -8,16 +8,16 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_document,
     as_text,
     changed_properties,
     refuse_existing,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 
 _NO_ATTRIBUTES: Final = frozenset({"QueueName", "Tags", "FifoQueue"})
 # What a queue has again when its template says nothing more of it.
@@ -36,10 +36,10 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "SqsManagedSseEnabled": "true",
     "VisibilityTimeout": "30",
 }
-_TAGS: Final = Tagging("sqs", "ListQueueTags", "TagQueue", "UntagQueue", pair=())
+_TAGS: Final = TagCalls("sqs", "ListQueueTags", "TagQueue", "UntagQueue", pair=())
 
 
-class Queue(ResourceType):
+class QueueType(ResourceType):
     """`AWS::SQS::Queue`; its id is its URL."""
 
     service = "sqs"
@@ -51,7 +51,7 @@ class Queue(ResourceType):
         return ".fifo" if properties.get("FifoQueue") else ""
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if self.name_property in spec.properties:
             await refuse_existing(ask, spec, "sqs", "GetQueueUrl", QueueName=spec.name)
         attributes = _attributes(spec.properties)
@@ -62,7 +62,7 @@ class Queue(ResourceType):
         return _made(spec)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         changed = changed_properties(before, spec.properties) - _NO_ATTRIBUTES
         attributes = {**{name: _DEFAULTS.get(name, "") for name in changed}, **_attributes(spec.properties)}
         if changed:
@@ -72,15 +72,15 @@ class Queue(ResourceType):
         return _made(spec)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("sqs", "DeleteQueue", QueueUrl=_url(spec)))
 
     @override
-    async def find(self, ask: Ask, spec: Wanted) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return _url(spec)
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         answer = await without_absence(
             ask("sqs", "GetQueueAttributes", QueueUrl=_url(spec), AttributeNames=["All"])
         )
@@ -96,20 +96,20 @@ def _attributes(properties: Mapping[str, Any]) -> dict[str, str]:
     return {name: as_text(value) for name, value in properties.items() if name not in _NO_ATTRIBUTES}
 
 
-def _queue_name(spec: Wanted) -> str:
+def _queue_name(spec: ResourceSpec) -> str:
     return spec.physical_id.rpartition("/")[2] or spec.name
 
 
-def _url(spec: Wanted) -> str:
+def _url(spec: ResourceSpec) -> str:
     return f"{spec.base_url}/{spec.stack.account}/{_queue_name(spec)}"
 
 
-def _made(spec: Wanted) -> Made:
+def _made(spec: ResourceSpec) -> ResourceState:
     url, name = _url(spec), _queue_name(spec)
-    return Made(url, {"Arn": spec.arn("sqs", name), "QueueName": name, "QueueUrl": url})
+    return ResourceState(url, {"Arn": spec.arn("sqs", name), "QueueName": name, "QueueUrl": url})
 
 
-class QueuePolicy(ResourceType):
+class QueuePolicyType(ResourceType):
     """`AWS::SQS::QueuePolicy`: of several queues; of two that name the same queue the later one is its policy."""
 
     service = "sqs"
@@ -120,36 +120,36 @@ class QueuePolicy(ResourceType):
         return queues if isinstance(queues, list) else [queues]
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         policy = as_text(spec.properties["PolicyDocument"])
         for url in self._queues(spec.properties):
             await ask("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"Policy": policy})
-        return Made(spec.name, {"Id": spec.name})
+        return ResourceState(spec.name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         remaining = self._queues(spec.properties)
         for url in self._queues(before):
             if url not in remaining:
                 await _clear_policy(ask, url)
         resource_state = await self.create(ask, spec)
-        return Made(spec.physical_id or resource_state.physical_id, resource_state.attributes)
+        return ResourceState(spec.physical_id or resource_state.physical_id, resource_state.attributes)
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         for url in self._queues(spec.properties):
             await _clear_policy(ask, url)
 
 
-class QueueInlinePolicy(QueuePolicy):
+class QueueInlinePolicyType(QueuePolicyType):
     """`AWS::SQS::QueueInlinePolicy`: of a single queue, whose URL is its id."""
 
     queues_property = "Queue"
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         await super().create(ask, spec)
-        return Made(spec.properties["Queue"])
+        return ResourceState(spec.properties["QueueType"])
 
 
 async def _clear_policy(ask: Ask, url: str) -> None:
@@ -157,7 +157,7 @@ async def _clear_policy(ask: Ask, url: str) -> None:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::SQS::Queue": Queue,
-    "AWS::SQS::QueuePolicy": QueuePolicy,
-    "AWS::SQS::QueueInlinePolicy": QueueInlinePolicy,
+    "AWS::SQS::Queue": QueueType,
+    "AWS::SQS::QueuePolicy": QueuePolicyType,
+    "AWS::SQS::QueueInlinePolicy": QueueInlinePolicyType,
 }

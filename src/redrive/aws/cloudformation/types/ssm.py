@@ -8,22 +8,22 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     pick,
     tag_list,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 from redrive.aws.wire.errors import AwsError
 
-_TAGS: Final = Tagging(
+_TAGS: Final = TagCalls(
     "ssm", "ListTagsForResource", "AddTagsToResource", "RemoveTagsFromResource", listed="TagList"
 )
 
 
-class Parameter(ResourceType):
+class ParameterType(ResourceType):
     """`AWS::SSM::Parameter`; its id is its name."""
 
     service = "ssm"
@@ -31,14 +31,14 @@ class Parameter(ResourceType):
     name_chars_max = 1011
 
     @override
-    async def create(self, ask: Ask, spec: Wanted) -> Made:
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         return await self._put(ask, spec, overwrites=spec.again)
 
     @override
-    async def update(self, ask: Ask, spec: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         return await self._put(ask, spec, overwrites=True)
 
-    async def _put(self, ask: Ask, spec: Wanted, *, overwrites: bool) -> Made:
+    async def _put(self, ask: Ask, spec: ResourceSpec, *, overwrites: bool) -> ResourceState:
         name = spec.physical_id or spec.name
         params = pick(spec.properties, "Type", "Value", "Description", "AllowedPattern", "DataType")
         if not overwrites:
@@ -48,16 +48,16 @@ class Parameter(ResourceType):
             await _TAGS.set(ask, spec.all_tags(), ResourceType="Parameter", ResourceId=name)
         path = name if name.startswith("/") else f"/{name}"
         arn = spec.arn("ssm", f"parameter{path}")
-        return Made(name, {"Arn": arn, **pick(spec.properties, "Type", "Value")})
+        return ResourceState(name, {"Arn": arn, **pick(spec.properties, "Type", "Value")})
 
     @override
-    async def delete(self, ask: Ask, spec: Wanted) -> None:
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
         await without_absence(ask("ssm", "DeleteParameter", Name=spec.physical_id))
 
     @override
-    async def read(self, ask: Ask, spec: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         try:
-            parameter = (await ask("ssm", "GetParameter", Name=spec.physical_id))["Parameter"]
+            parameter = (await ask("ssm", "GetParameter", Name=spec.physical_id))["ParameterType"]
         except AwsError as error:
             if error.code == "ParameterNotFound":
                 return None
@@ -65,4 +65,4 @@ class Parameter(ResourceType):
         return pick(parameter, "Name", "Type", "Value")
 
 
-TYPES: Final[Mapping[str, Factory]] = {"AWS::SSM::Parameter": Parameter}
+TYPES: Final[Mapping[str, Factory]] = {"AWS::SSM::Parameter": ParameterType}

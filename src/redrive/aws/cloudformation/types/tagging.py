@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from redrive.aws.cloudformation.types.resource_type import Ask
 
 
-class Tagging(NamedTuple):
+class TagCalls(NamedTuple):
     """A service's operations on the tags of a resource, and its spelling of them.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.event import event
 from redrive.aws.cloudwatch.alarms.notification import publication
 from redrive.aws.cloudwatch.alarms.records import HISTORY, HistoryItem, history_key
@@ -75,7 +75,7 @@ def action_item(action: Action, error: str | None) -> HistoryItem:
     return HistoryItem(action.alarm, action.kind, action.at, "Action", f"{done} action {action.arn}", text)
 
 
-async def owe_in(draft: Draft, engine: Engine, change: Change) -> None:
+async def owe_in(draft: Draft, engine: Engine, change: StateChange) -> None:
     """Let the actions of a transition enter the backlog; those that nobody here can carry out fail at once."""
     alarm = change.alarm
     arns: Sequence[str] = alarm.actions(alarm.state.value)
@@ -94,5 +94,5 @@ async def owe_in(draft: Draft, engine: Engine, change: Change) -> None:
         engine.messages.publish_alone_in(draft, *backlog, action.pack(), b"")
 
 
-def _params(change: Change, arn: str) -> Mapping[str, Any]:
+def _params(change: StateChange, arn: str) -> Mapping[str, Any]:
     return publication(change, arn) if service_of(arn) == "sns" else event(change)

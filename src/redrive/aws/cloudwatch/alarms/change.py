@@ -11,7 +11,7 @@ import orjson
 from redrive.aws.cloudwatch.alarms.records import Alarm, State
 
 
-class Change(NamedTuple):
+class StateChange(NamedTuple):
     """An alarm that came to another state.
 
     Attributes:

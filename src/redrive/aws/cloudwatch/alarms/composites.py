@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.alarms.backlog import owe_in
-from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.definition import check_actions
 from redrive.aws.cloudwatch.alarms.mail import people_moment
 from redrive.aws.cloudwatch.alarms.operations import named, put_in, tags_of
@@ -112,7 +112,7 @@ class Composites:
         draft.put(ALARMS, alarm.name.key, changed)
         before = suppression_of(alarm)
         if next_state.acts and changed.acts and before is not None:
-            await owe_in(draft, self._engine, Change(changed, alarm.state._replace(value=before.told)))
+            await owe_in(draft, self._engine, StateChange(changed, alarm.state._replace(value=before.told)))
 
     # ---- the state that a rule has -------------------------------------------------------------------------
 

@@ -12,14 +12,14 @@ from typing import Final
 
 from redrive.aws.cloudwatch.alarms.composites import Composites
 from redrive.aws.cloudwatch.alarms.history import History
-from redrive.aws.cloudwatch.alarms.readings import Readings
+from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
 from redrive.aws.cloudwatch.alarms.reasons import data_of, reason_of
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
-from redrive.aws.cloudwatch.alarms.turns import Turns
-from redrive.aws.cloudwatch.alarms.verdict import Datapoint, Verdict, decide
-from redrive.aws.cloudwatch.alarms.watch import Watch
+from redrive.aws.cloudwatch.alarms.turns import EvaluationTurns
+from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, decide
+from redrive.aws.cloudwatch.alarms.watch import AlarmWatch
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import DAY_MS
@@ -36,9 +36,9 @@ class Evaluator:
     def __init__(
         self,
         registry: AlarmRegistry,
-        readings: Readings,
+        readings: AlarmReadings,
         transitions: Transitions,
-        turns: Turns,
+        turns: EvaluationTurns,
         composites: Composites,
         history: History,
         clock: Clock,
@@ -142,7 +142,7 @@ class Evaluator:
             if moment % DAY_MS == 0:
                 await self._history.sweep(moment)
 
-    async def _judge(self, watch: Watch, window: Sequence[Datapoint]) -> None:
+    async def _judge(self, watch: AlarmWatch, window: Sequence[Datapoint]) -> None:
         verdict = decide(watch.rule, window)
         if verdict is None or verdict.state == watch.alarm.state.value or _says_nothing(watch, verdict):
             return
@@ -156,12 +156,12 @@ class Evaluator:
             logger.info("alarm.changed alarm=%s state=%s", watch.alarm.name.key, verdict.state)
 
 
-def _says_nothing(watch: Watch, verdict: Verdict) -> bool:
+def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
     """True if a percentile is of too few samples."""
     return any(point.value is not None and point.samples < watch.samples_min for point in verdict.judged)
 
 
-def _wanted(watch: Watch, verdict: Verdict, now: int) -> Wanted:
+def _wanted(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> Wanted:
     counted = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,

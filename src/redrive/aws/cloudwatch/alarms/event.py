@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.reasons import data_moment
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State
 
 
-def event(change: Change) -> dict[str, Any]:
+def event(change: StateChange) -> dict[str, Any]:
     """The event that a function gets."""
     alarm = change.alarm
     return {

@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from redrive.aws.cloudwatch.alarms.change import Change, region_name, triggering
+from redrive.aws.cloudwatch.alarms.change import StateChange, region_name, triggering
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm
 
 _LABEL_WIDTH: Final = 30
 
 
-def mail(change: Change) -> str:
+def mail(change: StateChange) -> str:
     """The text: a sentence, and what it is about, block by block."""
     alarm, state = change.alarm, change.alarm.state
     region, at = region_name(alarm.name.region), people_moment(state.transitioned_at)
     details = {
         "Name": alarm.name.name,
         "Description": alarm.given.get("AlarmDescription") or "",
-        "State Change": f"{change.before.value} -> {state.value}",
-        "Reason for State Change": state.reason,
+        "State StateChange": f"{change.before.value} -> {state.value}",
+        "Reason for State StateChange": state.reason,
         "Timestamp": at,
         "AWS Account": alarm.name.account,
         "Alarm Arn": alarm.arn,
@@ -30,7 +30,7 @@ def mail(change: Change) -> str:
     blocks = [
         _block("Alarm Details", details),
         *_about(alarm),
-        _block("State Change Actions", _actions(alarm)),
+        _block("State StateChange Actions", _actions(alarm)),
     ]
     return "\n\n".join([opening, *blocks]) + "\n"
 

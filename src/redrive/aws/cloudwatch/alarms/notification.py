@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.change import Change, region_name, triggering
+from redrive.aws.cloudwatch.alarms.change import StateChange, region_name, triggering
 from redrive.aws.cloudwatch.alarms.mail import mail
 from redrive.aws.cloudwatch.alarms.reasons import data_moment
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm
@@ -21,7 +21,7 @@ _STATISTICS: Final = {
 }
 
 
-def publication(change: Change, topic_arn: str) -> Structure:
+def publication(change: StateChange, topic_arn: str) -> Structure:
     """The parameters of `Publish`."""
     subject = _subject(change.alarm)
     texts = {
@@ -46,7 +46,7 @@ def _subject(alarm: Alarm) -> str:
 # ---- for programs ----------------------------------------------------------------------------------------------
 
 
-def _message(change: Change) -> dict[str, Any]:
+def _message(change: StateChange) -> dict[str, Any]:
     alarm, settings = change.alarm, change.alarm.given
     lists = {name: list(settings.get(name) or ()) for name in ("OKActions", "AlarmActions")}
     lists["InsufficientDataActions"] = list(settings.get("InsufficientDataActions") or ())

@@ -11,12 +11,12 @@ from redrive.aws.cloudwatch.alarms.describing import Describing
 from redrive.aws.cloudwatch.alarms.evaluator import Evaluator
 from redrive.aws.cloudwatch.alarms.history import History
 from redrive.aws.cloudwatch.alarms.operations import AlarmOperations
-from redrive.aws.cloudwatch.alarms.readings import Readings
+from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
 from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.aws.cloudwatch.alarms.tags import AlarmTags
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
-from redrive.aws.cloudwatch.alarms.turns import TURN, Turns
+from redrive.aws.cloudwatch.alarms.turns import TURN, EvaluationTurns
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.owed_calls import OwedCallProfile
 from redrive.aws.kit.call import Facade
@@ -68,9 +68,9 @@ class Alarms:
         composites = Composites(engine, registry, transitions)
         evaluator = Evaluator(
             registry,
-            Readings(store),
+            AlarmReadings(store),
             transitions,
-            Turns(documents, engine.runtime),
+            EvaluationTurns(documents, engine.runtime),
             composites,
             history,
             engine.clock,

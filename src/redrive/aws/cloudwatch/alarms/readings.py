@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from redrive.aws.cloudwatch.alarms.verdict import Datapoint
-from redrive.aws.cloudwatch.alarms.watch import MetricSource, Watch
+from redrive.aws.cloudwatch.alarms.watch import AlarmWatch, MetricSource
 from redrive.aws.cloudwatch.metrics.computed import computed
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError
 from redrive.aws.cloudwatch.metrics.queries import UNITS_IN_ORDER
@@ -22,16 +22,18 @@ _MS = 1000
 _MINUTE_SECONDS = 60
 
 
-class Readings:
+class AlarmReadings:
     """Reads what alarms look at."""
 
     def __init__(self, store: TelemetryStore) -> None:
         """Read from this store."""
         self._store = store
 
-    async def read(self, watches: Iterable[Watch], moment: int) -> list[tuple[Watch, Sequence[Datapoint]]]:
+    async def read(
+        self, watches: Iterable[AlarmWatch], moment: int
+    ) -> list[tuple[AlarmWatch, Sequence[Datapoint]]]:
         """The newest periods of each alarm that have ended by a moment (ms), newest first."""
-        readings: list[tuple[Watch, Sequence[Datapoint]]] = []
+        readings: list[tuple[AlarmWatch, Sequence[Datapoint]]] = []
         for (period_seconds, periods), group in groupby(sorted(watches, key=_span_of), key=_span_of):
             together = list(group)
             query = _query(together, period_seconds, periods, moment)
@@ -40,7 +42,7 @@ class Readings:
         return readings
 
     async def _window(
-        self, watch: Watch, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
+        self, watch: AlarmWatch, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
     ) -> Sequence[Datapoint]:
         moments = range(query.until - query.period_ms, query.since - 1, -query.period_ms)
         if watch.expressions:
@@ -51,7 +53,7 @@ class Readings:
 
     async def _computed(
         self,
-        watch: Watch,
+        watch: AlarmWatch,
         query: PointQuery,
         buckets: Mapping[int, Sequence[Bucket]],
         moments: Sequence[int],
@@ -110,11 +112,11 @@ class Readings:
         return values
 
 
-def _span_of(watch: Watch) -> tuple[int, int]:
+def _span_of(watch: AlarmWatch) -> tuple[int, int]:
     return watch.period_seconds, watch.periods
 
 
-def _query(watches: Sequence[Watch], period_seconds: int, periods: int, moment: int) -> PointQuery:
+def _query(watches: Sequence[AlarmWatch], period_seconds: int, periods: int, moment: int) -> PointQuery:
     """The question for all of them: periods count back from the last whole minute, or period where that is shorter."""
     period_ms = period_seconds * _MS
     grain_ms = min(period_seconds, _MINUTE_SECONDS) * _MS

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudwatch.alarms.records import ALARM, INSUFFICIENT_DATA
-from redrive.aws.cloudwatch.alarms.verdict import BREACHING, Datapoint, Rule, Verdict
+from redrive.aws.cloudwatch.alarms.verdict import BREACHING, AlarmVerdict, Datapoint, Rule
 
 INITIAL: Final = "Unchecked: Initial alarm creation"
 _PHRASES: Final = {
@@ -42,7 +42,7 @@ def data_moment(at: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
 
 
-def reason_of(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
+def reason_of(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
     """The sentence.
 
     Args:
@@ -57,7 +57,7 @@ def reason_of(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
     return f"Threshold Crossed: {_of_points(rule, verdict, counted=counted)}"
 
 
-def _of_points(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
+def _of_points(rule: Rule, verdict: AlarmVerdict, *, counted: bool) -> str:
     points, alarm = verdict.decisive, verdict.state == ALARM
     values = ", ".join(f"{number_text(point.value or 0.0)} ({moment_text(point.at)})" for point in points)
     compared = f"{_was(len(points))}{'' if alarm else ' not'} {_PHRASES[rule.comparison]}"
@@ -72,7 +72,7 @@ def _of_points(rule: Rule, verdict: Verdict, *, counted: bool) -> str:
     )
 
 
-def _of_missing(rule: Rule, verdict: Verdict) -> str:
+def _of_missing(rule: Rule, verdict: AlarmVerdict) -> str:
     missing = verdict.missing
     treated = "Breaching" if rule.missing == BREACHING else "NonBreaching"
     return (
@@ -90,7 +90,13 @@ def _was(number: int) -> str:
 
 
 def data_of(
-    rule: Rule, verdict: Verdict, now: int, *, statistic: str | None, unit: str | None, period_seconds: int
+    rule: Rule,
+    verdict: AlarmVerdict,
+    now: int,
+    *,
+    statistic: str | None,
+    unit: str | None,
+    period_seconds: int,
 ) -> str:
     """The reason as JSON, with its members in their recorded order.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from redrive.aws.cloudwatch.alarms.records import ALARMS, METRIC, Alarm
-from redrive.aws.cloudwatch.alarms.watch import Watch
+from redrive.aws.cloudwatch.alarms.watch import AlarmWatch
 from redrive.aws.cloudwatch.errors import error
 from redrive.engine.resources import Documents
 from redrive.model.names import ResourceName
@@ -20,7 +20,7 @@ class AlarmRegistry:
         """Follow these documents."""
         self._documents = documents
         self._alarms: dict[str, Alarm] = {}
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, AlarmWatch] = {}
         self._outdated = True
         self.on_change: Callable[[], None] = _nothing
         documents.on_write(self._written)
@@ -47,7 +47,7 @@ class AlarmRegistry:
         return self._alarms.values()
 
     @property
-    def watches(self) -> Iterable[Watch]:
+    def watches(self) -> Iterable[AlarmWatch]:
         """The watch of each metric alarm."""
         return self._watches.values()
 
@@ -81,7 +81,7 @@ class AlarmRegistry:
     def _keep(self, key: str, alarm: Alarm) -> None:
         self._alarms[key] = alarm
         if alarm.kind == METRIC:
-            self._watches[key] = Watch.of(alarm)
+            self._watches[key] = AlarmWatch.of(alarm)
         else:
             self._watches.pop(key, None)
 

@@ -48,7 +48,7 @@ class Always:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotRule:
     """The opposite."""
 
     operand: "RuleNode"
@@ -62,13 +62,13 @@ class Both:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class AnyOf:
     """`OR`."""
 
     operands: "tuple[RuleNode, ...]"
 
 
-RuleNode = InState | Always | Not | Both | Either
+RuleNode = InState | Always | NotRule | Both | AnyOf
 
 
 @lru_cache(maxsize=1024)
@@ -98,7 +98,7 @@ def holds(node: RuleNode, states: Mapping[str, str]) -> bool:
         return states.get(node.alarm) == node.state
     if isinstance(node, Always):
         return node.truth
-    if isinstance(node, Not):
+    if isinstance(node, NotRule):
         return not holds(node.operand, states)
     if isinstance(node, Both):
         return all(holds(operand, states) for operand in node.operands)
@@ -109,9 +109,9 @@ def leaves(node: RuleNode) -> Iterator[InState]:
     """The alarms and states that a rule asks for, in its order."""
     if isinstance(node, InState):
         yield node
-    elif isinstance(node, Not):
+    elif isinstance(node, NotRule):
         yield from leaves(node.operand)
-    elif isinstance(node, Both | Either):
+    elif isinstance(node, Both | AnyOf):
         for operand in node.operands:
             yield from leaves(operand)
 
@@ -161,7 +161,7 @@ class _Reader:
         return self._tokens[self._at] if self._at < len(self._tokens) else _Token("")
 
     def either(self) -> RuleNode:
-        return self._joined("OR", self._both, Either)
+        return self._joined("OR", self._both, AnyOf)
 
     def _both(self) -> RuleNode:
         return self._joined("AND", self._operand, Both)
@@ -189,7 +189,7 @@ class _Reader:
         if self._depth > _DEPTH_MAX:
             raise RuleError(f"more than {_DEPTH_MAX} levels")
         if token.text == "NOT":
-            node: RuleNode = Not(self._operand())
+            node: RuleNode = NotRule(self._operand())
         elif token.text == "(":
             node = self.either()
             if self.next.text != ")":

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from redrive.aws.cloudwatch.alarms.backlog import owe_in
-from redrive.aws.cloudwatch.alarms.change import Change
+from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY, Alarm, HistoryItem, State, history_key
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -25,7 +25,7 @@ class Transitions:
 
     async def bring(
         self, name: ResourceName, decide: Callable[[Alarm], Wanted | None], now: int
-    ) -> Change | None:
+    ) -> StateChange | None:
         """Bring an alarm to the state that it should have.
 
         The alarm, the history of it and the actions that it owes are one transaction; of two nodes that decide at once,
@@ -40,7 +40,7 @@ class Transitions:
             The change; None if the alarm keeps its state, or is gone.
         """
 
-        async def decided(draft: Draft) -> Change | None:
+        async def decided(draft: Draft) -> StateChange | None:
             alarm = await draft.get(ALARMS, name.key)
             target = None if alarm is None else decide(alarm)
             if alarm is None or target is None or target[0] == alarm.state.value:
@@ -51,7 +51,7 @@ class Transitions:
 
     async def change_in(
         self, draft: Draft, alarm: Alarm, spec: Wanted, now: int, *, acts: bool = True
-    ) -> Change:
+    ) -> StateChange:
         """Let an alarm of a draft come to a state, if it is another with what that leads to.
 
         Args:
@@ -66,7 +66,7 @@ class Transitions:
         state = State(value, reason, data, now, now if moved else alarm.state.transitioned_at)
         changed = alarm.changed(state=state)
         draft.put(ALARMS, alarm.name.key, changed)
-        change = Change(changed, alarm.state)
+        change = StateChange(changed, alarm.state)
         if moved:
             draft.put(HISTORY, history_key(alarm.name, now, changed.changes), _item(change))
             if changed.acts and acts:
@@ -74,7 +74,7 @@ class Transitions:
         return change
 
 
-def _item(change: Change) -> HistoryItem:
+def _item(change: StateChange) -> HistoryItem:
     alarm, before = change.alarm, change.before
     data = {"version": "1.0", "oldState": _state(before), "newState": _state(alarm.state)}
     summary = f"Alarm updated from {before.value} to {alarm.state.value}"

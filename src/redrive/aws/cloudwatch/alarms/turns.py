@@ -31,7 +31,7 @@ class Turn(Document):
 TURN: Final[DocumentKind[Turn]] = DocumentKind("alarm_turn", Turn.to_document, Turn.from_document)
 
 
-class Turns:
+class EvaluationTurns:
     """This node's turns."""
 
     def __init__(self, documents: Documents, runtime: Runtime) -> None:

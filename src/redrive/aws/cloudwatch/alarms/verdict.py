@@ -65,7 +65,7 @@ class Rule:
         return datapoint.value is not None and COMPARISONS[self.comparison](datapoint.value, self.threshold)
 
 
-class Verdict(NamedTuple):
+class AlarmVerdict(NamedTuple):
     """A state, and what decided it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
     judged: Sequence[Datapoint]
 
 
-def decide(rule: Rule, window: Sequence[Datapoint]) -> Verdict | None:
+def decide(rule: Rule, window: Sequence[Datapoint]) -> AlarmVerdict | None:
     """The state that follows from the points; None where it stays as it is.
 
     Args:
@@ -95,15 +95,15 @@ def decide(rule: Rule, window: Sequence[Datapoint]) -> Verdict | None:
     calm = [datapoint for datapoint in real if not rule.breaches(datapoint)]
     assumed = missing if rule.missing == BREACHING else 0
     if len(breaching) + assumed >= rule.datapoints:
-        return Verdict(ALARM, breaching, missing, judged)
+        return AlarmVerdict(ALARM, breaching, missing, judged)
     if rule.missing in (BREACHING, NOT_BREACHING) or calm:
-        return Verdict(OK, calm, missing, judged)
+        return AlarmVerdict(OK, calm, missing, judged)
     if rule.missing == IGNORE:
         return None
     if not breaching:
-        return Verdict(INSUFFICIENT_DATA, (), missing, judged)
+        return AlarmVerdict(INSUFFICIENT_DATA, (), missing, judged)
     age = window.index(breaching[-1]) + 1
-    return Verdict(ALARM, breaching, missing, judged) if age >= rule.datapoints else None
+    return AlarmVerdict(ALARM, breaching, missing, judged) if age >= rule.datapoints else None
 
 
 def _judged(window: Sequence[Datapoint], real: Sequence[Datapoint], missing: int) -> Sequence[Datapoint]:

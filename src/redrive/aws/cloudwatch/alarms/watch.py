@@ -49,7 +49,7 @@ class MetricSource:
 
 
 @dataclass(frozen=True)
-class Watch:
+class AlarmWatch:
     """A metric alarm as evaluations need it.
 
     Attributes:

@@ -68,7 +68,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextLiteral:
     """A text in quotes."""
 
     text: str
@@ -82,7 +82,7 @@ class Many:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class BinaryOperation:
     """An operator between two operands."""
 
     sign: str
@@ -98,7 +98,7 @@ class FunctionCall:
     arguments: "tuple[Node, ...]"
 
 
-Node = Number | Name | Text | Many | Operation | FunctionCall
+Node = Number | Name | TextLiteral | Many | BinaryOperation | FunctionCall
 
 
 class _Token(NamedTuple):
@@ -129,7 +129,7 @@ def names_in(node: Node) -> Iterator[str]:
     elif isinstance(node, Many):
         for item in node.items:
             yield from names_in(item)
-    elif isinstance(node, Operation):
+    elif isinstance(node, BinaryOperation):
         yield from names_in(node.left)
         yield from names_in(node.right)
     elif isinstance(node, FunctionCall):
@@ -184,7 +184,7 @@ class _Reader:
             self._operations += 1
             if self._operations > _OPERATIONS_MAX:
                 raise ExpressionError(f"more than {_OPERATIONS_MAX} operators")
-            node = Operation(sign, node, self.expression(level + 1))
+            node = BinaryOperation(sign, node, self.expression(level + 1))
         self._depth -= 1 if level == 0 else 0
         return node
 
@@ -198,7 +198,7 @@ class _Reader:
             return self._power()
         self._take()
         self._deepen(1)
-        node = Operation("-", Number(0.0), self._signed())
+        node = BinaryOperation("-", Number(0.0), self._signed())
         self._depth -= 1
         return node
 
@@ -208,7 +208,7 @@ class _Reader:
             return base
         self._take()
         self._deepen(1)
-        node = Operation("^", base, self._signed())
+        node = BinaryOperation("^", base, self._signed())
         self._depth -= 1
         return node
 
@@ -217,7 +217,7 @@ class _Reader:
         if token.kind == "number":
             return Number(float(token.text))
         if token.kind == "text":
-            return Text(token.text[1:-1])
+            return TextLiteral(token.text[1:-1])
         if token.text == "(":
             node = self.expression(0)
             self._expect(")")

@@ -10,7 +10,7 @@ import orjson
 
 from redrive.aws.cloudwatch.errors import invalid
 from redrive.aws.cloudwatch.metrics.own_metrics import NAMESPACES, MetricName, names_of
-from redrive.aws.cloudwatch.metrics.reading import Reading
+from redrive.aws.cloudwatch.metrics.reading import MetricReader
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import TelemetryStore
@@ -23,10 +23,10 @@ _ACTIVE_MS = 14 * DAY_MS  # "metrics that have not reported data in the past two
 _RECENTLY_MS = {"PT3H": 180 * MINUTE_MS}
 
 
-class Listing:
+class MetricListing:
     """Lists metrics."""
 
-    def __init__(self, store: TelemetryStore, reading: Reading) -> None:
+    def __init__(self, store: TelemetryStore, reading: MetricReader) -> None:
         """List those of this store."""
         self._store = store
         self._reading = reading

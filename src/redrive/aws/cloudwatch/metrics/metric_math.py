@@ -14,14 +14,14 @@ from itertools import pairwise
 from typing import Final
 
 from redrive.aws.cloudwatch.metrics.expressions import (
+    BinaryOperation,
     ExpressionError,
     FunctionCall,
     Many,
     Name,
     Node,
     Number,
-    Operation,
-    Text,
+    TextLiteral,
 )
 from redrive.model.budget import Budget
 
@@ -61,7 +61,7 @@ class Computation:
             return self._named(node.name)
         if isinstance(node, Many):
             return [series for item in node.items for series in _several(self.value(item))]
-        if isinstance(node, Operation):
+        if isinstance(node, BinaryOperation):
             left, right = self.value(node.left), self.value(node.right)
             self._spend(left, right)
             return _combined(_OPERATORS[node.sign], left, right)
@@ -99,7 +99,7 @@ class Computation:
         return _each(partial(_ALONG[function], self.period_seconds), value)
 
     def _metrics(self, arguments: Sequence[Node]) -> Value:
-        part = arguments[0].text if arguments and isinstance(arguments[0], Text) else ""
+        part = arguments[0].text if arguments and isinstance(arguments[0], TextLiteral) else ""
         values = [self.known[name] for name in self.metrics if part in name]
         return [series for value in values for series in _several(value)]
 

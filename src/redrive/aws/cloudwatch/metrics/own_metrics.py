@@ -27,7 +27,7 @@ class MetricName(NamedTuple):
     dimensions: Dimensions = ()
 
 
-class Source(NamedTuple):
+class MetricSource(NamedTuple):
     """The series of telemetry that has a metric's points, but for the resource measured."""
 
     name: str
@@ -44,24 +44,24 @@ class OwnMetric:
     """
 
     unit: str
-    sources: tuple[Source, ...]
+    sources: tuple[MetricSource, ...]
 
 
-def _count(*sources: str | Source) -> OwnMetric:
+def _count(*sources: str | MetricSource) -> OwnMetric:
     return OwnMetric(
-        "Count", tuple(Source(source) if isinstance(source, str) else source for source in sources)
+        "Count", tuple(MetricSource(source) if isinstance(source, str) else source for source in sources)
     )
 
 
-def _filtered(verdict: Verdict) -> Source:
-    return Source("deliveries_filtered", (("reason", verdict.value),))
+def _filtered(verdict: Verdict) -> MetricSource:
+    return MetricSource("deliveries_filtered", (("reason", verdict.value),))
 
 
 _WEB: Final = (("endpoint", "web"),)
 _OTHER: Final = (("endpoint", "other"),)
 
 _SQS: Final[Mapping[str, OwnMetric]] = {
-    "ApproximateAgeOfOldestMessage": OwnMetric("Seconds", (Source("oldest_age_seconds"),)),
+    "ApproximateAgeOfOldestMessage": OwnMetric("Seconds", (MetricSource("oldest_age_seconds"),)),
     "ApproximateNumberOfMessagesDelayed": _count("messages_delayed"),
     "ApproximateNumberOfMessagesNotVisible": _count("messages_claimed"),
     "ApproximateNumberOfMessagesVisible": _count("messages_available"),
@@ -69,22 +69,22 @@ _SQS: Final[Mapping[str, OwnMetric]] = {
     "NumberOfMessagesDeleted": _count("messages_deleted"),
     "NumberOfMessagesReceived": _count("messages_received"),
     "NumberOfMessagesSent": _count("messages_sent"),
-    "SentMessageSize": OwnMetric("Bytes", (Source("bytes_sent"),)),
+    "SentMessageSize": OwnMetric("Bytes", (MetricSource("bytes_sent"),)),
 }
 
 _SNS: Final[Mapping[str, OwnMetric]] = {
-    "ApproximateNumberOfBytesArchived": OwnMetric("Bytes", (Source("archive_bytes"),)),
+    "ApproximateNumberOfBytesArchived": OwnMetric("Bytes", (MetricSource("archive_bytes"),)),
     "ApproximateNumberOfMessagesArchived": _count("archive_messages"),
-    "NumberOfBytesArchiveProcessing": OwnMetric("Bytes", (Source("bytes_archived"),)),
+    "NumberOfBytesArchiveProcessing": OwnMetric("Bytes", (MetricSource("bytes_archived"),)),
     "MessagesWithFindings": _count("messages_with_findings"),
     "MessagesWithNoFindings": _count("messages_without_findings"),
     "NumberOfMessagesArchiveProcessing": _count("messages_archived"),
     "NumberOfMessagesPublished": _count("messages_published"),
     "NumberOfNotificationsDelivered": _count(
-        Source("deliveries_made", _WEB), Source("deliveries_made", _OTHER)
+        MetricSource("deliveries_made", _WEB), MetricSource("deliveries_made", _OTHER)
     ),
     "NumberOfNotificationsFailed": _count(
-        Source("attempts_failed", _WEB), Source("deliveries_failed", _OTHER)
+        MetricSource("attempts_failed", _WEB), MetricSource("deliveries_failed", _OTHER)
     ),
     "NumberOfNotificationsFailedToRedriveToDlq": _count("dead_letters_lost"),
     "NumberOfNotificationsFilteredOut": _count(
@@ -100,12 +100,12 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
     "NumberOfNotificationsRedrivenToDlq": _count("dead_letters_kept"),
     "NumberOfReplayedNotificationsDelivered": _count("replays_delivered"),
     "NumberOfReplayedNotificationsFailed": _count("replays_failed"),
-    "PublishSize": OwnMetric("Bytes", (Source("bytes_published"),)),
+    "PublishSize": OwnMetric("Bytes", (MetricSource("bytes_published"),)),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class OwnNamespace:
     """One of AWS's namespaces.
 
     Attributes:
@@ -126,8 +126,8 @@ class Namespace:
 NAMESPACES: Final = {
     namespace.name: namespace
     for namespace in (
-        Namespace("AWS/SQS", ":queue", "QueueName", "queue", _SQS),
-        Namespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
+        OwnNamespace("AWS/SQS", ":queue", "QueueName", "queue", _SQS),
+        OwnNamespace("AWS/SNS", ":topic", "TopicName", "topic", _SNS),
     )
 }
 # Those of text messages and of mobile applications are of no topic; telemetry has them under the names and dimensions
@@ -179,7 +179,9 @@ def names_of(series: Series) -> list[MetricName]:
     if series.name in _NO_TOPICS:
         return [MetricName(namespace.name, series.name, series.dimensions)]
     things = [pair for pair in series.dimensions if pair[0] == namespace.thing]
-    source = Source(series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing))
+    source = MetricSource(
+        series.name, tuple(pair for pair in series.dimensions if pair[0] != namespace.thing)
+    )
     return [
         MetricName(namespace.name, name, ((namespace.dimension, thing),))
         for name, metric in namespace.metrics.items()

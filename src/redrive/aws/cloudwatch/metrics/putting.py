@@ -19,7 +19,7 @@ _PAST_MS = 14 * DAY_MS
 _FUTURE_MS = 2 * 60 * MINUTE_MS
 
 
-class Putting:
+class PutMetricOperations:
     """Takes metrics from callers."""
 
     def __init__(self, store: TelemetryStore) -> None:

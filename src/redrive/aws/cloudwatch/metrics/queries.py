@@ -10,7 +10,13 @@ from redrive.aws.cloudwatch.errors import error, unreadable
 from redrive.aws.cloudwatch.metrics.computed import computed, in_order
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
-from redrive.aws.cloudwatch.metrics.reading import Reading, Span, at_once_or_beside, dimensions_of, is_period
+from redrive.aws.cloudwatch.metrics.reading import (
+    MetricReader,
+    TimeSpan,
+    at_once_or_beside,
+    dimensions_of,
+    is_period,
+)
 from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
@@ -95,7 +101,7 @@ class _Row:
 class Queries:
     """Answers queries for metrics, and for expressions on them."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: MetricReader) -> None:
         """Read from here."""
         self._reading = reading
 
@@ -125,7 +131,7 @@ class Queries:
         rows: list[_Row] = []
         passed = 0
         for query in asked.metrics:
-            row = await self._row(call, query, Span.of(start, end, query.period_seconds))
+            row = await self._row(call, query, TimeSpan.of(start, end, query.period_seconds))
             passed += len(row.points)
             rows.append(row if passed > begin else replace(row, points=range(len(row.points))))
             if passed > begin + room:
@@ -138,7 +144,7 @@ class Queries:
         Raises:
             AwsError: They have more points than expressions may.
         """
-        span = Span.of(start, end, asked.metrics[0].period_seconds)
+        span = TimeSpan.of(start, end, asked.metrics[0].period_seconds)
         found: list[_Row] = []
         points = Budget(EXPRESSION_POINTS_MAX)
         try:
@@ -159,7 +165,7 @@ class Queries:
         by_id = {row.query.id: row for row in rows}
         return [by_id[name] for name in asked.shown]
 
-    async def _row(self, call: Call, query: _Query, span: Span) -> _Row:
+    async def _row(self, call: Call, query: _Query, span: TimeSpan) -> _Row:
         wants_values = query.statistic.needs_values
         measured = await self._reading.measured(
             call, query.metric, span, unit=query.unit, values=wants_values
@@ -172,7 +178,7 @@ class Queries:
         return _Row(query, points, units)
 
 
-def _computed(request: _Asked, found: Sequence[_Row], span: Span, budget: Budget) -> list[_Row]:
+def _computed(request: _Asked, found: Sequence[_Row], span: TimeSpan, budget: Budget) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
     if span.periods > DATAPOINTS_MAX:
         raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")

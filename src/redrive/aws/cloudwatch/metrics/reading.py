@@ -19,7 +19,7 @@ FINE_PERIODS = (1, 5, 10, 20, 30)  # seconds; all others are whole minutes
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """A time range in periods.
 
     Attributes:
@@ -33,7 +33,7 @@ class Span:
     period_ms: int
 
     @classmethod
-    def of(cls, start: int, end: int, period_seconds: int) -> "Span":
+    def of(cls, start: int, end: int, period_seconds: int) -> "TimeSpan":
         """A range as asked for: it begins at a whole minute, or period where that is shorter."""
         period_ms = period_seconds * 1000
         grain_ms = min(MINUTE_MS, period_ms)
@@ -45,7 +45,7 @@ class Span:
         return -(-(self.until - self.since) // self.period_ms)
 
 
-class Reading:
+class MetricReader:
     """Reads metrics of callers' accounts."""
 
     def __init__(self, store: TelemetryStore, settle: Callable[[], Awaitable[None]]) -> None:
@@ -58,7 +58,7 @@ class Reading:
         await self._settle()
 
     async def measured(
-        self, call: Call, metric: MetricName, span: Span, *, unit: str | None, values: bool
+        self, call: Call, metric: MetricName, span: TimeSpan, *, unit: str | None, values: bool
     ) -> list[Measured]:
         """A metric period by period, in order of time and unit.
 

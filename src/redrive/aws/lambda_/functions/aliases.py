@@ -8,13 +8,13 @@ from redrive.aws.lambda_ import names, paging
 from redrive.aws.lambda_.errors import invalid, no_function, no_such, outdated, taken
 from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
 from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, Named, arn_of
+from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of
 from redrive.aws.lambda_.records import (
     ALIAS,
     FUNCTION,
     PROVISIONED,
     VERSION,
-    Alias,
+    FunctionAlias,
     FunctionRecord,
     alias_key,
     version_key,
@@ -38,7 +38,7 @@ class AliasOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_CreateAlias.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "CreateAlias")
-        alias = Alias(
+        alias = FunctionAlias(
             reference.name,
             params["Name"],
             params["FunctionVersion"],
@@ -72,7 +72,7 @@ class AliasOperations:
         await self._lookup.function(call, reference, "UpdateAlias")
         revision = self._revision()
 
-        async def decide(draft: Draft) -> Alias:
+        async def decide(draft: Draft) -> FunctionAlias:
             function = await function_in(draft, reference)
             key = alias_key(reference.name, params["Name"])
             before = await draft.get(ALIAS, key)
@@ -144,7 +144,7 @@ def _weights(params: Structure) -> Mapping[str, float]:
     return weights
 
 
-async def _check_in(draft: Draft, alias: Alias) -> None:
+async def _check_in(draft: Draft, alias: FunctionAlias) -> None:
     """Refuse an alias for a version that is not there, or weights that cannot be."""
     if alias.weights and LATEST in (alias.version, *alias.weights):
         raise invalid("$LATEST is not supported for an alias pointing to more than 1 version")
@@ -155,10 +155,10 @@ async def _check_in(draft: Draft, alias: Alias) -> None:
         )
     for version in (alias.version, *alias.weights):
         if version != LATEST and await draft.get(VERSION, version_key(alias.function, version)) is None:
-            raise no_function(Named(alias.function, version).arn)
+            raise no_function(FunctionReference(alias.function, version).arn)
 
 
-def _rendered(alias: Alias) -> Structure:
+def _rendered(alias: FunctionAlias) -> Structure:
     answer: Structure = {
         "AliasArn": arn_of(alias.function, alias.name),
         "Description": alias.description,

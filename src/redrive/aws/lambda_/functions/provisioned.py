@@ -8,8 +8,8 @@ from redrive.aws.lambda_.errors import error, invalid, taken
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.lambda_.functions.warmth import Warmth
-from redrive.aws.lambda_.lookup import Lookup, Meant, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version
+from redrive.aws.lambda_.lookup import FunctionTarget, Lookup, function_in, key_beginning
+from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -86,13 +86,15 @@ class ProvisionedConcurrency:
 
     async def _meant(
         self, call: Call, params: Structure, action: str, unqualified: str
-    ) -> tuple[Named, Meant]:
+    ) -> tuple[FunctionReference, FunctionTarget]:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)
         return reference, await self._lookup.meant(call, reference, action)
 
-    async def _check_account(self, reference: Named, function: FunctionRecord, requested: int) -> None:
+    async def _check_account(
+        self, reference: FunctionReference, function: FunctionRecord, requested: int
+    ) -> None:
         """Refuse what would leave an account less than a hundred at once for functions without a reservation."""
         if function.reserved is not None:
             return
@@ -114,7 +116,7 @@ class ProvisionedConcurrency:
 
 
 async def _refuse_twice_in(
-    draft: Draft, provisioned: Provisioned, target: Meant, others: list[Provisioned]
+    draft: Draft, provisioned: Provisioned, target: FunctionTarget, others: list[Provisioned]
 ) -> None:
     """Refuse to keep a version by its number and by an alias, or by two aliases."""
     version = target.configuration.version

@@ -10,7 +10,7 @@ from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BY
 from redrive.aws.lambda_.invocations.backlogs import follow_in
 from redrive.aws.lambda_.layers.records import LAYER_VERSION
 from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.names import LATEST, FunctionReference
 from redrive.aws.lambda_.records import FUNCTION, PROVISIONED, VERSION
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -22,7 +22,7 @@ UNRESERVED_MIN: Final = 100
 _CODE_BYTES_MAX: Final = 80_530_636_800
 
 
-class Quotas:
+class ConcurrencyOperations:
     """Reserves concurrency, and says what there is."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
@@ -39,7 +39,7 @@ class Quotas:
             if refusal.code != "ResourceNotFoundException":
                 raise
             # Recorded: what is missing is called by its version here, unlike anywhere else.
-            raise no_function(Named(reference.name, LATEST).arn) from None
+            raise no_function(FunctionReference(reference.name, LATEST).arn) from None
         requested: int = params["ReservedConcurrentExecutions"]
         provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(reference.name))
         reserved = sum(each.wanted for each in provisioned)
@@ -70,7 +70,7 @@ class Quotas:
         await self._reserve(reference, None)
         return {}
 
-    async def _reserve(self, reference: Named, requested: int | None) -> None:
+    async def _reserve(self, reference: FunctionReference, requested: int | None) -> None:
         async def decide(draft: Draft) -> None:
             function = replace(await function_in(draft, reference), reserved=requested)
             draft.put(FUNCTION, reference.name.key, function)
@@ -103,13 +103,13 @@ class Quotas:
         }
 
 
-async def reserved_by(documents: Documents, reference: Named) -> int:
+async def reserved_by(documents: Documents, reference: FunctionReference) -> int:
     """The concurrency that the other functions of an account's region have reserved."""
     functions = await documents.find(FUNCTION, f"{reference.name.account}/{reference.name.region}/")
     return sum(function.reserved or 0 for function in functions if function.name != reference.name)
 
 
-def _unqualified(reference: Named) -> Named:
+def _unqualified(reference: FunctionReference) -> FunctionReference:
     if reference.qualifier is not None:
         raise invalid(
             "This operation is permitted on Lambda functions only. Aliases and versions do not support this operation."

@@ -5,10 +5,10 @@ import logging
 from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
 from redrive.aws.lambda_.errors import error
 from redrive.aws.lambda_.invocations import backlogs, events
-from redrive.aws.lambda_.invocations.events import Event
+from redrive.aws.lambda_.invocations.events import InvocationEvent
 from redrive.aws.lambda_.lookup import function_in
 from redrive.aws.lambda_.metrics import InvocationMetrics
-from redrive.aws.lambda_.names import LATEST, Named
+from redrive.aws.lambda_.names import LATEST, FunctionReference
 from redrive.aws.lambda_.records import FunctionRecord
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
@@ -30,7 +30,7 @@ class AsyncInvocations:
     async def accept(
         self,
         function: FunctionRecord,
-        reference: Named,
+        reference: FunctionReference,
         payload: bytes,
         request_id: str,
         trace: str | None = None,
@@ -49,9 +49,9 @@ class AsyncInvocations:
         """
         if self._rounds.of(trace) > ROUNDS_MAX:
             raise self._loop(function)
-        reference = Named(function.name, reference.qualifier or LATEST)
+        reference = FunctionReference(function.name, reference.qualifier or LATEST)
         topic = await self._topic(reference)
-        event = Event(request_id, reference.arn, trace)
+        event = InvocationEvent(request_id, reference.arn, trace)
         message_id = self._engine.runtime.message_id()
         await self._engine.messages.publish(topic, [events.publication(message_id, payload.decode(), event)])
         self._metrics.count(function.name, "AsyncEventsReceived", 1, self._engine.clock.now())
@@ -69,7 +69,7 @@ class AsyncInvocations:
             " resources and stopped your function's invocation.",
         )
 
-    async def _topic(self, reference: Named) -> Topic:
+    async def _topic(self, reference: FunctionReference) -> Topic:
         """The topic of the events, which the first of them makes."""
         topics = self._engine.resources.topics
         name = backlogs.topic_of(reference.name, reference.qualifier or LATEST)

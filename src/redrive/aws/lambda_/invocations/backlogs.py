@@ -40,7 +40,7 @@ TIMEOUT_SECONDS: Final = "timeout_seconds"
 RESERVED: Final = "reserved"
 
 
-class Target(enum.StrEnum):
+class BacklogTarget(enum.StrEnum):
     """The targets of an event's end; the value is the id of the target's subscription, and an attribute."""
 
     DEAD_LETTER = "dead-letter"
@@ -92,7 +92,7 @@ async def put_in(
             endpoint=arn,
             attributes={},
             confirmed=False,
-            carries_to=None if target == Target.ON_SUCCESS else _queue_of(arn),
+            carries_to=None if target == BacklogTarget.ON_SUCCESS else _queue_of(arn),
         )
         await resources.subscriptions.put_in(draft, target_backlog)
 
@@ -153,9 +153,9 @@ async def _version_in(draft: Draft, function: FunctionRecord, qualifier: str) ->
 
 def _targets(version: Configuration, settings: EventSettings) -> dict[str, str]:
     targets = {
-        Target.DEAD_LETTER: version.dead_letter,
-        Target.ON_FAILURE: settings.on_failure,
-        Target.ON_SUCCESS: settings.on_success,
+        BacklogTarget.DEAD_LETTER: version.dead_letter,
+        BacklogTarget.ON_FAILURE: settings.on_failure,
+        BacklogTarget.ON_SUCCESS: settings.on_success,
     }
     return {target.value: arn for target, arn in targets.items() if arn}
 

@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from redrive.aws.lambda_.invocations.backlogs import INVOCATIONS, Target
+from redrive.aws.lambda_.invocations.backlogs import INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.engine.facts import Attempted, Listener, Undelivered
 from redrive.model.delivery import Outcome
@@ -23,7 +23,7 @@ class EventMetrics(Listener):
             age_ms = fact.at - fact.attempt.duration_ms - fact.delivery.sent_at
             self._metrics.count(name, "AsyncEventAge", max(0, age_ms), fact.at)
         elif not fact.attempt.delivered and fact.transition.outcome is not Outcome.RETRY:
-            letter = fact.subscription.id == Target.DEAD_LETTER
+            letter = fact.subscription.id == BacklogTarget.DEAD_LETTER
             self._metrics.count(
                 name, "DeadLetterErrors" if letter else "DestinationDeliveryFailures", 1, fact.at
             )

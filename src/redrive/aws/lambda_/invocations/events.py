@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.aws.lambda_.invocations.backlogs import Target
+from redrive.aws.lambda_.invocations.backlogs import BacklogTarget
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote
 from redrive.model.attempt import Attempt, Reason
@@ -35,7 +35,7 @@ _REQUEST_ID: Final = "RequestID"  # an attribute of letters
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class InvocationEvent:
     """The part of an asynchronous invocation that is kept beside its payload.
 
     Attributes:
@@ -66,7 +66,7 @@ class Event:
         return cls(document["request"], document["arn"], document["trace"])
 
 
-def publication(message_id: bytes, payload: str, event: Event) -> Publication:
+def publication(message_id: bytes, payload: str, event: InvocationEvent) -> Publication:
     """An event as it is published to its backlog."""
     return _publication(message_id, payload, event.pack())
 
@@ -114,11 +114,11 @@ def record(fact: Attempted, service: str) -> Publication:
     return _publication(fact.delivery.message_id, written.decode(), envelope)
 
 
-def _event(fact: Attempted) -> Event:
-    return Event.unpack(fact.delivery.headers, fact.subscription.endpoint)
+def _event(fact: Attempted) -> InvocationEvent:
+    return InvocationEvent.unpack(fact.delivery.headers, fact.subscription.endpoint)
 
 
-def _record(fact: Attempted, event: Event, *, payloads: bool) -> Mapping[str, Any]:
+def _record(fact: Attempted, event: InvocationEvent, *, payloads: bool) -> Mapping[str, Any]:
     identifiers = dict(fact.attempt.identifiers)
     condition = condition_of(fact)
     document: dict[str, Any] = {
@@ -163,9 +163,9 @@ def condition_of(fact: Attempted) -> str:
     return "RetriesExhausted"
 
 
-def target_of(fact: Attempted) -> Target:
+def target_of(fact: Attempted) -> BacklogTarget:
     """The destination that an event's end has."""
-    return Target.ON_SUCCESS if fact.attempt.delivered else Target.ON_FAILURE
+    return BacklogTarget.ON_SUCCESS if fact.attempt.delivered else BacklogTarget.ON_FAILURE
 
 
 def _payload(attempt: Attempt) -> Any:

@@ -11,8 +11,8 @@ from redrive.aws.lambda_ import names
 from redrive.aws.lambda_.errors import error, throttled, unoffered
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.lookup import Lookup, Meant
-from redrive.aws.lambda_.names import Named
+from redrive.aws.lambda_.lookup import FunctionTarget, Lookup
+from redrive.aws.lambda_.names import FunctionReference
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -65,13 +65,20 @@ class Invoking:
         await self._accept(call, reference, target, params["InvokeArgs"] or b"{}")
         return {"Status": HTTPStatus.ACCEPTED}
 
-    async def _accept(self, call: Call, reference: Named, target: Meant, payload: bytes) -> None:
+    async def _accept(
+        self, call: Call, reference: FunctionReference, target: FunctionTarget, payload: bytes
+    ) -> None:
         check_payload(payload, "Event", EVENT_BYTES_MAX)
         trace = call.request.headers.get(TRACE)
         await self._invocations.accept(target.function, reference, payload, call.id, trace)
 
     async def _wait(
-        self, call: Call, reference: Named, target: Meant, payload: bytes, params: Structure
+        self,
+        call: Call,
+        reference: FunctionReference,
+        target: FunctionTarget,
+        payload: bytes,
+        params: Structure,
     ) -> Structure:
         check_payload(payload, "RequestResponse", REQUEST_BYTES_MAX)
         version = await self._lookup.chosen(target, self._engine.runtime.chance)

@@ -13,9 +13,9 @@ from redrive.aws.lambda_.invocations.backlogs import (
     RESERVED,
     RETRIES,
     TIMEOUT_SECONDS,
-    Target,
+    BacklogTarget,
 )
-from redrive.aws.lambda_.invocations.events import Event
+from redrive.aws.lambda_.invocations.events import InvocationEvent
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.model.attempt import Attempt, Reason
@@ -89,7 +89,7 @@ class LambdaDeliveryProfile:
         (delivery,) = deliveries
         headers = {ACCOUNT: context.topic.name.account}
         if context.subscription.id == INVOCATIONS:
-            event = Event.unpack(delivery.headers, context.subscription.endpoint)
+            event = InvocationEvent.unpack(delivery.headers, context.subscription.endpoint)
             headers |= {REQUEST: event.request_id, INVOKED_AS: event.arn}
             headers[INVOKED_BEFORE] = str(await self._invoked_before(delivery))
             trace = event.trace
@@ -123,8 +123,8 @@ class LambdaDeliveryProfile:
             return ()
         targets = fact.subscription.attributes
         follow_ups = []
-        if not fact.attempt.delivered and Target.DEAD_LETTER in targets:
-            follow_ups.append(FollowUp(fact.topic.name, events.letter(fact), Target.DEAD_LETTER))
+        if not fact.attempt.delivered and BacklogTarget.DEAD_LETTER in targets:
+            follow_ups.append(FollowUp(fact.topic.name, events.letter(fact), BacklogTarget.DEAD_LETTER))
         destination = events.target_of(fact)
         if destination in targets:
             service = targets[destination].split(":")[2]
@@ -152,7 +152,7 @@ _TARGET_PLAN: Final = Plan(MANAGED_ENDPOINT, concurrency_max=8, lease_ms=60_000)
 
 
 def _request_id(delivery: Delivery) -> str:
-    return Event.unpack(delivery.headers).request_id
+    return InvocationEvent.unpack(delivery.headers).request_id
 
 
 def _own_request_id(delivery: Delivery) -> str:

@@ -11,7 +11,7 @@ from redrive.aws.lambda_.errors import throttled, unoffered
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE, check_payload, client_context
 from redrive.aws.lambda_.invocations.streams import AnswerStream
-from redrive.aws.lambda_.lookup import Lookup, Meant
+from redrive.aws.lambda_.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.records import Configuration
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -60,7 +60,7 @@ class StreamingInvocations:
 
 def begin(
     executor: Executor,
-    target: Meant,
+    target: FunctionTarget,
     version: Configuration,
     invoked_as: str,
     payload: bytes,

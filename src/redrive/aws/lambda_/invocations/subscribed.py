@@ -17,7 +17,7 @@ _TRACE: Final = "X-Amzn-Trace-Id"
 _SOURCE: Final = "x-redrive-source-arn"
 
 
-class FunctionEndpoint:
+class FunctionSubscriber:
     """Takes what topics have for functions of this server, and hands on what is for functions elsewhere.
 
     A request's endpoint is the function's ARN, with or without a qualifier; its body is the event. Delivered is what is

@@ -22,7 +22,7 @@ from redrive.aws.lambda_.layers.records import (
 from redrive.aws.lambda_.layers.use import LayerCode
 from redrive.aws.lambda_.lookup import policy_text
 from redrive.aws.lambda_.ports import CodeKeeper
-from redrive.aws.lambda_.records import Policy
+from redrive.aws.lambda_.records import FunctionPolicy
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -71,7 +71,7 @@ class LayerOperations:
                 resource_name.name,
                 digest,
                 archive,
-                Policy(revision),
+                FunctionPolicy(revision),
                 call.now,
                 params,
             )
@@ -175,7 +175,7 @@ def _made(
     kept_as: str,
     digest: str,
     archive: Archive,
-    policy: Policy,
+    policy: FunctionPolicy,
     now: int,
     params: Structure,
 ) -> LayerVersion:

@@ -18,7 +18,7 @@ from redrive.aws.lambda_.layers.records import (
     read_layer,
 )
 from redrive.aws.lambda_.lookup import policy_text
-from redrive.aws.lambda_.records import Policy
+from redrive.aws.lambda_.records import FunctionPolicy
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -64,16 +64,16 @@ class LayerPermissions:
         reference: LayerNamed,
         params: Structure,
         action: str,
-        change: Callable[[Policy], tuple[Mapping[str, Any], ...]],
-    ) -> Policy:
+        change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
+    ) -> FunctionPolicy:
         revision = id_text(self._engine.runtime.message_id())
 
-        async def decide(draft: Draft) -> Policy:
+        async def decide(draft: Draft) -> FunctionPolicy:
             found = await draft.get(LAYER_VERSION, layer_version_key(reference))
             version = _standing(call, reference, found, action)
             if params.get("RevisionId") not in (None, version.policy.revision):
                 raise outdated("GetLayerPolicy")
-            after = Policy(revision, change(version.policy))
+            after = FunctionPolicy(revision, change(version.policy))
             check_policy(after)
             draft.put(LAYER_VERSION, version.key, replace(version, policy=after))
             return after

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.errors import invalid
-from redrive.aws.lambda_.records import LayerUse, Policy
+from redrive.aws.lambda_.records import FunctionPolicy, LayerUse
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
@@ -48,8 +48,8 @@ class LayerRecord(Document):
     versions: int = 0
 
 
-def _policy(stored: Mapping[str, Any]) -> Policy:
-    return Policy(stored["revision"], tuple(stored["statements"]))
+def _policy(stored: Mapping[str, Any]) -> FunctionPolicy:
+    return FunctionPolicy(stored["revision"], tuple(stored["statements"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LayerVersion(Document):
     code_bytes: int
     unpacked_bytes: int
     created_at: int
-    policy: Policy
+    policy: FunctionPolicy
     description: str = ""
     license: str | None = None
     runtimes: Sequence[str] | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from redrive.aws.lambda_.names import Named
+from redrive.aws.lambda_.names import FunctionReference
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
@@ -58,9 +58,9 @@ class EventSourceMapping(Document):
         return f"{self.function.account}/{self.function.region}/{self.id}"
 
     @property
-    def named(self) -> Named:
+    def named(self) -> FunctionReference:
         """The function as it was named."""
-        return Named(self.function, self.qualifier)
+        return FunctionReference(self.function, self.qualifier)
 
     @property
     def queue_arn(self) -> str:

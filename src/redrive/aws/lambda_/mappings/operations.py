@@ -11,7 +11,7 @@ from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.mappings.reading import given
-from redrive.aws.lambda_.names import Named, arn_of
+from redrive.aws.lambda_.names import FunctionReference, arn_of
 from redrive.aws.lambda_.tags import check
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -142,7 +142,7 @@ class MappingOperations:
             raise invalid(_NO_QUEUE)
         return queue
 
-    async def _function(self, call: Call, text: str, queue: Queue, action: str) -> Named:
+    async def _function(self, call: Call, text: str, queue: Queue, action: str) -> FunctionReference:
         """The function that is named: its role may consume the queue, its time is within the visibility timeout."""
         reference = names.read(call, text)
         try:

@@ -11,7 +11,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE
 from redrive.aws.lambda_.invocations.streaming import begin
-from redrive.aws.lambda_.lookup import Lookup, Meant, policy_of
+from redrive.aws.lambda_.lookup import FunctionTarget, Lookup, policy_of
 from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.lambda_.names import arn_of
 from redrive.aws.lambda_.records import FunctionUrl
@@ -107,7 +107,7 @@ class FunctionUrls:
         request: Request,
         target: UrlTarget,
         url_place: UrlPlace,
-        meant: Meant,
+        meant: FunctionTarget,
         url: FunctionUrl,
         request_id: str,
     ) -> Response:
@@ -132,7 +132,7 @@ class FunctionUrls:
             return _bad_gateway()
 
     async def _permitted(
-        self, request: Request, url_place: UrlPlace, target: Meant, url: FunctionUrl, request_id: str
+        self, request: Request, url_place: UrlPlace, target: FunctionTarget, url: FunctionUrl, request_id: str
     ) -> Call | None:
         """The request as a call, if its caller may invoke the function by its URL."""
         owner = url_place.function

@@ -16,7 +16,7 @@ from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
 from redrive.aws.sns.names import FIFO_SUFFIX, arn_of
 from redrive.aws.sns.notification import timestamp
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.wire.arn import parse_arn
 from redrive.engine.engine import Engine
 from redrive.engine.facts import Attempted
@@ -121,7 +121,7 @@ def failure(fact: Attempted) -> tuple[FollowUp, ...]:
         DeliveryAttempts=fact.delivery.attempts,
         FailureMessage=words.format(device.application.platform.lower()),
         FailureType=kind,
-        MessageId=Published.unpack(headers).id,
+        MessageId=PublishedMessage.unpack(headers).id,
     )
     event_id = uuid5(
         _EVENT, fact.delivery.message_id.hex()
@@ -152,6 +152,6 @@ def _publication(
     message_id: bytes, topic: ResourceName, name: ApplicationName, kind: str, message: str, now: int
 ) -> Publication:
     subject = f"{kind} event for app {name.name} ({name.platform})"[:100]
-    published = Published(id_text(message_id), arn_of(topic), now, subject=subject)
+    published = PublishedMessage(id_text(message_id), arn_of(topic), now, subject=subject)
     envelope = published.envelope()[:-1] + _MARK
     return Publication(message_id, message, {}, {}, envelope, len(message.encode()))

@@ -22,7 +22,7 @@ from redrive.aws.sns.delivery_log import DeliveryLog, dwell_ms, feedback, log_ti
 from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import Application, ApplicationName
 from redrive.aws.sns.devices.push import PUSHED_TO
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.log import NAMESPACE
 from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
@@ -92,7 +92,7 @@ class DeviceLog(Listener):
                 fact.attempt,
                 fact.at,
                 {
-                    "messageId": Published.unpack(fact.delivery.headers or b"{}").id,
+                    "messageId": PublishedMessage.unpack(fact.delivery.headers or b"{}").id,
                     "timestamp": log_timestamp(fact.delivery.sent_at),
                 },
                 _shown(fact),

@@ -20,7 +20,7 @@ from redrive.aws.sns.devices.payloads import Notification, Unsendable, Wish
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, ENABLED, TOKEN, Application, Device
 from redrive.aws.sns.notification import CONTENT_TYPE
 from redrive.aws.sns.notification_renderer import TIMEOUT_MS
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.engine.resources import Draft
@@ -62,7 +62,7 @@ def parcel_of(subscription: Subscription, delivery: Delivery, own: str | None) -
         delivery: As for `NotificationRenderer.push_request`.
         own: The message for its platform, where it has one of its own: then the request's content type is JSON.
     """
-    published = Published.unpack(delivery.headers or b"{}")
+    published = PublishedMessage.unpack(delivery.headers or b"{}")
     beside = {
         name: value
         for name, (declared, value) in published.attributes.items()

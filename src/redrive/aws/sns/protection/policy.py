@@ -39,7 +39,7 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ProtectionStatement:
     """One statement.
 
     Attributes:
@@ -63,18 +63,18 @@ class Statement:
 class ProtectionPolicy:
     """All of a topic's statements, and what finds what they look for."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[ProtectionStatement, ...]
     finders: Mapping[str, Finder]
 
-    def about(self, direction: str, arn: str) -> tuple[Statement, ...]:
+    def about(self, direction: str, arn: str) -> tuple[ProtectionStatement, ...]:
         """The statements of a direction that concern a principal."""
         return tuple(toward for toward in self.towards(direction) if toward.concerns(arn))
 
-    def towards(self, direction: str) -> tuple[Statement, ...]:
+    def towards(self, direction: str) -> tuple[ProtectionStatement, ...]:
         """The statements of a direction."""
         return tuple(statement for statement in self.statements if statement.direction == direction)
 
-    def finders_of(self, statements: tuple[Statement, ...]) -> Mapping[str, Finder]:
+    def finders_of(self, statements: tuple[ProtectionStatement, ...]) -> Mapping[str, Finder]:
         """The finders of data identifiers."""
         return {name: self.finders[name] for statement in statements for name in statement.identifiers}
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from redrive.aws.kit.json_cursor import JsonCursor, Words
+from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
 from redrive.aws.sns.protection import identifiers
 from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom
 from redrive.aws.sns.protection.policy import (
@@ -22,7 +22,7 @@ from redrive.aws.sns.protection.policy import (
     Deidentify,
     Deny,
     ProtectionPolicy,
-    Statement,
+    ProtectionStatement,
 )
 from redrive.model.protection import Finder
 
@@ -40,7 +40,7 @@ _ACCOUNT: Final = re.compile("[0-9]{12}")
 _ROOT: Final = re.compile("arn:aws[a-z-]*:iam::([0-9]{12}):root")
 _PRINCIPAL: Final = re.compile("arn:aws[a-z-]*:(?:iam|sts)::[0-9]{12}:.+")
 
-_WORDS: Final = Words(" ", "is unknown", "must be an object", "must be a string that is not empty")
+_WORDS: Final = FaultTexts(" ", "is unknown", "must be an object", "must be a string that is not empty")
 
 
 class ProtectionPolicyInvalid(ValueError):  # noqa: N818 - an answer, named as a caller says it
@@ -54,24 +54,24 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
         ProtectionPolicyInvalid: It is not acceptable.
     """
     policy = _policy(text)
-    policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
+    policy.only(("Name", "Description", "Version", "Configuration", "ProtectionStatement"))
     policy.text("Name", empty=False)
     if "Description" in policy.members:
         policy.text("Description", empty=False)
     if policy.members.get("Version") != VERSION:
         policy.refuse("Version", f"must be {VERSION}")
     finders = _custom_finders(policy)
-    listed = policy.members.get("Statement")
+    listed = policy.members.get("ProtectionStatement")
     if not isinstance(listed, list) or not listed:
-        policy.refuse("Statement", "must be a list that is not empty")
+        policy.refuse("ProtectionStatement", "must be a list that is not empty")
     if len(listed) > STATEMENTS_MAX:
-        policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
+        policy.refuse("ProtectionStatement", f"must have {STATEMENTS_MAX} elements at most")
     statements = tuple(
-        _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
+        _statement(policy.at("ProtectionStatement", statement, "must be a list of objects"), finders)
         for statement in listed
     )
     if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
-        raise ProtectionPolicyInvalid("only one Statement can have an Audit operation")
+        raise ProtectionPolicyInvalid("only one ProtectionStatement can have an Audit operation")
     return ProtectionPolicy(statements, finders)
 
 
@@ -132,7 +132,7 @@ def _identifier(name: str, finders: dict[str, Finder]) -> str:
 # ---- statements --------------------------------------------------------------------------------------------------
 
 
-def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> Statement:
+def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> ProtectionStatement:
     direction = statement.members.get("DataDirection")
     if direction not in (INBOUND, OUTBOUND):
         statement.refuse("DataDirection", f"must be either {INBOUND} or {OUTBOUND}")
@@ -144,7 +144,7 @@ def _statement(statement: JsonCursor, finders: dict[str, Finder]) -> Statement:
     operation = _operation(statement)
     if direction == OUTBOUND and isinstance(operation, Audit):
         statement.refuse("Operation", f"Audit must be {INBOUND}")
-    return Statement(direction, principals, names, operation)
+    return ProtectionStatement(direction, principals, names, operation)
 
 
 def _principal(name: str) -> str:

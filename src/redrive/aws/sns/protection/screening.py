@@ -28,7 +28,7 @@ from redrive.aws.sns.protection.policy import (
     Deidentify,
     Deny,
     ProtectionPolicy,
-    Statement,
+    ProtectionStatement,
 )
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
@@ -143,7 +143,7 @@ class _Texts:
             own.append(default)
         return own
 
-    def without(self, entry: Entry, statements: Sequence[Statement]) -> Entry:
+    def without(self, entry: Entry, statements: Sequence[ProtectionStatement]) -> Entry:
         """The entry without what these mask or cut out; who would get an empty text of its own gets the default."""
         left = {name: _without(inspection, statements) for name, inspection in self.each.items()}
         if all(left[name] is None for name in left):
@@ -170,7 +170,9 @@ def _inspect(texts: Mapping[str, str], finders: Mapping[str, Finder]) -> Inspect
 
 
 def _found_by(
-    kind: type[Deidentify] | type[Deny], statements: Iterable[Statement], inspected: Iterable[Inspection]
+    kind: type[Deidentify] | type[Deny],
+    statements: Iterable[ProtectionStatement],
+    inspected: Iterable[Inspection],
 ) -> bool:
     """True if there is anything that statements of this kind look for."""
     names = {name for _, finds in inspected for name in finds}
@@ -179,7 +181,7 @@ def _found_by(
     )
 
 
-def _without(inspection: Inspection, statements: Iterable[Statement]) -> str | None:
+def _without(inspection: Inspection, statements: Iterable[ProtectionStatement]) -> str | None:
     """The text without what these mask or cut out; None: there is nothing of it. The first statement goes first."""
     text, matches = inspection
     cuts = [
@@ -214,7 +216,7 @@ class Screen:
         self._texts = texts
         self._publication = publication
         self._make = make
-        self._versions: dict[tuple[Statement, ...], Publication] = {}
+        self._versions: dict[tuple[ProtectionStatement, ...], Publication] = {}
 
     def seen_by(self, subscription: Subscription) -> Publication | Attempt:
         """The publication for one subscriber, or the reason for none; see `Publication.screen`."""
@@ -227,7 +229,7 @@ class Screen:
         version = self._version(statements)
         return version if version.body_for(subscription.protocol) else self._refusal(subscription)
 
-    def _version(self, statements: tuple[Statement, ...]) -> Publication:
+    def _version(self, statements: tuple[ProtectionStatement, ...]) -> Publication:
         version = self._versions.get(statements)
         if version is None:
             remaining_text = self._texts.without(self._wish, statements)

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from redrive.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, log_timestamp
 from redrive.aws.sns.names import arn_of
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
 from redrive.aws.sns.sms.text_messages import PROMOTIONAL, place_of
 from redrive.engine.facts import Attempted, Listener
@@ -80,7 +80,7 @@ class TextMessageLog(Listener):
 
 
 def _notification(fact: Attempted) -> dict[str, str]:
-    published = Published.unpack(fact.delivery.headers or b"{}")
+    published = PublishedMessage.unpack(fact.delivery.headers or b"{}")
     notification = {"messageId": published.id, "timestamp": log_timestamp(fact.delivery.sent_at)}
     if not fact.topic.name.private:
         notification["topicArn"] = arn_of(fact.topic.name)

@@ -13,7 +13,7 @@ from redrive.aws.sns import destinations
 from redrive.aws.sns.errors import invalid
 from redrive.aws.sns.notification import CONTENT_TYPE
 from redrive.aws.sns.notification_renderer import TIMEOUT_MS
-from redrive.aws.sns.published import Published
+from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import DEFAULT_SENDER, DEFAULT_TYPE, SENDER, SMS_ATTRIBUTES, TYPES
 from redrive.engine.ports import PushRequest
 from redrive.engine.resources import Documents
@@ -68,11 +68,11 @@ class TextMessages:
 
     async def render(self, subscription: Subscription, delivery: Delivery) -> PushRequest:
         """The request of a text message."""
-        beside = await self.headers(subscription, Published.unpack(delivery.headers or b"{}"))
+        beside = await self.headers(subscription, PublishedMessage.unpack(delivery.headers or b"{}"))
         number = destinations.dialled(subscription.endpoint)
         return PushRequest(number, delivery.body.encode(), CONTENT_TYPE, beside, TIMEOUT_MS)
 
-    async def headers(self, subscription: Subscription, published: Published) -> dict[str, str]:
+    async def headers(self, subscription: Subscription, published: PublishedMessage) -> dict[str, str]:
         """The headers beside the text, for the endpoint and for `Telephones`, which reads them first."""
         account, region = place_of(subscription)
         defaults = await self._documents.get(SMS_ATTRIBUTES, f"{account}/{region}") or {}

@@ -25,14 +25,14 @@ _NODES_PER_FIELD: Final = 4  # those of a form of all the fields it may have; of
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-class Node:
+class FormNode:
     """One step of a dotted name: what stands at it, and the steps below it."""
 
     __slots__ = ("children", "text")
 
     def __init__(self, text: str | None = None) -> None:
         self.text = text
-        self.children: dict[str, Node] = {}
+        self.children: dict[str, FormNode] = {}
 
 
 def search(request: Request, mark: bytes) -> str:
@@ -85,23 +85,23 @@ def read_form(request: Request, fields_max: int) -> Mapping[str, str]:
     return {**in_query, **in_body} if in_query and in_body else in_body or in_query or {}
 
 
-def tree(fields: Mapping[str, str], fields_max: int) -> Node:
+def tree(fields: Mapping[str, str], fields_max: int) -> FormNode:
     """The root of the tree that the names spell.
 
     Raises:
         AwsError: `SerializationException`: it has more branches than `fields_max` sensible names would give it.
     """
-    root = Node()
+    root = FormNode()
     left = _NODES_PER_FIELD * fields_max
     for name, text in fields.items():
         if "." not in name and name not in root.children:
-            root.children[name] = Node(text)
+            root.children[name] = FormNode(text)
         elif name.count(".") <= _NAME_DOTS_MAX:
             node = root
             for step in name.split("."):
                 child = node.children.get(step)
                 if child is None:
-                    child = node.children[step] = Node()
+                    child = node.children[step] = FormNode()
                     left -= 1
                 node = child
             node.text = text

@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 
 from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.query.form import Node
+from redrive.aws.wire.query.form import FormNode
 from redrive.aws.wire.shapes import Member, Shape, Value
 
-Reader: TypeAlias = Callable[[Node], Value]
+Reader: TypeAlias = Callable[[FormNode], Value]
 
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _INDEX: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -28,7 +28,7 @@ def structure_reader(shape: Shape) -> Reader:
     """
     members: dict[str, tuple[str, Reader]] | None = None
 
-    def read(node: Node) -> Value:
+    def read(node: FormNode) -> Value:
         nonlocal members
         if members is None:  # compiled at first use: a shape may contain itself
             members = _members(shape)
@@ -70,7 +70,7 @@ def _list(shape: Shape, *, flattened: bool) -> Reader:
     element_name = shape.element.query_name or "member"
     most = shape.elements_max
 
-    def read(node: Node) -> Value:
+    def read(node: FormNode) -> Value:
         if flattened:
             if node.text:  # one element without its index, as people write it by hand
                 return [read_element(node)]
@@ -87,14 +87,14 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     read_key, read_value = _reader(shape.key), _reader(shape.value)
     most = shape.elements_max
 
-    def entries(node: Node) -> Iterator[Node]:
+    def entries(node: FormNode) -> Iterator[FormNode]:
         if not flattened:
             return _indexed(node.children["entry"], most) if "entry" in node.children else iter(())
         if key_name in node.children:  # `Attribute.Name=…&Attribute.Value=…`, as SQS's reference writes it
             return iter((node,))
         return _indexed(node, most)
 
-    def read(node: Node) -> Value:
+    def read(node: FormNode) -> Value:
         parsed = {}
         for entry in entries(node):
             key, value = entry.children.get(key_name), entry.children.get(value_name)
@@ -106,7 +106,7 @@ def _map(shape: Shape, *, flattened: bool) -> Reader:
     return read
 
 
-def _indexed(node: Node, most: float) -> Iterator[Node]:
+def _indexed(node: FormNode, most: float) -> Iterator[FormNode]:
     """Return the numbered steps below a node in the order of their numbers, which may have gaps."""
     if len(node.children) > most:
         raise _malformed(f"A list or map of {len(node.children)} elements is too long")
@@ -119,7 +119,7 @@ def _indexed(node: Node, most: float) -> Iterator[Node]:
 def _scalar(shape: Shape) -> Reader:
     parse = _PARSERS[shape.type]
 
-    def read(node: Node) -> Value:
+    def read(node: FormNode) -> Value:
         if node.text is None:
             raise _malformed("Start of structure or map found where not expected.")
         try:

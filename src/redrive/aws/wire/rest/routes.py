@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"\{([\w-]+)(\+?)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class RestRoute:
     """One operation's path.
 
     Attributes:
@@ -44,7 +44,7 @@ def route(service: str, method: str, path: str, query: str) -> tuple[str, Mappin
     return None
 
 
-def _fits(candidate: Route, query: str) -> bool:
+def _fits(candidate: RestRoute, query: str) -> bool:
     if not candidate.query:
         return True
     fields = parse_qs(query, keep_blank_values=True)
@@ -52,9 +52,9 @@ def _fits(candidate: Route, query: str) -> bool:
 
 
 @cache
-def _routes(service: str) -> Mapping[str, list[Route]]:
+def _routes(service: str) -> Mapping[str, list[RestRoute]]:
     """The routes of each method: with a query first, then those with fewer parameters and more text."""
-    by_method: dict[str, list[Route]] = {}
+    by_method: dict[str, list[RestRoute]] = {}
     for operation, (method, uri) in Service.load(service).routes.items():
         by_method.setdefault(method, []).append(_compiled(operation, uri))
     for routes in by_method.values():
@@ -62,7 +62,7 @@ def _routes(service: str) -> Mapping[str, list[Route]]:
     return by_method
 
 
-def _compiled(operation: str, uri: str) -> Route:
+def _compiled(operation: str, uri: str) -> RestRoute:
     path, _, query = uri.partition("?")
     names, pattern, at = [], "", 0
     for match in _NAME.finditer(path):
@@ -70,4 +70,4 @@ def _compiled(operation: str, uri: str) -> Route:
         pattern += re.escape(path[at : match.start()]) + ("(.+)" if match[2] else "([^/]+)")
         at = match.end()
     pattern += re.escape(path[at:].rstrip("/")) + "/?"
-    return Route(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))
+    return RestRoute(operation, re.compile(pattern), tuple(names), parse_qs(query, keep_blank_values=True))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from redrive.aws.wire.signatures.sigv4 import (
     EXPIRES_SECONDS_MAX,
-    Scope,
+    CredentialScope,
     SignatureMismatch,
     Signed,
     UnknownKey,
@@ -60,9 +60,9 @@ def is_presigned_v2(request: Request) -> bool:
     return "&AWSAccessKeyId=" in query and "&Signature=" in query and "&Action=" not in query
 
 
-def scope_v2(request: Request, region: str) -> Scope:
+def scope_v2(request: Request, region: str) -> CredentialScope:
     """Read the key, without verifying anything; the URL says nothing of a region."""
-    return Scope(_fields(request).get("AWSAccessKeyId", ""), "", region, "s3")
+    return CredentialScope(_fields(request).get("AWSAccessKeyId", ""), "", region, "s3")
 
 
 def verify_v2(

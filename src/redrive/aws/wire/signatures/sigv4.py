@@ -36,10 +36,10 @@ __all__ = [
     "EXPIRES_SECONDS_MAX",
     "GENERAL",
     "SKEW_MS",
+    "CredentialScope",
     "IncompleteSignature",
     "MissingToken",
     "Rules",
-    "Scope",
     "SignatureMismatch",
     "SignatureRefused",
     "Signed",
@@ -63,7 +63,7 @@ _UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CredentialScope:
     """The scope that a credential claims; only a verified signature makes it true.
 
     Attributes:
@@ -90,7 +90,7 @@ class Signed:
     presigned: bool
 
 
-def credential_scope(request: Request) -> Scope | None:
+def credential_scope(request: Request) -> CredentialScope | None:
     """Read the credential without verifying anything: for routing, and for `--auth off`.
 
     Returns:
@@ -145,15 +145,15 @@ def verify(
     return Signed(scope.access_key_id, scope.date, scope.region, scope.service, presented.presigned)
 
 
-def _scope(credential: str) -> Scope | None:
+def _scope(credential: str) -> CredentialScope | None:
     return _remembered_scope(credential) if len(credential) <= _CREDENTIAL_CHARS_MAX else None
 
 
 # The strings repeat for a day per key, region and service, so nearly every request finds its credential here.
 @lru_cache(maxsize=1024)
-def _remembered_scope(credential: str) -> Scope | None:
+def _remembered_scope(credential: str) -> CredentialScope | None:
     elements = credential.split("/")
-    return None if len(elements) != _SCOPE_ELEMENTS else Scope(*elements[:4])
+    return None if len(elements) != _SCOPE_ELEMENTS else CredentialScope(*elements[:4])
 
 
 def _check_signed_headers(request: Request, names: Sequence[str]) -> None:
@@ -192,7 +192,7 @@ def _span(span_ms: int) -> str:
     return f"{span_ms // 1000} sec." if rest_ms else f"{minutes} min."
 
 
-def _checked_scope(presented: PresentedSignature, region: str | None, service: str | None) -> Scope:
+def _checked_scope(presented: PresentedSignature, region: str | None, service: str | None) -> CredentialScope:
     scope = _scope(presented.credential)
     if scope is None:
         raise IncompleteSignature(
@@ -233,7 +233,7 @@ def _check_signature(
     request: Request,
     presented: PresentedSignature,
     signed_headers: Sequence[str],
-    scope: Scope,
+    scope: CredentialScope,
     secret: str,
     rules: "Rules",
 ) -> None:

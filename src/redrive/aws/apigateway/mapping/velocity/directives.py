@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from redrive.aws.apigateway.mapping.velocity import values
-from redrive.aws.apigateway.mapping.velocity.expressions import Expression, Node, Reference, Scope
+from redrive.aws.apigateway.mapping.velocity.expressions import (
+    Expression,
+    Reference,
+    TemplateNode,
+    TemplateScope,
+)
 from redrive.model.budget import Budget
 
 
@@ -18,13 +23,13 @@ class Stopped(Exception):  # noqa: N818 - a turn of the way, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TemplateText:
     """Text as it is."""
 
     text: str
 
-    def write(self, scope: Scope) -> None:
-        """See `Node`."""
+    def write(self, scope: TemplateScope) -> None:
+        """See `TemplateNode`."""
         scope.budget.spend()
         scope.write(self.text)
 
@@ -36,8 +41,8 @@ class Set:
     place: Reference
     given: Expression
 
-    def write(self, scope: Scope) -> None:
-        """See `Node`."""
+    def write(self, scope: TemplateScope) -> None:
+        """See `TemplateNode`."""
         self.place.put(scope, self.given.value(scope))
 
 
@@ -45,10 +50,10 @@ class Set:
 class If:
     """`#if … #elseif … #else … #end`: the first branch whose condition is true; that of `#else` has none."""
 
-    branches: Sequence[tuple[Expression | None, Sequence[Node]]]
+    branches: Sequence[tuple[Expression | None, Sequence[TemplateNode]]]
 
-    def write(self, scope: Scope) -> None:
-        """See `Node`."""
+    def write(self, scope: TemplateScope) -> None:
+        """See `TemplateNode`."""
         for condition, nodes in self.branches:
             scope.budget.spend()
             if condition is None or values.is_true(condition.value(scope)):
@@ -63,10 +68,10 @@ class Foreach:
 
     name: str
     items: Expression
-    nodes: Sequence[Node]
+    nodes: Sequence[TemplateNode]
 
-    def write(self, scope: Scope) -> None:
-        """See `Node`."""
+    def write(self, scope: TemplateScope) -> None:
+        """See `TemplateNode`."""
         found = self.items.value(scope)
         items = _items(scope.budget, found)
         before = {name: scope.names.get(name) for name in (self.name, "foreach", "velocityCount")}
@@ -102,8 +107,8 @@ def _items(budget: Budget, items: Any) -> list[Any]:
 class Break:
     """`#break`."""
 
-    def write(self, _: Scope) -> None:
-        """See `Node`."""
+    def write(self, _: TemplateScope) -> None:
+        """See `TemplateNode`."""
         raise Broken
 
 
@@ -111,6 +116,6 @@ class Break:
 class Stop:
     """`#stop`, and `#return`."""
 
-    def write(self, _: Scope) -> None:
-        """See `Node`."""
+    def write(self, _: TemplateScope) -> None:
+        """See `TemplateNode`."""
         raise Stopped

@@ -10,7 +10,7 @@ from redrive.aws.apigateway.mapping.velocity.values import Value
 from redrive.model.budget import Budget
 
 
-class Scope:
+class TemplateScope:
     """The variables and the output of one rendering.
 
     Attributes:
@@ -36,15 +36,15 @@ class Scope:
 class Expression(Protocol):
     """A node that has a value."""
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """The value; raises TemplateFailed."""
         ...
 
 
-class Node(Protocol):
+class TemplateNode(Protocol):
     """A node that writes something, or nothing."""
 
-    def write(self, scope: Scope) -> None:
+    def write(self, scope: TemplateScope) -> None:
         """Write it; raises TemplateFailed."""
         ...
 
@@ -55,7 +55,7 @@ class Literal:
 
     given: Value
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
         return self.given
@@ -65,12 +65,12 @@ class Literal:
 class Interpolated:
     """A text in double quotes, with references and directives in it."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[TemplateNode]
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
-        inner = Scope(scope.budget, scope.names)
+        inner = TemplateScope(scope.budget, scope.names)
         for node in self.nodes:
             node.write(inner)
         return "".join(inner.out)
@@ -82,7 +82,7 @@ class ListOf:
 
     items: Sequence[Expression]
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         return [item.value(scope) for item in self.items]
 
@@ -93,7 +93,7 @@ class MapOf:
 
     items: Sequence[tuple[Expression, Expression]]
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         members: dict[str, Value] = {}
         for key, item in self.items:
@@ -108,7 +108,7 @@ class RangeOf:
     first: Expression
     last: Expression
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         first, last = self.first.value(scope), self.last.value(scope)
         if not (isinstance(first, int) and isinstance(last, int)):
@@ -118,32 +118,32 @@ class RangeOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TemplateMember:
     """`.name` behind a reference."""
 
     name: str
 
-    def of(self, scope: Scope, value: Value) -> Value:
+    def of(self, scope: TemplateScope, value: Value) -> Value:
         """The member of a value."""
         scope.budget.spend()
         return values.member(value, self.name)
 
-    def put(self, _: Scope, value: Value, item: Value) -> None:
+    def put(self, _: TemplateScope, value: Value, item: Value) -> None:
         """Put a value there."""
         values.put(value, self.name, item)
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class TemplateElement:
     """`[index]` behind a reference."""
 
     index: Expression
 
-    def of(self, scope: Scope, value: Value) -> Value:
+    def of(self, scope: TemplateScope, value: Value) -> Value:
         """The element of a value."""
         return values.element(value, self.index.value(scope))
 
-    def put(self, scope: Scope, value: Value, item: Value) -> None:
+    def put(self, scope: TemplateScope, value: Value, item: Value) -> None:
         """Put a value there."""
         values.put(value, self.index.value(scope), item)
 
@@ -155,12 +155,12 @@ class MethodCall:
     name: str
     arguments: Sequence[Expression]
 
-    def of(self, scope: Scope, value: Value) -> Value:
+    def of(self, scope: TemplateScope, value: Value) -> Value:
         """The answer of a value's method."""
         values = [argument.value(scope) for argument in self.arguments]
         return None if value is None else called(scope.budget, value, self.name, values)
 
-    def put(self, _: Scope, value: Value, item: Value) -> None:
+    def put(self, _: TemplateScope, value: Value, item: Value) -> None:
         """Nothing: a call is no place."""
 
 
@@ -169,9 +169,9 @@ class Reference:
     """`$name` and what follows it; what is not there is null, and written as nothing."""
 
     name: str
-    steps: Sequence[Member | Element | MethodCall]
+    steps: Sequence[TemplateMember | TemplateElement | MethodCall]
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
         value = scope.names.get(self.name)
@@ -179,11 +179,11 @@ class Reference:
             value = step.of(scope, value)
         return value
 
-    def write(self, scope: Scope) -> None:
-        """See `Node`."""
+    def write(self, scope: TemplateScope) -> None:
+        """See `TemplateNode`."""
         scope.write(values.text_of(scope.budget, self.value(scope)))
 
-    def put(self, scope: Scope, item: Value) -> None:
+    def put(self, scope: TemplateScope, item: Value) -> None:
         """Give the place a value."""
         if not self.steps:
             scope.names[self.name] = item
@@ -195,12 +195,12 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Negation:
     """`!condition`."""
 
     operand: Expression
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         return not values.is_true(self.operand.value(scope))
 
@@ -211,20 +211,20 @@ class Negative:
 
     operand: Expression
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         return values.calculated("-", 0, self.operand.value(scope))
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class TemplateOperation:
     """An operator between two values; the right one is not looked at where the left one decides."""
 
     operator: str
     left: Expression
     right: Expression
 
-    def value(self, scope: Scope) -> Value:
+    def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
         scope.budget.spend()
         left = self.left.value(scope)

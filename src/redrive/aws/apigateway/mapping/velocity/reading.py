@@ -4,22 +4,22 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, Text
+from redrive.aws.apigateway.mapping.velocity.directives import Break, Foreach, If, Set, Stop, TemplateText
 from redrive.aws.apigateway.mapping.velocity.expressions import (
-    Element,
     Expression,
     Interpolated,
     ListOf,
     Literal,
     MapOf,
-    Member,
     MethodCall,
+    Negation,
     Negative,
-    Node,
-    Not,
-    Operation,
     RangeOf,
     Reference,
+    TemplateElement,
+    TemplateMember,
+    TemplateNode,
+    TemplateOperation,
 )
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 
@@ -51,7 +51,7 @@ _ENDS: Final = frozenset({"end", "else", "elseif"})
 _REFUSED: Final = frozenset({"macro", "include", "parse", "evaluate", "define"})
 
 
-class Reading:
+class TemplateReader:
     """A template as far as it was read."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
@@ -60,7 +60,7 @@ class Reading:
         self._at = 0
         self._depth = depth
 
-    def template(self) -> Sequence[Node]:
+    def template(self) -> Sequence[TemplateNode]:
         """All of it.
 
         Raises:
@@ -73,13 +73,13 @@ class Reading:
 
     # ---- blocks ----------------------------------------------------------------------------------------------
 
-    def _block(self) -> tuple[Sequence[Node], str]:
+    def _block(self) -> tuple[Sequence[TemplateNode], str]:
         """The nodes up to a directive that ends the block, and the name of that; empty at the end of the text."""
-        nodes: list[Node] = []
+        nodes: list[TemplateNode] = []
         self._enter()
         while self._at < len(self._text):
             if (match := self._match(_TEXT)) is not None:
-                nodes.append(Text(match))
+                nodes.append(TemplateText(match))
             elif (node := self._special()) is not None:
                 if isinstance(node, str):
                     self._depth -= 1
@@ -88,12 +88,12 @@ class Reading:
         self._depth -= 1
         return nodes, ""
 
-    def _special(self) -> Node | str | None:
+    def _special(self) -> TemplateNode | str | None:
         """The node of a mark; the name of a directive that ends a block; None of what writes nothing."""
         if (escapes := self._match(_ESCAPED)) is not None:
             mark = self._text[self._at] if len(escapes) % 2 else ""
             self._at += len(mark)
-            return Text("\\" * (len(escapes) // 2) + mark)
+            return TemplateText("\\" * (len(escapes) // 2) + mark)
         if self._text[self._at] == "$" and _REFERENCE.match(self._text, self._at):
             return self._reference()
         if self._text.startswith("##", self._at):
@@ -103,12 +103,12 @@ class Reading:
         for begin, end_mark in (("#*", "*#"), ("#[[", "]]#")):
             if self._text.startswith(begin, self._at):
                 inner = self._until(begin, end_mark)
-                return None if begin == "#*" else Text(inner)
+                return None if begin == "#*" else TemplateText(inner)
         directive = _DIRECTIVE.match(self._text, self._at)
         if directive is not None:
             return self._directive(directive)
         self._at += 1
-        return Text(self._text[self._at - 1])
+        return TemplateText(self._text[self._at - 1])
 
     def _until(self, begin: str, end_mark: str) -> str:
         end = self._text.find(end_mark, self._at + len(begin))
@@ -118,11 +118,11 @@ class Reading:
         self._at = end + len(end_mark)
         return inner
 
-    def _directive(self, match: re.Match[str]) -> Node | str | None:
+    def _directive(self, match: re.Match[str]) -> TemplateNode | str | None:
         name = match[1] or match[2]
         if name in _REFUSED:
             raise self._failed(f"#{name} is not offered")
-        node: Node | str
+        node: TemplateNode | str
         match name:
             case "set" | "if" | "foreach" | "elseif":
                 self._at = match.end()
@@ -132,12 +132,12 @@ class Reading:
                 node = Break() if name == "break" else name if name in _ENDS else Stop()
             case _:
                 self._at += 1
-                return Text("#")
+                return TemplateText("#")
         if name not in {"elseif", "if", "foreach"}:
             self._match(_LINE_END)
         return node
 
-    def _set(self) -> Node:
+    def _set(self) -> TemplateNode:
         self._expect("(")
         self._match(_SPACE)
         reference = self._reference()
@@ -146,8 +146,8 @@ class Reading:
         self._expect(")")
         return Set(reference, expression)
 
-    def _if(self) -> Node:
-        branches: list[tuple[Expression | None, Sequence[Node]]] = []
+    def _if(self) -> TemplateNode:
+        branches: list[tuple[Expression | None, Sequence[TemplateNode]]] = []
         condition: Expression | None = self._condition()
         while True:
             nodes, end = self._block()
@@ -169,7 +169,7 @@ class Reading:
         self._match(_LINE_END)
         return condition
 
-    def _foreach(self) -> Node:
+    def _foreach(self) -> TemplateNode:
         self._expect("(")
         self._match(_SPACE)
         reference = self._reference()
@@ -193,7 +193,7 @@ class Reading:
         self._at = begin.end()
         self._enter()
         name = self._match(_NAME) or ""
-        steps: list[Member | Element | MethodCall] = []
+        steps: list[TemplateMember | TemplateElement | MethodCall] = []
         while (step := self._step()) is not None:
             steps.append(step)
         if begin[0].endswith("{"):
@@ -201,12 +201,12 @@ class Reading:
         self._depth -= 1
         return Reference(name, steps)
 
-    def _step(self) -> Member | Element | MethodCall | None:
+    def _step(self) -> TemplateMember | TemplateElement | MethodCall | None:
         match = _MEMBER.match(self._text, self._at)
         if match is not None:
             self._at = match.end()
             if not self._text.startswith("(", self._at):
-                return Member(match[1])
+                return TemplateMember(match[1])
             self._at += 1
             return MethodCall(match[1], self._listed(")"))
         if not self._text.startswith("[", self._at):
@@ -214,7 +214,7 @@ class Reading:
         self._at += 1
         index = self._expression()
         self._expect("]")
-        return Element(index)
+        return TemplateElement(index)
 
     # ---- expressions -----------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Reading:
             return self._unary()
         left = self._expression(level + 1)
         while (operator := self._operator(_OPERATORS[level])) is not None:
-            left = Operation(operator, left, self._expression(level + 1))
+            left = TemplateOperation(operator, left, self._expression(level + 1))
         return left
 
     def _operator(self, operators: Sequence[str]) -> str | None:
@@ -245,7 +245,7 @@ class Reading:
         operand: Expression
         if mark == "!" or _is_word(self._text, self._at, "not"):
             self._at += 1 if mark == "!" else len("not")
-            operand = Not(self._unary())
+            operand = Negation(self._unary())
         elif mark == "-":
             self._at += 1
             operand = Negative(self._unary())
@@ -290,7 +290,7 @@ class Reading:
         text = self._text[begin:end].replace(mark * 2, mark)
         if mark == "'" or ("$" not in text and "#" not in text):
             return Literal(text)
-        return Interpolated(Reading(text, self._depth).template())
+        return Interpolated(TemplateReader(text, self._depth).template())
 
     def _list_or_range(self) -> Expression:
         self._match(_SPACE)

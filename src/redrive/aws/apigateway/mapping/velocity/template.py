@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from redrive.aws.apigateway.mapping.velocity.directives import Broken, Stopped
-from redrive.aws.apigateway.mapping.velocity.expressions import Node, Scope
-from redrive.aws.apigateway.mapping.velocity.reading import Reading
+from redrive.aws.apigateway.mapping.velocity.expressions import TemplateNode, TemplateScope
+from redrive.aws.apigateway.mapping.velocity.reading import TemplateReader
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed, Value
 from redrive.aws.kit.offloading import offload, within_budget
 from redrive.model.budget import Budget, OverBudgetError
@@ -20,17 +20,17 @@ Variables = Callable[[], dict[str, Value]]
 
 
 @remembered(1024, 4 * 1024, longer_max=16)
-def _read(text: str) -> Sequence[Node] | str:
+def _read(text: str) -> Sequence[TemplateNode] | str:
     """The nodes of a template, or why it cannot be read: to find that out anew would cost each request the same."""
     if len(text) > CHARS_MAX:
         return f"A template has at most {CHARS_MAX} characters"
     try:
-        return Reading(text).template()
+        return TemplateReader(text).template()
     except TemplateFailed as failure:
         return str(failure)
 
 
-def read(text: str) -> Sequence[Node]:
+def read(text: str) -> Sequence[TemplateNode]:
     """The nodes of a template.
 
     Raises:
@@ -55,7 +55,7 @@ def render_within(text: str, variables: dict[str, Value], budget: Budget) -> str
         OverBudgetError: It wants to do more.
     """
     nodes = read(text)
-    scope = Scope(budget, dict(variables))
+    scope = TemplateScope(budget, dict(variables))
     try:
         for node in nodes:
             node.write(scope)

@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import Final
 
 from redrive.aws.sns.protection.identifiers import credentials, documents, financial, health, personal
-from redrive.aws.sns.protection.identifiers.rows import Row
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow
 from redrive.model.protection import Either, Finder
 
 _PHONE: Final = "PhoneNumber"
-_ROWS: Final[Mapping[str, tuple[Row, ...]]] = {
+_ROWS: Final[Mapping[str, tuple[IdentifierRow, ...]]] = {
     **{
         name: (row,)
         for module in (credentials, documents, financial, health, personal)

@@ -3,7 +3,7 @@
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final
 
-from redrive.aws.sns.protection.identifiers.rows import Row, Rows
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow, Rows
 
 # Up to the end of the armour, or to where it was cut: two hyphens stand nowhere inside of it.
 _ARMOUR: Final = "-----BEGIN {name}-----(?:[^-]|-[^-])*(?:-----END {name}-----)?"
@@ -15,8 +15,8 @@ _OCTETS: Final = r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}"
 _BASE_64: Final = "A-Za-z0-9/+="
 
 
-def _armour(names: str) -> Row:
-    return Row(_ARMOUR.format(name=names), before="", after="", any_case=False)
+def _armour(names: str) -> IdentifierRow:
+    return IdentifierRow(_ARMOUR.format(name=names), before="", after="", any_case=False)
 
 
 def _is_address(text: str) -> bool:
@@ -28,7 +28,7 @@ def _is_address(text: str) -> bool:
 
 
 ROWS: Final[Rows] = {
-    "AwsSecretKey": Row(
+    "AwsSecretKey": IdentifierRow(
         "[A-Za-z0-9/+]{40}",
         "aws_secret_access_key, credentials, secret access key, secret key, set-awscredential",
         before=f"(?:^|[^{_BASE_64}]|=)",  # name=value
@@ -38,14 +38,14 @@ ROWS: Final[Rows] = {
     "OpenSshPrivateKey": _armour("OPENSSH PRIVATE KEY"),
     "PgpPrivateKey": _armour("PGP PRIVATE KEY BLOCK"),
     "PkcsPrivateKey": _armour("(?:RSA |EC |DSA |ENCRYPTED )?PRIVATE KEY"),
-    "PuttyPrivateKey": Row(_PUTTY, before="", after="", any_case=False),
+    "PuttyPrivateKey": IdentifierRow(_PUTTY, before="", after="", any_case=False),
 }
 
 ADDRESSES: Final = (
-    Row(
+    IdentifierRow(
         _OCTETS, check=_is_address, before="(?:^|[^A-Za-z0-9_.:])", after="(?:[^A-Za-z0-9_.]|[.][^0-9]|[.]?$)"
     ),
-    Row(
+    IdentifierRow(
         f"[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:]{{0,30}}:{_OCTETS}|[0-9A-Fa-f]{{0,4}}:[0-9A-Fa-f:]{{1,35}}",
         check=_is_address,
         before="(?:^|[^A-Za-z0-9_.:])",

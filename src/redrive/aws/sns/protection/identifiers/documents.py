@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from redrive.aws.sns.protection.identifiers.rows import Row, Rows
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow, Rows
 
 # ---- driving licences --------------------------------------------------------------------------------------------
 
@@ -30,111 +30,117 @@ _OF_STATES: Final = (
 )
 
 _LICENCES: Final[Rows] = {
-    "AT": Row("[0-9]{8}", "führerschein, fuhrerschein, führerschein republik österreich"),
-    "AU": Row(
+    "AT": IdentifierRow("[0-9]{8}", "führerschein, fuhrerschein, führerschein republik österreich"),
+    "AU": IdentifierRow(
         "[A-Z]{0,2}[0-9]{4,9}|[0-9A-Z]{2}[0-9]{2}[0-9A-Z]{5}",
         _ENGLISH,
     ),
-    "BE": Row("[0-9]{10}", f"{_GERMAN}, numéro permis conduire, {_FRENCH}, rijbewijs, rijbewijsnummer"),
-    "BG": Row(
+    "BE": IdentifierRow(
+        "[0-9]{10}", f"{_GERMAN}, numéro permis conduire, {_FRENCH}, rijbewijs, rijbewijsnummer"
+    ),
+    "BG": IdentifierRow(
         "[0-9]{9}",
         "превозно средство, свидетелство за управление на моторно, свидетелство за управление на мпс, сумпс,"
         " шофьорска книжка",
     ),
-    "CA": Row(_OF_PROVINCES, f"{_ENGLISH}, {_FRENCH}"),
-    "CY": Row("[0-9]{12}", "άδεια οδήγησης"),
-    "CZ": Row(
+    "CA": IdentifierRow(_OF_PROVINCES, f"{_ENGLISH}, {_FRENCH}"),
+    "CY": IdentifierRow("[0-9]{12}", "άδεια οδήγησης"),
+    "CZ": IdentifierRow(
         "[A-Z]{2} ?[0-9]{6}",
         "číslo licence, císlo licence řidiče, číslo řidičského průkazu, ovladače lic., povolení k jízdě,"
         " povolení řidiče, řidiči povolení, řidičský prúkaz, řidičský průkaz",
     ),
-    "DE": Row("[0-9A-Z][0-9]{2}[0-9A-Z]{6}[0-9][0-9A-Z]", _GERMAN),
-    "DK": Row("[0-9]{8}", "kørekort, kørekortnummer"),
-    "EE": Row("[A-Z]{2}[0-9]{6}", "juhi litsentsi number, juhiloa number, juhiluba, juhiluba number"),
-    "ES": Row(
+    "DE": IdentifierRow("[0-9A-Z][0-9]{2}[0-9A-Z]{6}[0-9][0-9A-Z]", _GERMAN),
+    "DK": IdentifierRow("[0-9]{8}", "kørekort, kørekortnummer"),
+    "EE": IdentifierRow(
+        "[A-Z]{2}[0-9]{6}", "juhi litsentsi number, juhiloa number, juhiluba, juhiluba number"
+    ),
+    "ES": IdentifierRow(
         "[0-9]{8}-?[0-9A-Z]",
         "carnet conducer, el carnet de conducer, licencia conducer, licencia de manejo, número carnet conducer,"
         " número de carnet de conducer, número de permiso conducer, número de permiso de conducer,"
         " número licencia conducer, número permiso conducer, permiso conducción, permiso conducer,"
         " permiso de conducción",
     ),
-    "FI": Row("[0-9]{6}[-A+][0-9]{3}[0-9A-Z]", f"{_FINNISH}, {_FRENCH}"),
-    "FR": Row("[0-9]{12}", _FRENCH),
-    "GB": Row("[A-Z9]{5}[0-9][0156][0-9]{4}[A-Z9]{2}[0-9A-Z]{3}(?: ?[0-9]{2})?", _ENGLISH),
-    "GR": Row("[0-9]{9}", "δεια οδήγησης, άδεια οδήγησης, adeia odigisis"),
-    "HR": Row("[0-9]{8}", "vozačka dozvola"),
-    "HU": Row(
+    "FI": IdentifierRow("[0-9]{6}[-A+][0-9]{3}[0-9A-Z]", f"{_FINNISH}, {_FRENCH}"),
+    "FR": IdentifierRow("[0-9]{12}", _FRENCH),
+    "GB": IdentifierRow("[A-Z9]{5}[0-9][0156][0-9]{4}[A-Z9]{2}[0-9A-Z]{3}(?: ?[0-9]{2})?", _ENGLISH),
+    "GR": IdentifierRow("[0-9]{9}", "δεια οδήγησης, άδεια οδήγησης, adeia odigisis"),
+    "HR": IdentifierRow("[0-9]{8}", "vozačka dozvola"),
+    "HU": IdentifierRow(
         "[A-Z]{2}[0-9]{6}",
         "illesztőprogramok lic, jogosítvány, jogsi, licencszám, vezető engedély, vezetői engedély",
     ),
-    "IE": Row("[0-9]{6}[A-Z]{4}|[0-9]{9}", "ceadúnas tiomána"),
-    "IT": Row(
+    "IE": IdentifierRow("[0-9]{6}[A-Z]{4}|[0-9]{9}", "ceadúnas tiomána"),
+    "IT": IdentifierRow(
         "[A-Z][AV][0-9]{7}[A-Z]",
         "patente di guida, patente di guida numero, patente guida, patente guida numero",
     ),
-    "LT": Row("[0-9]{8}", "vairuotojo pažymėjimas"),
-    "LU": Row("[0-9]{6}", "fahrerlaubnis, führerschäin"),
-    "LV": Row(
+    "LT": IdentifierRow("[0-9]{8}", "vairuotojo pažymėjimas"),
+    "LU": IdentifierRow("[0-9]{6}", "fahrerlaubnis, führerschäin"),
+    "LV": IdentifierRow(
         "[A-Z]{2,3}[0-9]{6}",
         "autovadītāja apliecība, licences numurs, vadītāja apliecība, vadītāja apliecības numurs, vadītāja atļauja,"
         " vadītāja licences numurs, vadītāji lic.",
     ),
-    "MT": Row("[0-9A-Z]{2} ?[0-9]{3} ?[0-9]{3}", "liċenzja tas-sewqan"),
-    "NL": Row("[0-9]{10}", f"{_FRENCH}, rijbewijs, rijbewijsnummer"),
-    "PL": Row("[0-9]{5}/[0-9]{2}/[0-9]{4}", "numer licencyjny, prawo jazdy, zezwolenie na prowadzenie"),
-    "PT": Row(
+    "MT": IdentifierRow("[0-9A-Z]{2} ?[0-9]{3} ?[0-9]{3}", "liċenzja tas-sewqan"),
+    "NL": IdentifierRow("[0-9]{10}", f"{_FRENCH}, rijbewijs, rijbewijsnummer"),
+    "PL": IdentifierRow(
+        "[0-9]{5}/[0-9]{2}/[0-9]{4}", "numer licencyjny, prawo jazdy, zezwolenie na prowadzenie"
+    ),
+    "PT": IdentifierRow(
         "[A-Z]{1,2}-?[0-9]{5,8} ?[0-9]",
         "carta de condução, carteira de habilitação, carteira de motorist, carteira habilitação, carteira motorist,"
         " licença condução, licença de condução, número de licença, número licença, permissão condução,"
         " permissão de condução",
     ),
-    "RO": Row("[A-Z0-9][0-9]{8}", "numărul permisului de conducere, permis de conducere"),
-    "SE": Row(
+    "RO": IdentifierRow("[A-Z0-9][0-9]{8}", "numărul permisului de conducere, permis de conducere"),
+    "SE": IdentifierRow(
         "[0-9]{6}-?[0-9]{4}",
         f"{_FINNISH}, dlno# ajokortti, drivere lic., körkortsnummer, kuljettajat lic.",
     ),
-    "SI": Row("[0-9]{9}", "vozniško dovoljenje"),
-    "SK": Row(
+    "SI": IdentifierRow("[0-9]{9}", "vozniško dovoljenje"),
+    "SK": IdentifierRow(
         "[A-Z0-9][0-9]{7}",
         "číslo licencie, číslo vodičského preukazu, ovládače lic., povolenia vodičov, povolenie jazdu,"
         " povolenie na jazdu, povolenie vodiča, vodičský preukaz",
     ),
-    "US": Row(_OF_STATES, _ENGLISH),
+    "US": IdentifierRow(_OF_STATES, _ENGLISH),
 }
 
 # ---- passports ---------------------------------------------------------------------------------------------------
 
 _PASSPORTS: Final[Rows] = {
-    "CA": Row(
+    "CA": IdentifierRow(
         "[A-Z]{2} ?[0-9]{6}|[A-Z][0-9]{6}[A-Z]{2}",
         "passeport, passeport#, passport, passport#, passportno, passportno#",
     ),
-    "DE": Row(
+    "DE": IdentifierRow(
         "[CFGHJK][CFGHJKLMNPRTVWXYZ0-9]{7}[0-9CFGHJKLMNPRTVWXYZ][0-9]?",
         "ausstellungsdatum, ausstellungsort, geburtsdatum, passport, passports, reisepass, reisepass–nr, reisepass-nr,"  # noqa: RUF001 - as the guide writes it
         " reisepassnummer",
     ),
-    "ES": Row(
+    "ES": IdentifierRow(
         "[A-Z]{2,3} ?[0-9]{6}",
         "españa pasaporte, libreta pasaporte, número pasaporte, pasaporte, passport, passport book, passport no,"
         " passport number, spain passport",
     ),
-    "FR": Row(
+    "FR": IdentifierRow(
         "[0-9]{2}[A-Z]{2}[0-9]{5}",
         "numéro de passeport, passeport, passeport#, passeport #, passeportn °, passeport n °, passeportnon,"
         " passeport non",
     ),
-    "GB": Row(
+    "GB": IdentifierRow(
         "[0-9]{9}",
         "passeport #, passeport n °, passeportnon, passeport non, passeportn °, passport #, passport no,"
         " passport number, passport#, passportid",
     ),
-    "IT": Row(
+    "IT": IdentifierRow(
         "[A-Z]{2}[0-9]{7}",
         "italian passport number, numéro passeport, numéro passeport italien, passaporto, passaporto italiana,"
         " passaporto numero, passport number, repubblica italiana passaporto",
     ),
-    "US": Row("[A-Z0-9][0-9]{8}", "passport, travel document"),
+    "US": IdentifierRow("[A-Z0-9][0-9]{8}", "passport, travel document"),
 }
 
 # ---- telephones --------------------------------------------------------------------------------------------------
@@ -166,17 +172,17 @@ _BEFORE: Final = "(?:^|[^A-Za-z0-9_+.])"
 _AFTER: Final = "(?:[^A-Za-z0-9_]|$)"
 
 
-def _abroad(country: str) -> Row:
+def _abroad(country: str) -> IdentifierRow:
     """With the country's code, behind which the prefix is left out or stands in parentheses."""
     code, number, _ = _PLANS[country]
-    return Row(rf"(?:[+]|00){code}{_GAP}(?:\(0\){_GAP})?{number}", before=_BEFORE, after=_AFTER)
+    return IdentifierRow(rf"(?:[+]|00){code}{_GAP}(?:\(0\){_GAP})?{number}", before=_BEFORE, after=_AFTER)
 
 
-def _at_home(country: str) -> Row:
+def _at_home(country: str) -> IdentifierRow:
     """Without it: then a keyword must be near."""
     _, number, prefix = _PLANS[country]
     keywords = _KEYWORDS.get(country, _PHONE)
-    return Row(rf"\(?{prefix}{number}", keywords, before=_BEFORE, after=_AFTER)
+    return IdentifierRow(rf"\(?{prefix}{number}", keywords, before=_BEFORE, after=_AFTER)
 
 
 #: The rows of each telephone's identifier; `PhoneNumber` alone is any country's.

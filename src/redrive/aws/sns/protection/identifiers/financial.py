@@ -5,7 +5,7 @@ from typing import Final
 
 from stdnum import iban, luhn
 
-from redrive.aws.sns.protection.identifiers.rows import Row, Rows, valid
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow, Rows, valid
 
 _ACCOUNT: Final = (
     "account code, account number, accountno#, accountnumber#, bban, customer account id, customer account number,"
@@ -54,8 +54,8 @@ def _is_card(text: str) -> bool:
     return digits not in _RESERVED and _ISSUERS.fullmatch(digits) is not None and bool(luhn.is_valid(digits))
 
 
-def _iban(country: str, rest: str, keywords: str) -> Row:
-    return Row(f"{country}[0-9]{{2}} ?{rest}", f"{_ACCOUNT}, {keywords}", valid(iban))
+def _iban(country: str, rest: str, keywords: str) -> IdentifierRow:
+    return IdentifierRow(f"{country}[0-9]{{2}} ?{rest}", f"{_ACCOUNT}, {keywords}", valid(iban))
 
 
 ROWS: Final[Rows] = {
@@ -77,19 +77,19 @@ ROWS: Final[Rows] = {
     "BankAccountNumber-IT": _iban(
         "IT", "[A-Z] ?(?:[0-9A-Z] ?){21}[0-9A-Z]", "codice bancario, conto bancario, numero di conto"
     ),
-    "BankAccountNumber-US": Row(
+    "BankAccountNumber-US": IdentifierRow(
         "[0-9]{6,17}",
         "bank account, bank acct, checking account, checking acct, deposit account, deposit acct, savings account,"
         " savings acct, chequing account, chequing acct",
     ),
-    "CreditCardExpiration": Row(r"(?:0?[1-9]|1[0-2])\s?[/-]\s?(?:20)?[0-9]{2}", _EXPIRY),
-    "CreditCardMagneticStripe": Row(
+    "CreditCardExpiration": IdentifierRow(r"(?:0?[1-9]|1[0-2])\s?[/-]\s?(?:20)?[0-9]{2}", _EXPIRY),
+    "CreditCardMagneticStripe": IdentifierRow(
         r"%?B[0-9]{13,19}\^[^\^\r\n]{2,26}\^[0-9]{7}[^?\r\n]{0,60}\??|;?[0-9]{13,19}=[0-9]{7,20}\??",
         "card data, iso7813, mag, magstripe, stripe, swipe",
         before="",
         after="",
     ),
-    "CreditCardNumber": Row(
+    "CreditCardNumber": IdentifierRow(
         _CARD,
         "account number, american express, amex, bank card, card, card num, card number, cc #, ccn, check card, credit,"
         " credit card, credit card#, dankort, debit, debit card, diners club, discover, electron,"
@@ -97,7 +97,7 @@ ROWS: Final[Rows] = {
         " payment card number, pcn, union pay, visa",
         _is_card,
     ),
-    "CreditCardSecurityCode": Row(
+    "CreditCardSecurityCode": IdentifierRow(
         "[0-9]{3,4}",
         "card id, card identification code, card identification number, card security code, card validation code,"
         " card validation number, card verification data, card verification value, cvc, cvc2, cvv, cvv2,"

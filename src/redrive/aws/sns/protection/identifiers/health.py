@@ -7,7 +7,7 @@ from stdnum.ca import bc_phn
 from stdnum.fr import nir
 from stdnum.gb import nhs
 
-from redrive.aws.sns.protection.identifiers.rows import Row, Rows, valid
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow, Rows, valid
 
 #: A French social security number, which the card of the health insurance shows too.
 NIR: Final = r"[1-478] ?[0-9]{2} ?[0-9]{2} ?[0-9][0-9AB] ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}"
@@ -28,8 +28,10 @@ def _is_npi(text: str) -> bool:
 
 
 ROWS: Final[Rows] = {
-    "DrugEnforcementAgencyNumber-US": Row("[A-Z][A-Z9][0-9]{7}", "dea number, dea registration", _is_dea),
-    "HealthInsuranceCardNumber-EU": Row(
+    "DrugEnforcementAgencyNumber-US": IdentifierRow(
+        "[A-Z][A-Z9][0-9]{7}", "dea number, dea registration", _is_dea
+    ),
+    "HealthInsuranceCardNumber-EU": IdentifierRow(
         "80(?: ?[0-9]){18}",
         "assicurazione sanitaria numero, carta assicurazione numero, carte d'assurance maladie,"
         " carte d’assurance maladie, carte européenne d'assurance maladie, ceam, ehic, ehic#,"  # noqa: RUF001 - as the guide writes it
@@ -42,32 +44,32 @@ ROWS: Final[Rows] = {
         " sjukförsäkring nummer, sjukförsäkringskort, suomen sairausvakuutuskortti, suomi ehic-numero,"
         " tarjeta de salud, terveyskortti, tessera sanitaria assicurazione numero, versicherungsnummer",
     ),
-    "HealthInsuranceClaimNumber-US": Row(
+    "HealthInsuranceClaimNumber-US": IdentifierRow(
         "[0-9]{3}-?[0-9]{2}-?[0-9]{4}-?[A-Z][A-Z0-9]?|[A-Z]{1,3}-?[0-9]{6}(?:[0-9]{3})?",
         "health insurance claim number, hic no, hic no., hic number, hic#, hicn, hicn#., hicno#",
     ),
-    "HealthInsuranceNumber-FR": Row(
+    "HealthInsuranceNumber-FR": IdentifierRow(
         NIR,
         "carte d'assuré social, carte vitale, insurance card",
         valid(nir),
     ),
-    "HealthcareProcedureCode-US": Row(
+    "HealthcareProcedureCode-US": IdentifierRow(
         "[A-V][0-9]{4}|[0-9]{4}[0-9FTU]",
         "current procedural terminology, hcpcs, healthcare common procedure coding system",
     ),
-    "MedicareBeneficiaryNumber-US": Row(
+    "MedicareBeneficiaryNumber-US": IdentifierRow(
         f"[1-9][{_MBI}][{_MBI}0-9][0-9]-?[{_MBI}][{_MBI}0-9][0-9]-?[{_MBI}]{{2}}[0-9]{{2}}",
         "mbi, medicare beneficiary",
     ),
-    "NationalDrugCode-US": Row(
+    "NationalDrugCode-US": IdentifierRow(
         "[0-9]{4}-[0-9]{4}-[0-9]{2}|[0-9]{5}-[0-9]{3}-[0-9]{2}|[0-9]{5}-[0-9]{4}-[0-9]{1,2}",
         "national drug code, ndc",
     ),
-    "NationalProviderId-US": Row("[12][0-9]{9}", "hipaa, n.p.i, national provider, npi", _is_npi),
-    "NhsNumber-GB": Row(
+    "NationalProviderId-US": IdentifierRow("[12][0-9]{9}", "hipaa, n.p.i, national provider, npi", _is_npi),
+    "NhsNumber-GB": IdentifierRow(
         "[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", "national health service, nhs, nhs number", valid(nhs)
     ),
-    "PersonalHealthNumber-CA": Row(
+    "PersonalHealthNumber-CA": IdentifierRow(
         "9[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         "canada healthcare number, msp number, personal healthcare number, phn, soins de santé",
         valid(bc_phn),

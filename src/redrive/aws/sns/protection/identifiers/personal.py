@@ -13,7 +13,7 @@ from stdnum.it import codicefiscale
 from stdnum.us import itin, ssn
 
 from redrive.aws.sns.protection.identifiers.health import NIR
-from redrive.aws.sns.protection.identifiers.rows import Row, Rows, valid
+from redrive.aws.sns.protection.identifiers.rows import IdentifierRow, Rows, valid
 
 _YEAR: Final = "(?:1[89]|20)[0-9]{2}"
 _SHORT_YEAR: Final = f"(?:{_YEAR}|[0-9]{{2}})"
@@ -65,116 +65,118 @@ def _is_affiliation(text: str) -> bool:
 
 
 ROWS: Final[Rows] = {
-    "CepCode-BR": Row(
+    "CepCode-BR": IdentifierRow(
         "[0-9]{5}-?[0-9]{3}", "cep, código de endereçamento postal, codigo de endereçamento postal"
     ),
-    "Cnpj-BR": Row(
+    "Cnpj-BR": IdentifierRow(
         r"[0-9]{2}[.]?[0-9]{3}[.]?[0-9]{3}/?[0-9]{4}-?[0-9]{2}",
         "cadastro nacional da pessoa jurídica, cadastro nacional da pessoa juridica, cnpj",
         valid(cnpj),
     ),
-    "CpfCode-BR": Row(r"[0-9]{3}[.]?[0-9]{3}[.]?[0-9]{3}-?[0-9]{2}", _BR_PERSON, valid(cpf)),
-    "DateOfBirth": Row(  # whether a time of the day follows or not
+    "CpfCode-BR": IdentifierRow(r"[0-9]{3}[.]?[0-9]{3}[.]?[0-9]{3}-?[0-9]{2}", _BR_PERSON, valid(cpf)),
+    "DateOfBirth": IdentifierRow(  # whether a time of the day follows or not
         _DATE,
         "dob, date of birth, birthdate, birth date, birthday, b-day, bday",
         after="(?:[^A-Za-z0-9]|T[0-9]{2}:|$)",
     ),
-    "ElectoralRollNumber-GB": Row(
+    "ElectoralRollNumber-GB": IdentifierRow(
         "[A-Z]{1,3}[0-9]{1,4}",
         "electoral#, electoral #, electoralnumber, electoral number, electoralroll#, electoral roll#, electoral roll #,"
         " electoral roll no., electoral roll number, electoralrollno",
     ),
-    "EmailAddress": Row(
+    "EmailAddress": IdentifierRow(
         "[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9][A-Za-z0-9-]{0,62}(?:[.][A-Za-z0-9-]{1,63}){1,8}",
         before="(?:^|[^A-Za-z0-9._%+-])",
         after="(?:[^A-Za-z0-9-]|$)",
     ),
-    "IndividualTaxIdentificationNumber-US": Row(
+    "IndividualTaxIdentificationNumber-US": IdentifierRow(
         "9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}",
         "individual taxpayer identification number, itin, i.t.i.n.",
         valid(itin),
     ),
-    "InseeCode-FR": Row(NIR, _FR_SOCIAL, valid(nir)),
-    "LatLong": Row(
+    "InseeCode-FR": IdentifierRow(NIR, _FR_SOCIAL, valid(nir)),
+    "LatLong": IdentifierRow(
         "[-+]?(?:90[.]0{1,15}|[0-8]?[0-9][.][0-9]{1,15})(?: ?[,;] ?| )"
         "[-+]?(?:180[.]0{1,15}|(?:1[0-7][0-9]|[0-9]{1,2})[.][0-9]{1,15})",
         "coordinate, coordinates, lat long, latitude longitude, location, position",
     ),
-    "NationalIdentificationNumber-DE": Row(
+    "NationalIdentificationNumber-DE": IdentifierRow(
         "[CFGHJKLMNPRTVWXYZ][CFGHJKLMNPRTVWXYZ0-9]{7}[0-9][0-9]?|[0-9]{10}",
         "ausweisnummer, id number, identification number, identity number, insurance number, personal id,"
         " personalausweis",
     ),
-    "NationalIdentificationNumber-ES": Row(
+    "NationalIdentificationNumber-ES": IdentifierRow(
         _DNI,
         "dni, dni#, dninúmero#, documento nacional de identidad, identidad único, identidadúnico#, insurance number,"
         " national identification number, national identity, nationalid#, nationalidno#, número nacional identidad,"
         " personal identification number, personal identity no, unique identity number, uniqueid#",
         valid(dni),
     ),
-    "NationalIdentificationNumber-IT": Row(
+    "NationalIdentificationNumber-IT": IdentifierRow(
         "[A-Z]{6}[0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z]",
         "codice fiscal, codice fiscale, dati anagrafici, ehic, health card, health insurance card, p. iva,"
         " partita i.v.a., personal data, tax code, tessera sanitaria",
         valid(codicefiscale),
     ),
-    "NationalInsuranceNumber-GB": Row(
+    "NationalInsuranceNumber-GB": IdentifierRow(
         "[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]",
         "insurance no., insurance number, insurance#, national insurance number, nationalinsurance#,"
         " nationalinsurancenumber, nin, nino",
         lambda text: not text.upper().startswith(_NO_NINO),
     ),
-    "NieNumber-ES": Row(_NIE, _ES_TAX, valid(nie)),
-    "NifNumber-ES": Row(f"{_DNI}|[KLM][0-9]{{7}}[A-Z]|{_NIE}", _ES_TAX, valid(nif)),
-    "PermanentResidenceNumber-CA": Row(
+    "NieNumber-ES": IdentifierRow(_NIE, _ES_TAX, valid(nie)),
+    "NifNumber-ES": IdentifierRow(f"{_DNI}|[KLM][0-9]{{7}}[A-Z]|{_NIE}", _ES_TAX, valid(nif)),
+    "PermanentResidenceNumber-CA": IdentifierRow(
         "[A-Z]{2}[ -]?[0-9]{7}(?:[0-9]{3})?",
         "carte résident permanent, numéro carte résident permanent, numéro résident permanent, permanent resident card,"
         " permanent resident card number, permanent resident no, permanent resident no., permanent resident number,"
         " pr no, pr no., pr non, pr number, résident permanent no., résident permanent non",
     ),
-    "PostalCode-CA": Row("[ABCEGHJ-NPRSTVXY][0-9][ABCEGHJ-NPRSTV-Z][ -]?[0-9][ABCEGHJ-NPRSTV-Z][0-9]"),
-    "RgNumber-BR": Row(r"[0-9]{1,2}[.]?[0-9]{3}[.]?[0-9]{3}-?[0-9X]", "registro geral, rg"),
-    "SocialInsuranceNumber-CA": Row(
+    "PostalCode-CA": IdentifierRow(
+        "[ABCEGHJ-NPRSTVXY][0-9][ABCEGHJ-NPRSTV-Z][ -]?[0-9][ABCEGHJ-NPRSTV-Z][0-9]"
+    ),
+    "RgNumber-BR": IdentifierRow(r"[0-9]{1,2}[.]?[0-9]{3}[.]?[0-9]{3}-?[0-9X]", "registro geral, rg"),
+    "SocialInsuranceNumber-CA": IdentifierRow(
         "[1-9][0-9]{2}[ -]?[0-9]{3}[ -]?[0-9]{3}",
         "canadian id, numéro d'assurance sociale, social insurance number, sin",
         valid(sin),
     ),
-    "Ssn-ES": Row(
+    "Ssn-ES": IdentifierRow(
         "[0-9]{2}[ /-]?[0-9]{8}[ /-]?[0-9]{2}",
         "número de la seguridad social, social security no., social security no. número de la seguridad social,"
         " social security number, socialsecurityno#, ssn, ssn#",
         _is_affiliation,
     ),
-    "Ssn-US": Row(
+    "Ssn-US": IdentifierRow(
         "[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4}",
         "social security, social security number, ss#, ssn",
         valid(ssn),
     ),
-    "TaxId-DE": Row(
+    "TaxId-DE": IdentifierRow(
         "[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}",
         "identifikationsnummer, steuer id, steueridentifikationsnummer, steuernummer, tax id, tax identification number,"
         " tax number",
         valid(idnr),
     ),
-    "TaxId-ES": Row("[A-HJNP-SU-W][ -]?[0-9]{7}[ -]?[0-9A-J]", _ES_TAX, valid(cif)),
-    "TaxId-FR": Row(
+    "TaxId-ES": IdentifierRow("[A-HJNP-SU-W][ -]?[0-9]{7}[ -]?[0-9A-J]", _ES_TAX, valid(cif)),
+    "TaxId-FR": IdentifierRow(
         "[0-3][0-9] ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}",
         "numéro d'identification fiscale, tax id, tax identification number, tax number, tin, tin#",
         valid(fr_nif),
     ),
-    "TaxId-GB": Row(
+    "TaxId-GB": IdentifierRow(
         "[0-9]{5} ?[0-9]{5}",
         "paye, tax id, tax id no., tax id number, tax identification, tax identification#, tax no., tax number,"
         " tax reference, tax#, taxid#, temporary reference number, tin, trn, unique tax reference,"
         " unique taxpayer reference, utr",
         valid(utr),
     ),
-    "VehicleIdentificationNumber": Row(  # ISO 3779: no I, O or Q; a check digit is North America's alone
+    "VehicleIdentificationNumber": IdentifierRow(  # ISO 3779: no I, O or Q; a check digit is North America's alone
         "[A-HJ-NPR-Z0-9]{13}[0-9]{4}",
         "fahrgestellnummer, niv, numarul de identificare, numarul seriei de sasiu, serie sasiu, numer vin,"
         " número de identificação do veículo, número de identificación de automóviles,"
         " numéro d'identification du véhicule, vehicle identification number, vin, vin numeris",
         lambda text: not text.isdigit(),
     ),
-    "ZipCode-US": Row("[0-9]{5}(?:-[0-9]{4})?", "zip code, zip+4"),
+    "ZipCode-US": IdentifierRow("[0-9]{5}(?:-[0-9]{4})?", "zip code, zip+4"),
 }

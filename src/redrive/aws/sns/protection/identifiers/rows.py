@@ -18,7 +18,7 @@ AFTER: Final = "(?:[^A-Za-z0-9.]|[.](?:[^0-9]|$)|$)"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IdentifierRow:
     """One identifier.
 
     Attributes:
@@ -47,7 +47,7 @@ class Row:
         )
 
 
-Rows = Mapping[str, Row]
+Rows = Mapping[str, IdentifierRow]
 
 
 def compiled(pattern: str, *, any_case: bool = False, memory_bytes: int = 8 << 20) -> Any:
