@@ -23,7 +23,7 @@ _LINTER: Final = Program(
 _ROOMS = (
     *("composition", "composition.core", "composition.sns", "composition.sqs", "composition.store"),
     *("cli", "app", "server", "console", "settings", "testing", "runtime", "telemetry", "functions"),
-    *("http", "azure", "azure.wire", "workers", "aws.apigateway", "aws.cloudformation", "aws.cloudwatch"),
+    *("azure", "azure.wire", "workers", "aws.apigateway", "aws.cloudformation", "aws.cloudwatch"),
     *("aws.firehose", "aws.iam", "aws.kms", "aws.lambda_", "aws.logs", "aws.s3", "aws.ssm", "aws.sts"),
     *("aws", "aws.encryption", "aws.gateway", "aws.kit", "aws.wire", "aws.wire.arn", "aws.sqs", "aws.sns"),
     *(
@@ -52,7 +52,6 @@ _DOOR = "Callers come by the engine's door"
     ("importer", "imported", "contract"),
     [
         ("model.delivery", "engine.ports", _ONE_WAY),
-        ("engine.publish", "http", _ONE_WAY),
         ("engine.publish", "runtime", _ONE_WAY),
         ("aws.sqs", "server", _ONE_WAY),
         ("aws.sqs", "console", _ONE_WAY),
@@ -100,7 +99,7 @@ def test_the_right_imports_keep_every_contract(tmp_path: Path) -> None:
             "aws.sqs": "aws.wire.arn",
             "aws.sns": "aws.kit.call",
             "aws.kit.call": "access.keys",
-            "azure": "http",
+            "azure": "model.delivery",
             "azure.wire": "engine.resources",
             "engine.resources": "engine.publish",
             "stores.sqlite.store": "engine.ports",

@@ -8,7 +8,7 @@ from redrive.access.principals import account_root
 from redrive.aws.cloudwatch.metrics.listing import PAGE_MAX, MetricListing
 from redrive.aws.kit.call import Call
 from redrive.engine.configuration.queues import Queues
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.metric import Series, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue

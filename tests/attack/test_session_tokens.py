@@ -8,7 +8,7 @@ import orjson
 
 from redrive.access.secret import InstallationSecret, Sealer
 from redrive.access.session_tokens import Session, SessionTokens
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}

@@ -16,7 +16,7 @@ from redrive.access.keyring import Keyring
 from redrive.aws.gateway.authentication import SigV4Verifier
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.holders import Holders
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.topic import Subscription
 from tests.aws.sns.parts import TOKENS
 from tests.aws.sns.stage import ACCOUNT, Stage, topic_arn

@@ -12,7 +12,7 @@ import pytest
 
 from redrive import app
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.topic import Topic
 from redrive.stores.sqlite.store import SqliteStore
 from tests.aws.cloudwatch import stage as stages

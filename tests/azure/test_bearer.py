@@ -17,7 +17,7 @@ from redrive.access.refusals import Refusals
 from redrive.azure.wire.bearer import BearerCaller, BearerVerifier, TrustAllBearers, issue
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Put
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.testing import VirtualClock
 from tests.azure.stage import Stage
 

@@ -13,8 +13,8 @@ from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import QUESTION, Handshakes, Question
 from redrive.azure.wire.bearer import TrustAll
 from redrive.engine.ports import PushRequest
-from redrive.http import Request
 from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.azure.stage import GROUP, TOPIC, Stage

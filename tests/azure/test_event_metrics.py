@@ -21,7 +21,7 @@ from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.wire.bearer import BearerCaller, TrustAllBearers
 from redrive.azure.wire.errors import AzureError
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore

@@ -14,7 +14,7 @@ from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA
 from redrive.azure.wire.bearer import TrustAllBearers
 from redrive.azure.wire.errors import AzureError
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 from tests.azure.stage import EVENT, GROUP, TOPIC, Stage

@@ -13,8 +13,8 @@ from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
 from redrive.azure.wire.bearer import TrustAll
 from redrive.azure.wire.errors import AzureError, Detail
-from redrive.http import Request, Response
 from redrive.model import errors
+from redrive.model.http import Request, Response
 from redrive.testing import VirtualClock
 from tests.azure.stage import Stage
 

@@ -20,7 +20,7 @@ from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.eventgrid.sas_token import SasToken, TokenPlace
 from redrive.azure.wire.bearer import BearerCaller
 from redrive.azure.wire.errors import unauthorized
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.topic import Topic
 from tests.azure.stage import TOPIC, Stage
 from tests.azure.test_event_publishing import Nowhere

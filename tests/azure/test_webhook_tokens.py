@@ -13,8 +13,8 @@ from redrive.azure.handshake import Handshakes
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.bearer import BearerVerifier
 from redrive.azure.wire.errors import AzureError
-from redrive.http import Request
 from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.http import Request
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock
 from tests.azure.stage import BASE_URL as BASE

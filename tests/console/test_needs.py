@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from redrive.aws.cloudformation.records import STACK, Stack, StackSettings
-from redrive.aws.lambda_.metrics import NAMESPACE
+from redrive.aws.cloudformation.documents.records import STACK, Stack, StackSettings
+from redrive.aws.lambda_.invocations.metrics import NAMESPACE
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.queue import DAY_MS
 from redrive.model.topic import Subscription, Topic

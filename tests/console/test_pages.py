@@ -8,7 +8,7 @@ import pytest
 from redrive.console.routes import ROUTES
 from redrive.console.safety import POLICY
 from redrive.engine.ports import NewDelivery
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.message import Message
 from tests.console.world import BUSY, PLACE, ROOM, ROOT, Visitor, World, make_world, pages_of, visiting
 

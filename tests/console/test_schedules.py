@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import unescape
 from urllib.parse import urlencode
 
-from redrive.http import Response
+from redrive.model.http import Response
 from tests.console.world import ROOM, ROOT, TRIED, make_world, visiting
 
 ID = "9b7bd5b4-6c6c-4d4c-8e29-3b2a5a1f0c11"

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from redrive.app import Server, assembled
 from redrive.engine.engine import Engine
 from redrive.engine.ports import AttemptNote, Settlement, Target
-from redrive.http import Request, Response
 from redrive.model.delivery import Outcome
+from redrive.model.http import Request, Response
 from redrive.model.message import Message
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue

@@ -14,7 +14,7 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Facade
 from redrive.engine.engine import Engine
 from redrive.engine.ports import LogSink, Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from tests.fuzz.json_world import JsonWorld

@@ -14,7 +14,7 @@ from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Watched
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 from hypothesis import strategies as st
 
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.fuzz.grid_documents import CLOUD_EVENT, CUSTOM_EVENT, EVENT, documents_of
 from tests.fuzz.grid_world import (
     BEARER,

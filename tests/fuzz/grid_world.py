@@ -41,8 +41,8 @@ from redrive.endpoints.addresses import read_url
 from redrive.endpoints.containers import BlobContainers
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
-from redrive.http import Request, Response
 from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.http import Request, Response
 from redrive.model.topic import Topic
 from redrive.telemetry.telemetry import Telemetry
 from tests.aws.sns.stage import signing_pair

@@ -18,7 +18,7 @@ from redrive.aws.iam.facade import Iam
 from redrive.aws.sts.facade import Sts
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import orjson
 from hypothesis import strategies as st
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.fuzz.spoiling import spoilt
 from tests.fuzz.watched import Watched
 

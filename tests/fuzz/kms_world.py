@@ -12,7 +12,7 @@ from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.kms.facade import Kms
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.stores.seal import Seal
 from tests.fuzz.json_world import JsonWorld
 

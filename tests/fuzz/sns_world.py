@@ -14,7 +14,7 @@ from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.protection.audit import AuditLog
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from tests.aws.sns.parts import SECRET, sns_parts, sns_profile

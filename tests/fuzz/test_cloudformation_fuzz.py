@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.aws.cloudformation.facade import CloudFormation
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.cloudformation.stage import Stage, stage
 from tests.aws.wire.clients import Client
 from tests.fuzz.spoiling import TEXTS, spoilt, spoilt_forms

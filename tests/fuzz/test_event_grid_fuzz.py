@@ -8,7 +8,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.fuzz.grid_documents import documents_of
 from tests.fuzz.grid_requests import Asked, arm_routes, asked
 from tests.fuzz.grid_world import BEARER, PROVIDER, STORAGE, SUBSCRIPTION, GridWorld

@@ -9,7 +9,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.fuzz.gateway_world import (
     API,
     CLIENTS,

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.fuzz.iam_world import AMAZON, CLIENTS, KEY, POLICY, READS, TRUST, IamWorld
 from tests.fuzz.spoiling import TEXTS, spoilt, spoilt_forms
 

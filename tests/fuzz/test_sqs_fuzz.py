@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.fuzz.oddities import RIGHT, Odd, requests
 from tests.fuzz.world import World
 from tests.services.server import Server, serving

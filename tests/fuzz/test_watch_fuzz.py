@@ -9,7 +9,7 @@ from typing import Any, Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.fuzz.spoiling import plain, spoilt
 from tests.fuzz.watch_world import (
     CLIENTS,

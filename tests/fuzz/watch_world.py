@@ -23,8 +23,8 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
 from redrive.model.errors import RedriveError
+from redrive.model.http import Request, Response
 from tests.aws.wire.clients import Client
 from tests.fuzz.watched import Complaints, Watched
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.runtime.simulated import SimulatedClock
 from redrive.stores.sqlite.store import SqliteStore
 

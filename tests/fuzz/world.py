@@ -14,7 +14,7 @@ from redrive.aws.sqs.peek import PATH as PEEK_PATH
 from redrive.aws.sqs.peek import Peek
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.fuzz.watched import Watched
 
 BASE = "http://localhost/000000000000"

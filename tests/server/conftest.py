@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.connection import Handler
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits

@@ -14,7 +14,7 @@ from typing import cast
 import httptools
 import uvloop
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.connection import Handler
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.server.client import Client, get, message, post, until
 from tests.server.conftest import Connect, Serve
 

@@ -9,7 +9,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from tests.server.client import Client, chunked, get, message, post

@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 import pytest
 
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.server.guard import BrowserGuard
 from redrive.server.hosts import KnownHosts
 

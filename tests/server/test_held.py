@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.http import HttpFront
 from tests.server.client import get, message, post, until
 from tests.server.conftest import Connect, Serve

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from tests.server.client import PATIENCE_SECONDS, get, message, post, until

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.server.limits import SLICE_BYTES, HttpLimits
 from redrive.server.reading import Phase, RequestReader
 from tests.server.client import chunked, get, message, post

@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.server.rendering import Renderer, error_response
 
 _DATE = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.request_log import CHARS_MAX, RequestLog
 
 

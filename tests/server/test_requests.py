@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.server.client import chunked, get, message, post
 from tests.server.conftest import Connect, Serve
 

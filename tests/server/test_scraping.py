@@ -2,7 +2,7 @@
 
 import pytest
 
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.server.guard import BrowserGuard
 from redrive.server.hosts import KnownHosts
 from redrive.server.scraping import Scrapers

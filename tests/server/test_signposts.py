@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.server.signposts import signpost
 
 _BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "host": "localhost:4566"}

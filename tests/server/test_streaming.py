@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.server.client import PATIENCE_SECONDS, get, message
 from tests.server.conftest import Connect, Serve
 

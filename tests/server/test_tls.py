@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.server.http import HttpFront
 from redrive.server.limits import HttpLimits
 from redrive.server.tls import CertificateUnusable, LocalCertificate, local_authority, server_context

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from redrive.aws.wire.signatures.sigv4 import Signed, verify
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.runtime.clock import SystemClock
 
 KEY_ID: Final = "AKIDEXAMPLE"

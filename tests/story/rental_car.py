@@ -9,7 +9,7 @@ from typing import Any, Final
 from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.wire.shapes import Structure
 from redrive.cli.demo_story import BILLING, FULFILMENT
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.cloudformation.stage import ACCOUNT, REGION, URL, Stage, stage
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples/rental-car"

@@ -21,8 +21,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from redrive.engine.facts import Undelivered
-from redrive.http import Request, Response
 from redrive.model.delivery import Outcome
+from redrive.model.http import Request, Response
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.request_spans import RequestSpans
 from redrive.settings import Settings, SettingsInvalid

@@ -10,7 +10,7 @@ from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Clock
-from redrive.http import Request
+from redrive.model.http import Request
 
 
 class BlobAccess:

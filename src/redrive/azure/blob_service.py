@@ -25,7 +25,7 @@ from redrive.azure.shared_access import PARAMETERS, Act
 from redrive.azure.storage_keys import PARAMETERS_MAX
 from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.ports import Clock
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _HOST_MARK: Final = ".blob."
 _VERSION: Final = "2021-12-02"

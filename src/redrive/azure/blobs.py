@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 from redrive.azure.wire.errors import AzureError, invalid, not_found
-from redrive.http import Request, Response
 from redrive.model.errors import NotFound
+from redrive.model.http import Request, Response
 
 XML: Final = "application/xml"
 HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'

@@ -19,7 +19,7 @@ from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 CLOUD: Final = "/metadata/endpoints"
 _KEYS: Final = "/discovery/v2.0/keys"

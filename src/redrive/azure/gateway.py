@@ -6,8 +6,8 @@ from typing import Final, Protocol
 from redrive.azure.wire.answers import refusal
 from redrive.azure.wire.errors import AzureError, translated
 from redrive.engine.ports import Runtime
-from redrive.http import Request, RequestRecord, Response
 from redrive.model.errors import RedriveError
+from redrive.model.http import Request, RequestRecord, Response
 from redrive.model.ids import id_text
 
 #: More than the largest request of any room (events, 1.5 MB), so that each room refuses in its own words.

@@ -33,9 +33,9 @@ from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind, Endpoint, PushRequest
 from redrive.engine.resources import Draft
-from redrive.http import Request, Response
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.document import Document
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription, without_secrets

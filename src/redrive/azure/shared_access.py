@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from redrive.azure.storage_keys import StorageKeys
-from redrive.http import Request
+from redrive.model.http import Request
 
 #: The parameters of a signature, which are none of an operation.
 PARAMETERS: Final = frozenset(

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from redrive.access.secret import InstallationSecret
-from redrive.http import Request
+from redrive.model.http import Request
 
 NAMES: Final = ("key1", "key2")
 PARAMETERS_MAX: Final = 20

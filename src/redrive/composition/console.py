@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from redrive import __version__
-from redrive.aws.cloudformation.records import STACK
+from redrive.aws.cloudformation.documents.records import STACK
 from redrive.aws.cloudwatch.alarms.records import ALARMS
-from redrive.aws.lambda_.records import FUNCTION
+from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.console.clock_hands import ClockHands

@@ -9,6 +9,7 @@ from typing_extensions import override
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.gateway.sessions import SERVICE_SECONDS
+from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
@@ -20,14 +21,13 @@ from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
 from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.profile import LambdaDeliveryProfile
 from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
 from redrive.aws.lambda_.invocations.subscribed import FunctionEndpoint
 from redrive.aws.lambda_.invocations.targets import TargetEndpoint
-from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.lambda_.mappings.consumers import MappingConsumers
 from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
-from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.readers import Readers

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.wire.rest.s3_routes import is_for_s3
+from redrive.aws.gateway.s3_routes import is_for_s3
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.console.console import PATH as CONSOLE_PATH
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.control import Control
 from redrive.server.dead_letters import DeadLetterRoutes

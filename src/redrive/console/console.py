@@ -17,8 +17,8 @@ from redrive.console.session import SESSION_SECONDS, Session, Sessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)

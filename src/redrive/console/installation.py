@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from redrive.access.keyring import Keyring
-from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.lambda_.records import FunctionRecord
+from redrive.aws.lambda_.documents.records import FunctionRecord
 from redrive.console.clock_hands import ClockHands
 from redrive.console.nodes import Nodes
 from redrive.console.remembered import Remembered

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from redrive.http import Request
+from redrive.model.http import Request
 
 #: Nothing from elsewhere, nothing inline, no eval; strangers' text could do nothing even where it were not escaped.
 POLICY: Final = (

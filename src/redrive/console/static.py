@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
-from redrive.http import Response
+from redrive.model.http import Response
 
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",

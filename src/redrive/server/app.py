@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.control import Control
 from redrive.server.guard import BrowserGuard
 from redrive.server.signposts import signpost

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from typing_extensions import override
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.held import Held
 from redrive.server.limits import SLICE_BYTES, HttpLimits
 from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader

@@ -9,8 +9,8 @@ from redrive import __version__
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
 from redrive.model.errors import StoreUnavailable
+from redrive.model.http import Request, Response
 from redrive.server.exposition import Exposition
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
 from redrive.server.prometheus_text import CONTENT_TYPE

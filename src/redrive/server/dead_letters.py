@@ -6,7 +6,7 @@ from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import CauseDetails, DeadLetter, DeadLetterQueue
 from redrive.engine.ports import LookRequest, is_sealed
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription

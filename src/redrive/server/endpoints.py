@@ -7,8 +7,8 @@ from typing import Any, Final
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import EndpointCondition
-from redrive.http import Request, Response
 from redrive.model.circuit import OpenCircuit
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.server.naming import subscription_named

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import orjson
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.hosts import KnownHosts, name_of
 
 _OWN_SITES: Final = frozenset({"same-origin", "none"})  # "none": somebody typed the address

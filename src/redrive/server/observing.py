@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.connection import Handler
 
 Ended: TypeAlias = Callable[[Response | None], None]

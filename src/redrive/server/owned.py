@@ -8,8 +8,8 @@ import orjson
 
 from redrive.aws.gateway.authentication import OWN_ROUTES, Authentication, TrustAll
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Request, Response
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 
 PAGE_MAX: Final = 1000  # of any listing: what is counted or read for one answer

@@ -7,7 +7,7 @@ from typing import Final
 
 import httptools
 
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.server.limits import SLICE_BYTES, HttpLimits
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from redrive.http import Response
+from redrive.model.http import Response
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _LARGE_BYTES: Final = 16 * 1024

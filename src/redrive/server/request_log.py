@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from redrive.aws.wire.signatures.sigv4 import credential_scope
-from redrive.http import Request, RequestRecord, Response
+from redrive.model.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
 from redrive.server.observing import observed
 from redrive.server.reading import RefusedRequestError

@@ -12,7 +12,7 @@ from typing import Final
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from redrive.http import Request, RequestRecord, Response
+from redrive.model.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
 from redrive.server.observing import observed
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from redrive.aws.gateway.authentication import Authentication
 from redrive.engine.engine import Engine
 from redrive.engine.operations import TracedDelivery
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic

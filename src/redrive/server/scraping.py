@@ -4,7 +4,7 @@ import hmac
 from ipaddress import ip_address
 from typing import Final
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.server.guard import BrowserGuard, RefusalCounter
 from redrive.server.owned import json_answer
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive import __version__
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _QUEUE_PATH: Final = re.compile(r"/(\d{12})/([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
 # Where other servers have what is here under a name of Redrive's own.

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, cast
 
-from redrive.http import Response
+from redrive.model.http import Response
 
 CHUNKED: Final = b"Transfer-Encoding: chunked\r\n"
 _LAST: Final = b"0\r\n\r\n"

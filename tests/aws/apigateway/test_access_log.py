@@ -9,7 +9,7 @@ from redrive.aws.apigateway.control.access_log import AccessLog, refusal_of
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.engine.ports import LogSink
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.names import ResourceName
 
 OWN, OTHER = "123456789012", "999999999999"

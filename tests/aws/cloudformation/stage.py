@@ -12,7 +12,7 @@ from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import Settings
 

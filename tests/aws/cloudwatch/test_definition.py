@@ -9,7 +9,7 @@ from redrive.aws.cloudwatch.alarms import registry
 from redrive.aws.cloudwatch.alarms.definition import definition
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.cloudwatch.stage import ACCOUNT, REGION, Stage, of_one_metric
 from tests.aws.cloudwatch.test_alarms import metric
 

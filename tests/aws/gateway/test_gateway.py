@@ -13,8 +13,8 @@ from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
-from redrive.http import Request
 from redrive.model.errors import RedriveError
+from redrive.model.http import Request
 from redrive.testing import SimulatedClock
 
 JSON = {"content-type": "application/x-amz-json-1.0"}

@@ -12,7 +12,7 @@ from botocore.credentials import Credentials
 
 from redrive.access.keys import new_access_key
 from redrive.app import Server, assembled
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.settings import Settings
 from tests.aws.wire.clients import Client
 

@@ -8,7 +8,7 @@ import pytest
 from redrive.access.condition_keys import SUPPLIED
 from redrive.access.principals import account_root
 from redrive.aws.kit.call import Call
-from redrive.http import Request
+from redrive.model.http import Request
 
 OWNER, OTHER = "111111111111", "222222222222"
 QUEUE = f"arn:aws:sqs:eu-west-1:{OWNER}:orders"

@@ -25,9 +25,9 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import PushRequest
-from redrive.http import Request
 from redrive.model.attempt import AttemptResult
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.http import Request
 from redrive.model.log import LogEvent, LogQuery
 from redrive.model.names import ResourceName
 from tests.aws.cloudwatch.stage import ACCOUNT, REGION, Stage

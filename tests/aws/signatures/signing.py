@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from redrive.aws.wire.signatures.sigv4 import Signed, verify
-from redrive.http import Request
+from redrive.model.http import Request
 
 KEY_ID: Final = "AKIAREDRIVETESTS2345"
 SECRET: Final = "c2VjcmV0+of/forty.characters-and+a/slash"

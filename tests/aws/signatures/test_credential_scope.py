@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.aws.wire.signatures.sigv4 import CredentialScope, UnknownKey, credential_scope
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.signatures.signing import KEY_ID, check, sign, with_headers
 
 

@@ -18,7 +18,7 @@ from redrive.aws.wire.signatures.sigv4 import (
     SignatureRefused,
     UnknownKey,
 )
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.signatures.signing import SIGNED_AT, check, sign, with_headers
 
 _SCOPE = "AKIAREDRIVETESTS2345/20150830/us-east-1/sqs/aws4_request"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.aws.wire.signatures.sigv4 import SignatureMismatch, Signed, verify
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.signatures.signing import (
     ENDPOINT,
     KEY_ID,

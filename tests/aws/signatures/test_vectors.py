@@ -6,7 +6,7 @@ import hmac
 import pytest
 
 from redrive.aws.wire.signatures.sigv4 import SignatureMismatch, verify
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.signatures.signing import SIGNED_AT
 
 _SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

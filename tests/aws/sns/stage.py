@@ -18,9 +18,9 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Endpoint, PushRequest, Runtime
-from redrive.http import Request
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
+from redrive.model.http import Request
 from redrive.model.metric import MetricPoint
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue

@@ -20,8 +20,8 @@ from redrive.aws.sqs import message as sqs_message
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.ports import PushRequest
-from redrive.http import Request, Response
 from redrive.model.delivery import Delivery
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.server.http import HttpFront

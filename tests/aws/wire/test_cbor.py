@@ -9,14 +9,14 @@ from cbor2 import CBORTag, dumps, undefined
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.cbor import cbor
 from redrive.aws.wire.cbor.rpc import CBOR
 from redrive.aws.wire.cbor.values import reader, writer
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Member, Shape
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.wire.clients import Client, sample
 
 CLOUDWATCH = Client("cloudwatch", "smithy-rpc-v2-cbor")

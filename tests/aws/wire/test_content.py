@@ -7,7 +7,7 @@ import pytest
 from redrive.aws.wire.content import is_folded, unfold
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.profiles import PROFILES
-from redrive.http import Request
+from redrive.model.http import Request
 
 CLOUDWATCH = PROFILES["cloudwatch"]
 MOST = CLOUDWATCH.body_bytes_max

@@ -3,7 +3,7 @@
 import pytest
 from botocore.eventstream import EventStreamBuffer
 
-from redrive.aws.wire.event_stream import framed, message
+from redrive.aws.wire.json.event_stream import framed, message
 from redrive.aws.wire.service import Service
 
 

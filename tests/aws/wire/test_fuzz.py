@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.json.rpc import JSON_1_0
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Operation, Service
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.wire.clients import Client, sample
 
 JSON_OPERATIONS = [

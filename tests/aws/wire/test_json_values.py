@@ -10,7 +10,7 @@ from redrive.aws.wire.json.input import reader
 from redrive.aws.wire.json.rpc import JSON_1_0
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shapes
-from redrive.http import Request
+from redrive.model.http import Request
 
 SHAPES = Shapes(
     {

@@ -6,7 +6,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.query.form import read_form, tree
 from redrive.aws.wire.query.input import structure_reader
 from redrive.aws.wire.service import Service
-from redrive.http import Request
+from redrive.model.http import Request
 
 
 def read(service: str, operation: str, form: str):

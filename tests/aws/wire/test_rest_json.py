@@ -10,10 +10,10 @@ import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Service
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 LAMBDA = ServiceModel(Loader().load_service_model("lambda", "service-2"))
 

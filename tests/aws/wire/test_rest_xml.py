@@ -2,11 +2,11 @@
 
 import pytest
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.rest.rest_xml import RestXmlCodec
 from redrive.aws.wire.rest.xml_input import read_xml
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.wire.clients import Client
 
 CREDENTIAL = (

@@ -2,11 +2,11 @@
 
 import pytest
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.profiles import PROFILES
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Service
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.wire.clients import Client, sample
 
 SERVICES = [

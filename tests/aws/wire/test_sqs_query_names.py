@@ -4,10 +4,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Service
-from redrive.http import Request
+from redrive.model.http import Request
 
 SQS = Service.load("sqs")
 URL = "http://localhost:4566/000000000000/q"

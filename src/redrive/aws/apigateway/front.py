@@ -17,7 +17,7 @@ from redrive.aws.apigateway.http.records import HTTP_API
 from redrive.aws.apigateway.rest.front import BODY_BYTES_MAX, RestFront, Staged
 from redrive.aws.wire.cors import preflight, shared
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 
 Refuse = Callable[[Request], Response | None]

@@ -6,16 +6,16 @@ from typing import Any
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.errors import translated
-from redrive.aws.cloudformation.history import CHANGE_SET, EVENT, EXPORT, IMPORT, SIGNAL
-from redrive.aws.cloudformation.names import stack_arn
-from redrive.aws.cloudformation.policies import StackPolicyOperations
-from redrive.aws.cloudformation.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
+from redrive.aws.cloudformation.changes.policies import StackPolicyOperations
+from redrive.aws.cloudformation.documents.errors import translated
+from redrive.aws.cloudformation.documents.finding import find_stack, place
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, EXPORT, IMPORT, SIGNAL
+from redrive.aws.cloudformation.documents.names import stack_arn
+from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
 from redrive.aws.cloudformation.stacks.change_sets import ChangeSetOperations, find_change_set
 from redrive.aws.cloudformation.stacks.describing import StackViews
 from redrive.aws.cloudformation.stacks.drift import DriftOperations
 from redrive.aws.cloudformation.stacks.exports import ExportOperations
-from redrive.aws.cloudformation.stacks.finding import find_stack, place
 from redrive.aws.cloudformation.stacks.operations import StackChanges
 from redrive.aws.cloudformation.stacks.signals import SignalOperations
 from redrive.aws.cloudformation.stacks.templates import TemplateOperations

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from redrive.aws.cloudwatch.alarms.describing import position, token
-from redrive.aws.cloudwatch.errors import error, invalid
+from redrive.aws.cloudwatch.metrics.errors import error, invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind

@@ -5,8 +5,8 @@ from typing import Any
 
 from redrive.aws.cloudwatch.alarms.part import Alarms
 from redrive.aws.cloudwatch.dashboards import DASHBOARD, DashboardOperations
-from redrive.aws.cloudwatch.errors import translated
 from redrive.aws.cloudwatch.metrics.datapoints import Datapoints
+from redrive.aws.cloudwatch.metrics.errors import translated
 from redrive.aws.cloudwatch.metrics.listing import MetricListing
 from redrive.aws.cloudwatch.metrics.putting import PutMetricOperations
 from redrive.aws.cloudwatch.metrics.queries import Queries

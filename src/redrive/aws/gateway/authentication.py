@@ -7,8 +7,8 @@ from redrive.access.keys import ANY_ACCOUNT, account_of_key_id
 from redrive.access.principals import Principal, account_root
 from redrive.access.refusals import Refusals
 from redrive.aws.gateway.holders import Holders
+from redrive.aws.gateway.s3_routes import bucket_of_host
 from redrive.aws.wire.errors import common
-from redrive.aws.wire.rest.s3_routes import bucket_of_host
 from redrive.aws.wire.signatures.sigv2_query import is_presigned_v2, scope_v2, verify_v2
 from redrive.aws.wire.signatures.sigv4 import (
     CredentialScope,
@@ -25,7 +25,7 @@ from redrive.aws.wire.signatures.sigv4 import (
 from redrive.aws.wire.signatures.sigv4_request import token_of
 from redrive.aws.wire.signatures.sigv4_s3 import verify_s3
 from redrive.engine.ports import Clock
-from redrive.http import Request
+from redrive.model.http import Request
 
 #: The signing name of Redrive's own routes, which no policy speaks of.
 OWN_ROUTES: Final = "redrive"

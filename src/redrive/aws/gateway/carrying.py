@@ -9,8 +9,8 @@ from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.service import Service
-from redrive.http import Response
 from redrive.model.errors import RedriveError
+from redrive.model.http import Response
 
 
 async def carried_out(

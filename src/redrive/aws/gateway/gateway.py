@@ -12,17 +12,17 @@ from typing import Final
 from redrive.access.principals import ANONYMOUS
 from redrive.aws.gateway.authentication import Authentication, Caller
 from redrive.aws.gateway.carrying import carried_out
+from redrive.aws.gateway.recognise import Recognised, action, recognise, service_named, unrecognised
 from redrive.aws.gateway.unoffered import refusal
 from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.content import is_folded, unfold
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.profiles import PROFILES
-from redrive.aws.wire.recognise import Recognised, action, recognise, service_named, unrecognised
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.ports import Runtime
-from redrive.http import Request, RequestRecord, Response
+from redrive.model.http import Request, RequestRecord, Response
 from redrive.model.ids import id_text
 
 logger = logging.getLogger(__name__)

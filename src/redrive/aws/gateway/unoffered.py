@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import orjson
 
 from redrive.aws.wire.codec import answer_headers
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _SCOPE: Final = re.compile(
     r"Credential=[^/\s]{1,128}/[0-9]{8}/[a-z0-9-]{0,32}/([a-z0-9-]{1,64})/aws4_request"

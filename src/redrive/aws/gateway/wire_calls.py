@@ -12,12 +12,12 @@ from redrive.access.patterns import Values
 from redrive.access.principals import Principal
 from redrive.aws.gateway.carrying import carried_out
 from redrive.aws.gateway.inner_calls import BASE_URL
+from redrive.aws.gateway.recognise import action, recognise, unrecognised
 from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.recognise import action, recognise, unrecognised
 from redrive.aws.wire.service import Service
 from redrive.engine.ports import Runtime
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 logger = logging.getLogger(__name__)
 

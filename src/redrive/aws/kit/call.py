@@ -21,9 +21,9 @@ from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord
-from redrive.http import Request
 from redrive.model.delivery import Delivery
 from redrive.model.errors import RedriveError
+from redrive.model.http import Request
 
 _NO_KEYS: Final[Mapping[str, Values]] = {}
 

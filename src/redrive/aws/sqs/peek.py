@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.authentication import Authentication
+from redrive.aws.gateway.recognise import recognise
 from redrive.aws.kit.call import Call, Presenters
 from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import no_such_queue
@@ -26,13 +27,12 @@ from redrive.aws.wire.json.rpc import JsonCodec
 from redrive.aws.wire.profiles import PROFILES
 from redrive.aws.wire.query.form import read_form
 from redrive.aws.wire.query.query import QUERY, QueryCodec
-from redrive.aws.wire.recognise import recognise
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
-from redrive.http import Request, Response
 from redrive.model.delivery import Delivery
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.queue import Queue
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 
 class Codec(Protocol):

@@ -4,7 +4,7 @@ import zlib
 
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.profiles import Profile
-from redrive.http import Request
+from redrive.model.http import Request
 
 _GZIP = 16 + zlib.MAX_WBITS
 

@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/urls-configuration.html#urls-cors
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _ANY: Final = "*"
 _SCHEMES: Final = frozenset({"https://*", "http://*"})  # which HTTP APIs allow whole

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from redrive.aws.wire import sqs_names as sqs_query
 from redrive.aws.wire.errors import AwsError, ErrorKind
-from redrive.aws.wire.query import sqs_names as sqs_query
 from redrive.aws.wire.shapes import Raw
 from redrive.aws.wire.timestamps import FRACTIONAL_SECONDS
 from redrive.aws.wire.validation import CoralSpelling, FlattenedSpelling, Spelling

@@ -26,7 +26,7 @@ from redrive.azure.wire.errors import invalid, not_found
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
-from redrive.http import Response
+from redrive.model.http import Response
 
 Group = Mapping[str, Any]  # as it is shown
 

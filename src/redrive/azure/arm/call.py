@@ -12,7 +12,7 @@ from redrive.azure.arm.schema import check_bytes
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _PARAMETERS_MAX: Final = 100  # of a query
 _LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; orjson writes 254 in all

@@ -28,7 +28,7 @@ from redrive.azure.wire.answers import empty_answer, json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid
 from redrive.engine.engine import Engine
-from redrive.http import Response
+from redrive.model.http import Response
 
 _KEY_BYTES: Final = 32
 

@@ -29,7 +29,7 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.topic import Subscription, Topic
 
 _NAME: Final = "eventSubscription"

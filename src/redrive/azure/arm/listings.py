@@ -16,7 +16,7 @@ from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import not_found
 from redrive.engine.engine import Engine
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.topic import Subscription, Topic
 
 _TYPES: Final = "/providers/Microsoft.EventGrid/topicTypes"

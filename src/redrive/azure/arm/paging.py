@@ -10,7 +10,7 @@ from redrive.azure.arm.call import ArmCall, whole_number
 from redrive.azure.arm.name_filter import name_filter
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.errors import AzureError, invalid
-from redrive.http import Response
+from redrive.model.http import Response
 
 T = TypeVar("T")
 # Values behind a key, so many at most, in the keys' order.

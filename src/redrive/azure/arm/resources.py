@@ -13,7 +13,7 @@ import orjson
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.errors import invalid
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 Ask = Callable[[Request], Awaitable[Response]]
 

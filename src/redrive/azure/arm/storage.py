@@ -16,7 +16,7 @@ from redrive.azure.storage_keys import NAMES, StorageKeys
 from redrive.azure.wire.answers import empty_answer, json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid, not_found
-from redrive.http import Response
+from redrive.model.http import Response
 
 _SUBSCRIPTION: Final = "/subscriptions/{subscription}"
 _ACCOUNT: Final = (

@@ -23,7 +23,7 @@ from redrive.azure.eventgrid.sas_token import TokenPlace, check_token
 from redrive.azure.wire.bearer import BearerAuthentication
 from redrive.azure.wire.errors import AzureError
 from redrive.engine.ports import Clock
-from redrive.http import Request
+from redrive.model.http import Request
 
 KEY: Final = "aeg-sas-key"
 SIGNED: Final = "aeg-sas-token"

@@ -24,7 +24,7 @@ from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid, not_found
 from redrive.engine.ports import TelemetryStore
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series, SeriesQuery, Statistics
 from redrive.model.names import ResourceName
 

@@ -33,7 +33,7 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
 from redrive.model.names import ResourceName

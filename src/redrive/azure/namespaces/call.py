@@ -6,7 +6,7 @@ from typing import Protocol
 
 from redrive.azure.arm.call import whole_number
 from redrive.azure.wire.errors import AzureError, invalid
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from redrive.azure.eventgrid import json_text
 from redrive.azure.eventgrid.times import is_moment
 from redrive.azure.wire.errors import AzureError, Detail, invalid
-from redrive.http import Request
+from redrive.model.http import Request
 
 EVENTS_MAX: Final = 1000
 BYTES_MAX: Final = 1024 * 1024  # for a request, and so for an event

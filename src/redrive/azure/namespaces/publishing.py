@@ -7,7 +7,7 @@ from redrive.azure.namespaces.call import NamespaceCall
 from redrive.azure.namespaces.incoming import events_of
 from redrive.azure.wire.answers import json_answer
 from redrive.engine.engine import Engine
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.ids import bytes_of
 from redrive.model.message import Publication
 

@@ -8,8 +8,8 @@ from redrive.azure.namespaces.call import PullCall
 from redrive.azure.namespaces.lock_tokens import LockTokens
 from redrive.azure.wire.answers import json_answer
 from redrive.engine.messages import Cancellation, Messages
-from redrive.http import Response
 from redrive.model.delivery import Delivery
+from redrive.model.http import Response
 
 EVENTS_MAX: Final = 100
 WAIT_SECONDS_MIN: Final = 10

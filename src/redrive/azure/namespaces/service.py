@@ -36,7 +36,7 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
 from redrive.azure.wire.routes import Found, RouteTable
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic

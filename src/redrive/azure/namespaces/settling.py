@@ -15,8 +15,8 @@ from redrive.azure.namespaces.lock_tokens import LockToken, LockTokens
 from redrive.azure.wire.answers import json_answer
 from redrive.engine.messages import Messages
 from redrive.engine.ports import AttemptNote, Settled
-from redrive.http import Response
 from redrive.model.attempt import Reason
+from redrive.model.http import Response
 from redrive.model.queue import Queue
 
 RELEASE_DELAYS_SECONDS: Final = (0, 10, 60, 600, 3600)

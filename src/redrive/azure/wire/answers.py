@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.wire.errors import AzureError
-from redrive.http import Response
+from redrive.model.http import Response
 
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
 _NO_HEADERS: Final[Mapping[str, str]] = {}

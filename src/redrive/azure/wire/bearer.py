@@ -18,7 +18,7 @@ from redrive.access.refusals import Refusals
 from redrive.access.web_tokens import ALGORITHM, signed_claims
 from redrive.azure.wire.errors import unauthorized
 from redrive.engine.ports import Clock
-from redrive.http import Request
+from redrive.model.http import Request
 
 LIFETIME_SECONDS: Final = 3600  # of a token; a key that is taken away ends it earlier
 _HEADER: Final = {"typ": "JWT", "alg": ALGORITHM}

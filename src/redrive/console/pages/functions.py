@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, BacklogTarget
-from redrive.aws.lambda_.metrics import NAMESPACE
+from redrive.aws.lambda_.invocations.metrics import NAMESPACE
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from redrive.engine.receive.receiver import IN_FLIGHT_MAX
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.fuzz.world import FIFO, STANDARD, World
 
 

@@ -14,8 +14,8 @@ from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.signatures.sigv4 import credential_scope
-from redrive.http import Request
 from redrive.model.budget import OverBudgetError
+from redrive.model.http import Request
 
 ACTION: Final = "execute-api:Invoke"
 SIGNED: Final = "AWS_IAM"

@@ -16,7 +16,7 @@ from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Response
+from redrive.model.http import Response
 
 JSON: Final = "application/json"
 _HEADER: Final = "gatewayresponse.header."

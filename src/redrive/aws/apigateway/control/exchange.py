@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
-from redrive.http import Request
+from redrive.model.http import Request
 
 _QUERY_FIELDS_MAX: Final = 1000
 _NOTHING: Final[Mapping[str, Any]] = {}

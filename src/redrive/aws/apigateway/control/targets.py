@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from redrive.http import Request
+from redrive.model.http import Request
 
 _IN_HOST: Final = ".execute-api."
 _HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.execute-api\.([a-z0-9-]+)\..+", re.IGNORECASE)

@@ -12,7 +12,7 @@ import orjson
 from redrive.aws.apigateway.control import function_proxy as functions
 from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.http import Request
+from redrive.model.http import Request
 
 _TEXT: Final = re.compile(r"text/.*|application/((.+\+)?(json|xml)|javascript|x-www-form-urlencoded)")
 

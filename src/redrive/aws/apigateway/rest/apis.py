@@ -19,11 +19,11 @@ from redrive.aws.apigateway.control.records import (
     api_key,
     deployment_key,
 )
-from redrive.aws.apigateway.control.tags import check_tags
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
 from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.tags import check_tags
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -16,7 +16,6 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.control.roles import integration_roles, log_roles
 from redrive.aws.apigateway.control.scopes import rest_scopes
-from redrive.aws.apigateway.control.tags import ApiTagOperations
 from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
 from redrive.aws.apigateway.rest.deployments import DeploymentOperations
@@ -27,6 +26,7 @@ from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.resources import ResourceOperations
 from redrive.aws.apigateway.rest.stages import StageOperations
+from redrive.aws.apigateway.rest.tags import ApiTagOperations
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of

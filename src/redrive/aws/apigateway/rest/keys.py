@@ -8,9 +8,9 @@ from redrive.aws.apigateway.control.errors import bad_request, conflict, not_fou
 from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
 from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
-from redrive.aws.apigateway.control.tags import check_tags
 from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.tags import check_tags
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

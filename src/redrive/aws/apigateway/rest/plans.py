@@ -9,9 +9,9 @@ from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
-from redrive.aws.apigateway.control.tags import check_tags
 from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
 from redrive.aws.apigateway.rest.patching import patched, steps_of
+from redrive.aws.apigateway.rest.tags import check_tags
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

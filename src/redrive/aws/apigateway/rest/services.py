@@ -13,7 +13,7 @@ from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.rest.mapping import Mapped
 from redrive.aws.gateway.wire_calls import WireCalls
-from redrive.http import Request
+from redrive.model.http import Request
 
 _URI: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:([a-z0-9-]+):(?:([a-z0-9-]+)\.)?([a-z0-9.-]+):(path|action)/(.*)", re.DOTALL

@@ -8,10 +8,10 @@ from typing import Any, Final
 from redrive.aws.apigateway.control.access_log import check_destination
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, RestApi, Tree, deployment_key
-from redrive.aws.apigateway.control.tags import check_tags
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import STAGE, STAGES
 from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
+from redrive.aws.apigateway.rest.tags import check_tags
 from redrive.aws.apigateway.rest.trees import found, with_value, without
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError

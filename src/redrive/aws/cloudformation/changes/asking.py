@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudformation.serverless.transform import Translator
 from redrive.aws.cloudformation.types.resource_type import Ask
 from redrive.aws.cloudformation.types.table import offered_types

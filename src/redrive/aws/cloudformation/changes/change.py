@@ -17,8 +17,8 @@ from redrive.aws.cloudformation.changes.steps import Steps
 from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.changes.waiting import Activity
 from redrive.aws.cloudformation.changes.words import StackSignals
-from redrive.aws.cloudformation.history import EXPORT, IMPORT, Export, export_key, import_key
-from redrive.aws.cloudformation.records import (
+from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, Export, export_key, import_key
+from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
     STACK,
     STACK_NAME,

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from redrive.aws.cloudformation.history import CHANGE_SET, EVENT, SIGNAL
-from redrive.aws.cloudformation.records import OPERATION, RESOURCE, STACK, TEMPLATE, Stack
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, SIGNAL
+from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, TEMPLATE, Stack
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.model.queue import DAY_MS

@@ -10,8 +10,8 @@ from typing import Final
 
 import orjson
 
-from redrive.aws.cloudformation.history import EVENT, StackEvent
-from redrive.aws.cloudformation.records import (
+from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
+from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     RESOURCE,
     STACK,

@@ -13,9 +13,15 @@ from redrive.aws.cloudformation.changes.forgetting import forget_deleted
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
 from redrive.aws.cloudformation.changes.waiting import Activity, DocumentWatch
 from redrive.aws.cloudformation.changes.words import StackSignals
-from redrive.aws.cloudformation.history import StackEvent
-from redrive.aws.cloudformation.records import OPERATION, STACK, OperationState, Stack, StackOperation
-from redrive.aws.cloudformation.states import GIVEN_UP
+from redrive.aws.cloudformation.documents.history import StackEvent
+from redrive.aws.cloudformation.documents.records import (
+    OPERATION,
+    STACK,
+    OperationState,
+    Stack,
+    StackOperation,
+)
+from redrive.aws.cloudformation.documents.states import GIVEN_UP
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft

@@ -5,9 +5,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.aws.cloudformation.history import EXPORT
-from redrive.aws.cloudformation.names import stack_arn
-from redrive.aws.cloudformation.records import TEMPLATE, Stack, StackSettings, template_key
+from redrive.aws.cloudformation.documents.history import EXPORT
+from redrive.aws.cloudformation.documents.names import stack_arn
+from redrive.aws.cloudformation.documents.records import TEMPLATE, Stack, StackSettings, template_key
 from redrive.aws.cloudformation.serverless.transform import SERVERLESS, Translator, is_serverless
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.language_extensions import LANGUAGE_EXTENSIONS

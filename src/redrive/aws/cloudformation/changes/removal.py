@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from redrive.aws.cloudformation.changes.journal import event_of
 from redrive.aws.cloudformation.changes.step_parts import AttemptRefused, StepParts
-from redrive.aws.cloudformation.records import Leftover, StackResource
+from redrive.aws.cloudformation.documents.records import Leftover, StackResource
 from redrive.aws.cloudformation.types.resource_type import Ask, ResourceSpec, ResourceState
 from redrive.aws.cloudformation.types.table import type_of
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from redrive.aws.cloudformation.changes.journal import event_of
+from redrive.aws.cloudformation.changes.policies import allows, denied
 from redrive.aws.cloudformation.changes.step_parts import CANCELLED, AttemptRefused, StepParts, leftover_of
 from redrive.aws.cloudformation.changes.values import StackValues
-from redrive.aws.cloudformation.history import StackEvent
-from redrive.aws.cloudformation.policies import allows, denied
-from redrive.aws.cloudformation.records import Before, Leftover, StackResource
+from redrive.aws.cloudformation.documents.history import StackEvent
+from redrive.aws.cloudformation.documents.records import Before, Leftover, StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
 from redrive.aws.cloudformation.types.resource_type import (

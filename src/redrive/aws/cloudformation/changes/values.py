@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.cloudformation.records import StackResource
+from redrive.aws.cloudformation.documents.records import StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate, scalar
 from redrive.aws.cloudformation.template.program import TemplateProgram

@@ -13,9 +13,9 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from redrive.aws.cloudformation.changes.waiting import DocumentWatch
-from redrive.aws.cloudformation.history import SIGNAL, Signal, escaped
-from redrive.aws.cloudformation.names import id_in
-from redrive.aws.cloudformation.records import STACK, Stack
+from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escaped
+from redrive.aws.cloudformation.documents.names import id_in
+from redrive.aws.cloudformation.documents.records import STACK, Stack
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 

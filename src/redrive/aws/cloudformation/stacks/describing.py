@@ -6,11 +6,11 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.errors import invalid, no_described_stack
-from redrive.aws.cloudformation.history import EVENT, StackEvent
-from redrive.aws.cloudformation.records import RESOURCE, STACK, Stack, StackResource, resource_key
+from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
+from redrive.aws.cloudformation.documents.finding import find_stack, standing_stack
+from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
+from redrive.aws.cloudformation.documents.records import RESOURCE, STACK, Stack, StackResource, resource_key
 from redrive.aws.cloudformation.stacks import paging
-from redrive.aws.cloudformation.stacks.finding import find_stack, standing_stack
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
 from redrive.aws.cloudformation.template.sections import section

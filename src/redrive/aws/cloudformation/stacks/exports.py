@@ -1,10 +1,10 @@
 """Operations on exports: values that stacks of an account share within a region."""
 
-from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.history import EXPORT, IMPORT, export_key
-from redrive.aws.cloudformation.records import STACK
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.finding import place
+from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, export_key
+from redrive.aws.cloudformation.documents.records import STACK
 from redrive.aws.cloudformation.stacks import paging
-from redrive.aws.cloudformation.stacks.finding import place
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

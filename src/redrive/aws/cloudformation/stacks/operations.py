@@ -13,10 +13,12 @@ from redrive.aws.cloudformation.changes.programs import (
     processed,
     program_of,
 )
-from redrive.aws.cloudformation.errors import error, invalid
-from redrive.aws.cloudformation.history import CHANGE_SET
-from redrive.aws.cloudformation.names import check_name
-from redrive.aws.cloudformation.records import (
+from redrive.aws.cloudformation.changes.sources import template_body
+from redrive.aws.cloudformation.documents.errors import error, invalid
+from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.history import CHANGE_SET
+from redrive.aws.cloudformation.documents.names import check_name
+from redrive.aws.cloudformation.documents.records import (
     OPERATION,
     STACK,
     STACK_NAME,
@@ -28,10 +30,8 @@ from redrive.aws.cloudformation.records import (
     asked_by,
     template_key,
 )
-from redrive.aws.cloudformation.sources import template_body
-from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, is_in_progress, not_updatable
 from redrive.aws.cloudformation.stacks.preview import preview
-from redrive.aws.cloudformation.states import REVIEW, check_updatable, is_in_progress, not_updatable
 from redrive.aws.cloudformation.template.capabilities import lacking
 from redrive.aws.cloudformation.template.parameters import read_parameters
 from redrive.aws.cloudformation.template.program import TemplateProgram

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.wire.shapes import Structure
 
 T = TypeVar("T")

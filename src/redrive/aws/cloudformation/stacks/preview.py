@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.values import StackValues
-from redrive.aws.cloudformation.records import RESOURCE, Stack, StackResource, StackSettings
+from redrive.aws.cloudformation.documents.records import RESOURCE, Stack, StackResource, StackSettings
 from redrive.aws.cloudformation.stacks.property_values import context_of, shown_properties, target_values
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate

@@ -5,14 +5,14 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.cloudformation.changes.words import PATH, SIGNALS, StackSignals
-from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.history import Signal
-from redrive.aws.cloudformation.records import RESOURCE, resource_key
-from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.finding import standing_stack
+from redrive.aws.cloudformation.documents.history import Signal
+from redrive.aws.cloudformation.documents.records import RESOURCE, resource_key
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 ANSWER_BYTES_MAX: Final = 4096
 

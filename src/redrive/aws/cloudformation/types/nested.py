@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 from typing_extensions import override
 
-from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.resource_type import (

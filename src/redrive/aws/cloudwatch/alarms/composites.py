@@ -25,7 +25,7 @@ from redrive.aws.cloudwatch.alarms.rule import (
 )
 from redrive.aws.cloudwatch.alarms.suppression import BY_ALARM, Next, Suppression, Suppressor, follow
 from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
-from redrive.aws.cloudwatch.errors import unreadable
+from redrive.aws.cloudwatch.metrics.errors import unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

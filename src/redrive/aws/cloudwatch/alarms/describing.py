@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARMS, COMPOSITE, METRIC, Alarm
 from redrive.aws.cloudwatch.alarms.rule import children_of
-from redrive.aws.cloudwatch.errors import combination, error
+from redrive.aws.cloudwatch.metrics.errors import combination, error
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import dimensions_of
 from redrive.aws.kit.call import Call

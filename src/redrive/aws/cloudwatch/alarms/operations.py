@@ -21,7 +21,7 @@ from redrive.aws.cloudwatch.alarms.records import (
 )
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
-from redrive.aws.cloudwatch.errors import error, unreadable
+from redrive.aws.cloudwatch.metrics.errors import error, unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

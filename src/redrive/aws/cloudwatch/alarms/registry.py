@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive.aws.cloudwatch.alarms.records import ALARMS, METRIC, Alarm
 from redrive.aws.cloudwatch.alarms.watch import AlarmWatch
-from redrive.aws.cloudwatch.errors import error
+from redrive.aws.cloudwatch.metrics.errors import error
 from redrive.engine.resources import Documents
 from redrive.model.names import ResourceName
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, read_arn
 from redrive.aws.cloudwatch.alarms.records import ALARMS, Alarm
-from redrive.aws.cloudwatch.errors import error, invalid
+from redrive.aws.cloudwatch.metrics.errors import error, invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents

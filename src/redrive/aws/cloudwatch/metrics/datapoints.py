@@ -1,6 +1,6 @@
 """GetMetricStatistics and its points: what was measured, period by period."""
 
-from redrive.aws.cloudwatch.errors import combination, invalid, invalid_value
+from redrive.aws.cloudwatch.metrics.errors import combination, invalid, invalid_value
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import Reading, Span, dimensions_of, is_period
 from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic

@@ -8,7 +8,7 @@ from itertools import chain
 
 import orjson
 
-from redrive.aws.cloudwatch.errors import invalid
+from redrive.aws.cloudwatch.metrics.errors import invalid
 from redrive.aws.cloudwatch.metrics.own_metrics import NAMESPACES, MetricName, names_of
 from redrive.aws.cloudwatch.metrics.reading import MetricReader
 from redrive.aws.kit.call import Call

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import isfinite
 
-from redrive.aws.cloudwatch.errors import exclusive, invalid, invalid_value, missing
+from redrive.aws.cloudwatch.metrics.errors import exclusive, invalid, invalid_value, missing
 from redrive.aws.cloudwatch.metrics.own_metrics import PREFIX
 from redrive.aws.cloudwatch.metrics.reading import dimensions_of
 from redrive.aws.kit.call import Call

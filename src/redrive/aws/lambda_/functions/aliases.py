@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import invalid, no_function, no_such, outdated, taken
-from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
-from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of
-from redrive.aws.lambda_.records import (
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import invalid, no_function, no_such, outdated, taken
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
+from redrive.aws.lambda_.documents.records import (
     ALIAS,
     FUNCTION,
     PROVISIONED,
@@ -19,6 +18,7 @@ from redrive.aws.lambda_.records import (
     alias_key,
     version_key,
 )
+from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
 from redrive.aws.lambda_.urls.operations import without_url_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import invalid, unoffered
+from redrive.aws.lambda_.documents.errors import invalid, unoffered
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 

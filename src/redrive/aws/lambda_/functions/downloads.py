@@ -5,10 +5,10 @@ from typing import Final
 from urllib.parse import parse_qs, quote
 
 from redrive.access.secret import InstallationSecret
-from redrive.aws.lambda_.ports import CodeKeeper
+from redrive.aws.lambda_.documents.ports import CodeKeeper
 from redrive.engine.ports import Clock
-from redrive.http import Request, Response
 from redrive.model.errors import NotFound
+from redrive.model.http import Request, Response
 from redrive.model.names import ResourceName
 
 PATH: Final = "/_redrive/function-code/"

@@ -6,13 +6,13 @@ from redrive.access.principals import Principal
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import invalid
-from redrive.aws.lambda_.lookup import policy_of
-from redrive.aws.lambda_.names import of_arn
-from redrive.aws.lambda_.records import FUNCTION, Configuration
+from redrive.aws.lambda_.documents.errors import invalid
+from redrive.aws.lambda_.documents.lookup import policy_of
+from redrive.aws.lambda_.documents.names import of_arn
+from redrive.aws.lambda_.documents.records import FUNCTION, Configuration
 from redrive.engine.ports import Clock
 from redrive.engine.resources import Resources
-from redrive.http import Request
+from redrive.model.http import Request
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 

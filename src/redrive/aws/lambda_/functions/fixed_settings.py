@@ -4,9 +4,9 @@ Terraform and SAM read them with every function, and write back what they read.
 """
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import error, unoffered
-from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import error, unoffered
+from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.wire.shapes import Structure
 
 

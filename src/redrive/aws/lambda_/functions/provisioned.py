@@ -3,14 +3,14 @@
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import error, invalid, taken
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import error, invalid, taken
+from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
+from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.lambda_.functions.warmth import Warmth
-from redrive.aws.lambda_.lookup import FunctionTarget, Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of, is_version
-from redrive.aws.lambda_.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

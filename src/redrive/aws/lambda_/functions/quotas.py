@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import invalid, no_function
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import invalid, no_function
+from redrive.aws.lambda_.documents.layer_records import LAYER_VERSION
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.documents.records import FUNCTION, PROVISIONED, VERSION
 from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
 from redrive.aws.lambda_.invocations.backlogs import follow_in
-from redrive.aws.lambda_.layers.records import LAYER_VERSION
-from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, FunctionReference
-from redrive.aws.lambda_.records import FUNCTION, PROVISIONED, VERSION
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.lambda_.errors import invalid, unoffered
-from redrive.aws.lambda_.records import Configuration
+from redrive.aws.lambda_.documents.errors import invalid, unoffered
+from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.shapes import Structure
 
 TIMEOUT_SECONDS_MAX: Final = 900

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from redrive.aws.lambda_.names import arn_of
-from redrive.aws.lambda_.records import Configuration
+from redrive.aws.lambda_.documents.names import arn_of
+from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.shapes import Structure
 
 #: The states that answers tell of. Nothing is prepared here before it is used: the next look finds it active.

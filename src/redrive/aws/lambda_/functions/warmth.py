@@ -4,11 +4,11 @@ import asyncio
 import logging
 from typing import Final
 
+from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.names import arn_of
+from redrive.aws.lambda_.documents.ports import Runner
+from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, VERSION, Provisioned
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.lookup import Lookup
-from redrive.aws.lambda_.names import arn_of
-from redrive.aws.lambda_.ports import Runner
-from redrive.aws.lambda_.records import ALIAS, PROVISIONED, VERSION, Provisioned
 from redrive.engine.engine import Engine
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.model.function import FunctionVersion

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from redrive.aws.lambda_.names import LATEST, arn_of, is_version
-from redrive.aws.lambda_.records import (
+from redrive.aws.lambda_.documents.names import LATEST, arn_of, is_version
+from redrive.aws.lambda_.documents.records import (
     ALIAS,
     EVENTS,
     VERSION,

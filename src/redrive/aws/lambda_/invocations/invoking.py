@@ -7,12 +7,12 @@ from typing import Final
 import orjson
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import error, throttled, unoffered
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import error, throttled, unoffered
+from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
+from redrive.aws.lambda_.documents.names import FunctionReference
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.lookup import FunctionTarget, Lookup
-from redrive.aws.lambda_.names import FunctionReference
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -4,11 +4,11 @@ import random
 from http import HTTPStatus
 from typing import Final
 
+from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.invocations import profile
 from redrive.aws.lambda_.invocations.attempts import missing, throttled
 from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERSION
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.lookup import Lookup
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.function import InvocationResult, Throttled

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-from redrive.aws.lambda_ import names
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.lookup import Lookup, may_be_invoked_for
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.attempts import failure, missing
-from redrive.aws.lambda_.lookup import Lookup, may_be_invoked_for
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Clock, Endpoint, PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason

@@ -7,10 +7,10 @@ import orjson
 
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.rounds import TRACE, Rounds
+from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations import profile
 from redrive.aws.lambda_.invocations.attempts import failure
-from redrive.aws.lambda_.lookup import Lookup
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import AttemptNote, DeathRecord, PushRequest

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import paging
-from redrive.aws.lambda_.errors import denied, no_such
-from redrive.aws.lambda_.functions.archives import Archive, Archives
-from redrive.aws.lambda_.functions.downloads import Downloads
-from redrive.aws.lambda_.functions.rendering import timestamp
-from redrive.aws.lambda_.layers.records import (
+from redrive.aws.lambda_.documents import paging
+from redrive.aws.lambda_.documents.errors import denied, no_such
+from redrive.aws.lambda_.documents.layer_records import (
     LAYER,
     LAYER_VERSION,
     LayerNamed,
@@ -19,10 +16,13 @@ from redrive.aws.lambda_.layers.records import (
     layer_version_key,
     read_layer,
 )
+from redrive.aws.lambda_.documents.lookup import policy_text
+from redrive.aws.lambda_.documents.ports import CodeKeeper
+from redrive.aws.lambda_.documents.records import FunctionPolicy
+from redrive.aws.lambda_.functions.archives import Archive, Archives
+from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.lambda_.layers.use import LayerCode
-from redrive.aws.lambda_.lookup import policy_text
-from redrive.aws.lambda_.ports import CodeKeeper
-from redrive.aws.lambda_.records import FunctionPolicy
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

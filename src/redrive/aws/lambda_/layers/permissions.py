@@ -7,18 +7,18 @@ from typing import Any
 import orjson
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import no_such, outdated
-from redrive.aws.lambda_.functions.permissions import check_policy, principal_of, with_added, without
-from redrive.aws.lambda_.layers.operations import check_layer
-from redrive.aws.lambda_.layers.records import (
+from redrive.aws.lambda_.documents.errors import no_such, outdated
+from redrive.aws.lambda_.documents.layer_records import (
     LAYER_VERSION,
     LayerNamed,
     LayerVersion,
     layer_version_key,
     read_layer,
 )
-from redrive.aws.lambda_.lookup import policy_text
-from redrive.aws.lambda_.records import FunctionPolicy
+from redrive.aws.lambda_.documents.lookup import policy_text
+from redrive.aws.lambda_.documents.records import FunctionPolicy
+from redrive.aws.lambda_.functions.permissions import check_policy, principal_of, with_added, without
+from redrive.aws.lambda_.layers.operations import check_layer
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

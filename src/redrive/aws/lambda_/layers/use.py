@@ -4,12 +4,17 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import denied, invalid
+from redrive.aws.lambda_.documents.errors import denied, invalid
+from redrive.aws.lambda_.documents.layer_records import (
+    LAYER_VERSION,
+    LayerNamed,
+    layer_of_arn,
+    layer_version_key,
+)
+from redrive.aws.lambda_.documents.lookup import policy_text
+from redrive.aws.lambda_.documents.ports import CodeKeeper
+from redrive.aws.lambda_.documents.records import FUNCTION, VERSION, Configuration, LayerUse
 from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX
-from redrive.aws.lambda_.layers.records import LAYER_VERSION, LayerNamed, layer_of_arn, layer_version_key
-from redrive.aws.lambda_.lookup import policy_text
-from redrive.aws.lambda_.ports import CodeKeeper
-from redrive.aws.lambda_.records import FUNCTION, VERSION, Configuration, LayerUse
 from redrive.engine.resources import Documents, Draft
 
 LAYERS_MAX: Final = 5

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
+from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.wire.shapes import Structure
 from redrive.model.delivery import Delivery
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.mappings.consuming import MappingConsumer
-from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
 from redrive.engine.engine import Engine
 from redrive.model.errors import StoreUnavailable
 

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from redrive.access.principals import Principal
+from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.lookup import Lookup
+from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.mappings import batches
 from redrive.aws.lambda_.mappings.batches import Item
 from redrive.aws.lambda_.mappings.filter import MappingFilter
-from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
-from redrive.aws.lambda_.metrics import InvocationMetrics
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.messages import Cancellation

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import invalid, no_such, taken
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import invalid, no_such, taken
+from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.documents.names import FunctionReference, arn_of
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.lookup import Lookup
-from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.functions.tags import check
 from redrive.aws.lambda_.mappings.reading import given
-from redrive.aws.lambda_.names import FunctionReference, arn_of
-from redrive.aws.lambda_.tags import check
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.lambda_.errors import invalid, unoffered
+from redrive.aws.lambda_.documents.errors import invalid, unoffered
+from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.lambda_.mappings.filter import MappingFilter
-from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
 from redrive.aws.wire.shapes import Structure
 
 BATCH_MAX: Final = 10_000

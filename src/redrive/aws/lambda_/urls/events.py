@@ -14,8 +14,8 @@ from urllib.parse import parse_qs
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.lambda_.urls.records import UrlTarget
-from redrive.http import Request, Response
+from redrive.aws.lambda_.documents.url_records import UrlTarget
+from redrive.model.http import Request, Response
 
 _QUERY_FIELDS_MAX: Final = 1000
 _TEXT: Final = re.compile(r"text/.*|application/((.+\+)?(json|xml)|javascript|ecmascript)")

@@ -8,22 +8,22 @@ import orjson
 from redrive.access.principals import ANONYMOUS, Principal
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
+from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, policy_of
+from redrive.aws.lambda_.documents.names import arn_of
+from redrive.aws.lambda_.documents.records import FunctionUrl
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE
+from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.streaming import begin
-from redrive.aws.lambda_.lookup import FunctionTarget, Lookup, policy_of
-from redrive.aws.lambda_.metrics import InvocationMetrics
-from redrive.aws.lambda_.names import arn_of
-from redrive.aws.lambda_.records import FunctionUrl
 from redrive.aws.lambda_.urls.events import AnswerMalformed, event_of, response_of
-from redrive.aws.lambda_.urls.records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
 from redrive.aws.lambda_.urls.streams import streamed_response
 from redrive.aws.wire.cors import preflight, shared
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.engine import Engine
-from redrive.http import Request, Response
 from redrive.model.function import Throttled
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 
 Refusal = Callable[[Request], Response | None]

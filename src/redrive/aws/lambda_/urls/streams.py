@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive.aws.lambda_.invocations.streams import AnswerBroken, AnswerStream
 from redrive.aws.lambda_.urls.events import PRELUDE_END, AnswerMalformed, head_of, response_of
-from redrive.http import Response
+from redrive.model.http import Response
 
 #: What a function's runtime calls an answer that begins with its head.
 _WITH_HEAD: Final = "application/vnd.awslambda.http-integration-response"

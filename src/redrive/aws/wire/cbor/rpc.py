@@ -8,7 +8,7 @@ from redrive.aws.wire.codec import answer_headers
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _CONTENT_TYPE: Final = "application/cbor"
 _PROTOCOL: Final = {"smithy-protocol": "rpc-v2-cbor"}

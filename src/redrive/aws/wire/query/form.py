@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from redrive.aws.wire.errors import AwsError, common
-from redrive.http import Request
+from redrive.model.http import Request
 
 #: The bytes that `search` looks through at either end of a form. SDKs put the action first, or sort the fields, which
 #: comes to the same; that for JavaScript puts it last, behind a template of up to 51,200 bytes.

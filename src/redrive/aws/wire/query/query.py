@@ -16,7 +16,7 @@ from redrive.aws.wire.query.input import structure_reader
 from redrive.aws.wire.query.xml_output import escaped, structure_writer
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _XML: Final = "text/xml"
 _JSON: Final = "application/json"

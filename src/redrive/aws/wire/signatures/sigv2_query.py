@@ -18,7 +18,7 @@ from redrive.aws.wire.signatures.sigv4 import (
     Signed,
     UnknownKey,
 )
-from redrive.http import Request
+from redrive.model.http import Request
 
 _FIELDS: Final = frozenset({"AWSAccessKeyId", "Signature", "Expires"})
 _FIELDS_MAX: Final = 100

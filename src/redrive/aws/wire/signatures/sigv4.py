@@ -30,7 +30,7 @@ from redrive.aws.wire.signatures.sigv4_request import (
     UnknownKey,
     read_signature,
 )
-from redrive.http import Request
+from redrive.model.http import Request
 
 __all__ = [
     "EXPIRES_SECONDS_MAX",

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import unquote
 
-from redrive.http import Request
+from redrive.model.http import Request
 
 SKEW_MS: Final = 15 * 60 * 1000  # how far the signer's clock may be off, as SQS, SNS and STS answer it
 EXPIRES_SECONDS_MAX: Final = 604_800  # a presigned URL's longest life: a week

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
-from redrive.aws.wire.rest.aws_chunked import Chunk, Chunked, is_chunked, read_chunked
+from redrive.aws.wire.signatures.aws_chunked import Chunk, Chunked, is_chunked, read_chunked
 from redrive.aws.wire.signatures.sigv4 import (
     Rules,
     SignatureMismatch,
@@ -20,7 +20,7 @@ from redrive.aws.wire.signatures.sigv4 import (
     verify,
 )
 from redrive.aws.wire.signatures.sigv4_request import read_signature
-from redrive.http import Request
+from redrive.model.http import Request
 
 _UNSIGNED_PAYLOAD: Final = "UNSIGNED-PAYLOAD"
 _SIGNED_CHUNKS: Final = frozenset(

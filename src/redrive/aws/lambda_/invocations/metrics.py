@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from redrive.aws.lambda_.lookup import FunctionTarget
-from redrive.aws.lambda_.mappings.mapping import EventSourceMapping
-from redrive.aws.lambda_.records import Configuration
+from redrive.aws.lambda_.documents.lookup import FunctionTarget
+from redrive.aws.lambda_.documents.mapping import EventSourceMapping
+from redrive.aws.lambda_.documents.records import Configuration
 from redrive.model.function import InvocationResult, Throttled
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName

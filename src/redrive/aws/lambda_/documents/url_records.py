@@ -6,8 +6,8 @@ from typing import ClassVar, Final, NamedTuple
 
 from redrive.aws.wire.hosted_urls import hosted_url
 from redrive.engine.ports import DocumentKind
-from redrive.http import Request
 from redrive.model.document import Document
+from redrive.model.http import Request
 from redrive.model.names import ResourceName
 
 PATH: Final = "/_redrive/function-url/"

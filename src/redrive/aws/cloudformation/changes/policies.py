@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.asking import Services
-from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.records import STACK
-from redrive.aws.cloudformation.sources import object_text
-from redrive.aws.cloudformation.stacks.finding import standing_stack
+from redrive.aws.cloudformation.changes.sources import object_text
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.finding import standing_stack
+from redrive.aws.cloudformation.documents.records import STACK
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from redrive.aws.gateway.s3_routes import is_for_s3, s3_route
 from redrive.aws.wire.cbor.rpc import CBOR
 from redrive.aws.wire.codec import Codec, answer_headers
 from redrive.aws.wire.content import is_folded
@@ -15,10 +16,9 @@ from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec
 from redrive.aws.wire.rest.rest_xml import RestXmlCodec
 from redrive.aws.wire.rest.routes import route
-from redrive.aws.wire.rest.s3_routes import is_for_s3, s3_route
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv4 import credential_scope
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from redrive.aws.lambda_.names import LATEST, arn_of
+from redrive.aws.lambda_.documents.names import LATEST, arn_of
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName

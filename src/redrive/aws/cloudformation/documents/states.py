@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from redrive.aws.cloudformation.errors import invalid
-from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.wire.errors import AwsError
 
 REVIEW: Final = "REVIEW_IN_PROGRESS"

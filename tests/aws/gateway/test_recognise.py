@@ -2,11 +2,11 @@
 
 import pytest
 
-from redrive.aws.wire import recognise as recognition
+from redrive.aws.gateway import recognise as recognition
+from redrive.aws.gateway.recognise import recognise, unrecognised
 from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1
 from redrive.aws.wire.query.query import QueryAsJsonCodec, QueryCodec
-from redrive.aws.wire.recognise import recognise, unrecognised
-from redrive.http import Request
+from redrive.model.http import Request
 
 SCOPED = (
     "AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"

@@ -9,9 +9,9 @@ from redrive.access.policy import AccessRequest, evaluate, request_keys, resourc
 from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import denied, no_function
-from redrive.aws.lambda_.names import LATEST, FunctionReference, arn_of, is_version, of_arn
-from redrive.aws.lambda_.records import (
+from redrive.aws.lambda_.documents.errors import denied, no_function
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version, of_arn
+from redrive.aws.lambda_.documents.records import (
     ALIAS,
     FUNCTION,
     VERSION,

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import denied, invalid, no_such
-from redrive.aws.lambda_.lookup import Lookup, function_in
-from redrive.aws.lambda_.mappings.mapping import MAPPING, EventSourceMapping
-from redrive.aws.lambda_.records import FUNCTION
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import denied, invalid, no_such
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in
+from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
+from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

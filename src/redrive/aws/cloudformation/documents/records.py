@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from redrive.access.session_tokens import Session
-from redrive.aws.cloudformation.names import stack_arn
+from redrive.aws.cloudformation.documents.names import stack_arn
 from redrive.aws.gateway.identities import session_of
 from redrive.aws.kit.call import Call
 from redrive.engine.ports import DocumentKind, Unremembered

@@ -4,7 +4,7 @@ from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from redrive.aws.lambda_.errors import invalid
+from redrive.aws.lambda_.documents.errors import invalid
 from redrive.aws.wire.shapes import Structure
 
 PAGE: Final = 50

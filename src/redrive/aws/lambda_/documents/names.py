@@ -7,7 +7,7 @@ import re
 from typing import Final, NamedTuple
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import error, invalid
+from redrive.aws.lambda_.documents.errors import error, invalid
 from redrive.model.names import ResourceName
 
 LATEST: Final = "$LATEST"

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from redrive.aws.cloudformation.changes.asking import Services
-from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv2_query import is_presigned_v2
 from redrive.aws.wire.signatures.sigv4 import credential_scope
-from redrive.http import Request
+from redrive.model.http import Request
 
 #: Older forms of operations, of the same method and path as the newer.
 _SUPERSEDED: Final = frozenset(

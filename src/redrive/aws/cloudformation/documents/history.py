@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from redrive.aws.cloudformation.records import Stack, StackSettings
+from redrive.aws.cloudformation.documents.records import Stack, StackSettings
 from redrive.engine.ports import DocumentKind, Unremembered
 from redrive.model.document import Document
 from redrive.model.names import ResourceName

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import invalid
-from redrive.aws.lambda_.records import FunctionPolicy, LayerUse
+from redrive.aws.lambda_.documents.errors import invalid
+from redrive.aws.lambda_.documents.records import FunctionPolicy, LayerUse
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName

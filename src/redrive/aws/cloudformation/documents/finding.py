@@ -1,8 +1,8 @@
 """Stacks as callers name them: by name, or by the ARN that still leads to those that were deleted."""
 
-from redrive.aws.cloudformation.errors import no_stack
-from redrive.aws.cloudformation.names import id_in
-from redrive.aws.cloudformation.records import STACK, STACK_NAME, Stack
+from redrive.aws.cloudformation.documents.errors import no_stack
+from redrive.aws.cloudformation.documents.names import id_in
+from redrive.aws.cloudformation.documents.records import STACK, STACK_NAME, Stack
 from redrive.aws.kit.call import Call
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

@@ -5,7 +5,7 @@ import re
 import string
 from typing import Final
 
-from redrive.aws.cloudformation.errors import invalid
+from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.model.names import ResourceName
 
 NAME_CHARS_MAX: Final = 128

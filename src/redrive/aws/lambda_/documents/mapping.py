@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from redrive.aws.lambda_.names import FunctionReference
+from redrive.aws.lambda_.documents.names import FunctionReference
 from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName

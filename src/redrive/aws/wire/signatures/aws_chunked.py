@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Request
+from redrive.model.http import Request
 
 _BEGINNING: Final = "STREAMING-"
 _LINE: Final = re.compile(rb"([0-9a-fA-F]{1,8})(?:;chunk-signature=([0-9a-f]{64}))?\r\n")

@@ -1,0 +1,1 @@
+"""Documents of stacks, their history and states, and how callers name them."""

@@ -1,0 +1,1 @@
+"""Documents of functions, layers, URLs and mappings, and how callers name them."""
