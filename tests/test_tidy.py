@@ -72,6 +72,17 @@ _LONG_BODY = "    pass\n" * tidy.FUNCTION_LINES_MAX
         (tidy.names_say_what_they_hold, "src/redrive/common/settle.py", ""),
         (tidy.names_say_what_they_hold, _CORE, "class DeliveryManager: ..."),
         (tidy.names_say_what_they_hold, _CORE, "class PublishHandler: ..."),
+        (
+            tidy.public_methods_of_services_have_docstrings,
+            "src/redrive/aws/sqs/queues.py",
+            "class Queues:\n    def named(self, call): ...",
+        ),
+        (
+            tidy.docstrings_say_more_than_the_signature,
+            _CORE,
+            'class A:\n    def __init__(self):\n        """Do it here."""',
+        ),
+        (tidy.docstrings_say_more_than_the_signature, _CORE, 'def f():\n    """https://example.com/f"""'),
         (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, '"""What settles."""'),
         (tidy.docstrings_begin_with_a_noun_or_a_verb, _CORE, 'def f():\n    """Whether it does."""'),
         (tidy.docstrings_begin_with_a_noun_or_a_verb, "tests/test_settle.py", '"""What settles."""'),

@@ -216,6 +216,41 @@ def modules_introduce_themselves(source: Source) -> Iterator[str]:
         yield source.at(1, "no docstring that says what this module is")
 
 
+_OPERATION: Final = (["self", "call", "params"], ["self", "_call", "params"])
+
+
+def public_methods_of_services_have_docstrings(source: Source) -> Iterator[str]:
+    """Like ruff's D102, except for operations, which Amazon's API reference describes."""
+    if not source.is_python("src/redrive/aws"):
+        return
+    classes = [node for node in source.nodes if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    for method in (part for node in classes for part in node.body):
+        if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) or method.name[0] == "_":
+            continue
+        decorators = {ast.unparse(decorator) for decorator in method.decorator_list}
+        is_operation = [argument.arg for argument in method.args.args] in _OPERATION
+        if not (is_operation or "override" in decorators or ast.get_docstring(method)):
+            yield source.at(method.lineno, f"{method.name}: a public method without a docstring")
+
+
+_CONSTRUCTOR_WORDS_MIN: Final = 11
+
+
+def docstrings_say_more_than_the_signature(source: Source) -> Iterator[str]:
+    """`Do it here.` above `__init__`, and the address of an operation's page, are lines that nobody reads."""
+    if not source.is_python("src/redrive"):
+        return
+    for node in source.nodes:
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        text = ast.get_docstring(node) or ""
+        if re.fullmatch(r"https?://\S+", text):
+            yield source.at(node.lineno, "a docstring that is an address alone")
+        is_short = "\n" not in text and len(text.split()) < _CONSTRUCTOR_WORDS_MIN
+        if node.name == "__init__" and text and is_short and not re.search(r"[`;(]", text):
+            yield source.at(node.lineno, "a constructor's docstring that the class's already says")
+
+
 _LATER_PYTHON: Final = "typing_extensions"  # what `typing` itself has from Python 3.12 on: `@override`
 
 
@@ -410,6 +445,8 @@ RULES: Final[tuple[Rule, ...]] = (
     files_are_rooms,
     names_say_what_they_hold,
     modules_introduce_themselves,
+    public_methods_of_services_have_docstrings,
+    docstrings_say_more_than_the_signature,
     the_core_needs_only_python,
     docstrings_begin_with_a_noun_or_a_verb,
     loops_name_their_elements,

@@ -103,11 +103,10 @@ class BlobOperations:
     """Answers for what is in a container."""
 
     def __init__(self, blobs: Blobs) -> None:
-        """Answer for the blobs of this store."""
         self._blobs = blobs
 
     async def list(self, container: str, query: Mapping[str, str], url: str) -> Response:
-        """https://learn.microsoft.com/rest/api/storageservices/list-blobs."""
+        """List Blobs: https://learn.microsoft.com/rest/api/storageservices/list-blobs."""
         if unknown := query.keys() - _LISTED:
             raise invalid(f"The query parameter {min(unknown)} is not offered.", "UnsupportedQueryParameter")
         if query.get("delimiter", "/") not in ("", "/"):

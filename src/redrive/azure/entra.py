@@ -100,7 +100,6 @@ class Entra:
         return json_answer(await self._tokens.key_set())
 
     async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
-        """https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow."""
         form = _form(request)
         if form.get("grant_type") != "client_credentials":
             return _refused(

@@ -30,7 +30,6 @@ class StorageKeys:
     """The keys of storage accounts."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Derive them from the installation's secret."""
         self._secret = secret
 
     def of(self, account: str) -> list[str]:

@@ -28,7 +28,6 @@ class TextFormatter(logging.Formatter):
     """A line of text an event, and the lines of its traceback."""
 
     def __init__(self) -> None:
-        """Begin each line with the time."""
         super().__init__(_TEXT)
 
     @override

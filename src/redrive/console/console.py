@@ -63,7 +63,6 @@ class Console:
     def __init__(
         self, engine: Engine, sessions: Sessions, installation: Installation, options: ConsoleOptions
     ) -> None:
-        """Show this engine's things to these visitors."""
         self._installation = installation
         self._engine = engine
         self._sessions = sessions

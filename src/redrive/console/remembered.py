@@ -16,7 +16,6 @@ class Remembered(Generic[T]):
     def __init__(
         self, documents: Documents, kind: DocumentKind[T], keeps: Callable[[T], bool] = lambda _: True
     ) -> None:
-        """Follow what changes in these documents."""
         self._documents = documents
         self._kind = kind
         self._keeps = keeps

@@ -21,7 +21,6 @@ class StaticFiles:
     """The files, read once."""
 
     def __init__(self) -> None:
-        """Read them."""
         root = resources.files("redrive.console") / "static"
         self._bytes = {name: (root / name).read_bytes() for name in FILES}
         self._digests: Mapping[str, str] = {

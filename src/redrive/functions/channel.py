@@ -11,7 +11,6 @@ class Channel:
     """A pair of connected sockets, one of which the launcher inherits."""
 
     def __init__(self) -> None:
-        """Connect them."""
         self._ours, self.theirs = socket.socketpair()
         self._ours.settimeout(0)
 

@@ -63,7 +63,6 @@ class Gateway:
     """The connections of one environment to the server."""
 
     def __init__(self, endpoint: ServerAddress) -> None:
-        """Lead them there."""
         self._endpoint = endpoint
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()

@@ -62,7 +62,6 @@ class RuntimeApi:
     """
 
     def __init__(self) -> None:
-        """Listen nowhere yet."""
         self.ready: asyncio.Future[Posted | None] = asyncio.get_running_loop().create_future()
         self._server: asyncio.Server | None = None
         self._asking: _Connection | None = None

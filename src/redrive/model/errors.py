@@ -46,7 +46,6 @@ class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
     """
 
     def __init__(self, message: str, code: str = "") -> None:
-        """Say which key, and why."""
         super().__init__(message)
         self.code = code
 

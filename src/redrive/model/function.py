@@ -146,6 +146,5 @@ class Throttled(Exception):  # noqa: N818 - a refusal that callers are told of b
     """
 
     def __init__(self, *, by_function: bool) -> None:
-        """Say whose limit it is."""
         super().__init__("reserved concurrency" if by_function else "account concurrency")
         self.by_function = by_function

@@ -33,7 +33,6 @@ class Histogram:
     __slots__ = ("_bounds", "_counts", "_sum")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """Count by these bounds, in ascending order."""
         self._bounds = tuple(bounds)
         self._counts = [0] * (len(self._bounds) + 1)
         self._sum = 0.0

@@ -33,7 +33,6 @@ class StoreMeter:
     """`redrive.engine.ports.CommitMeter`: how long commits take, and how many calls share one."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Measure by this clock, in seconds."""
         self.begin = monotonic
         self._monotonic = monotonic
         self.seconds = Histogram(SHORT_SECONDS)
@@ -57,7 +56,6 @@ class NodeMeters(Listener):
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Measure by this clock, in seconds."""
         self.attempts: dict[tuple[str, str], Histogram] = {}
         self.dead_letters: Counter[Cause] = Counter(dict.fromkeys(_CAUSES, 0))
         self.losses: Counter[Cause] = Counter(dict.fromkeys(_CAUSES, 0))

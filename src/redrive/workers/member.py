@@ -34,7 +34,6 @@ class Member:
     """
 
     def __init__(self, process: asyncio.subprocess.Process, channel: Channel, answer: Answer) -> None:
-        """Listen to a process that was started."""
         self.metrics = _UNCOUNTED
         self._process = process
         self._channel = channel

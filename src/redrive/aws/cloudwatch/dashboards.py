@@ -49,11 +49,9 @@ class DashboardOperations:
     """Puts, gets, lists and deletes dashboards."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep them among these documents."""
         self._documents = documents
 
     async def put_dashboard(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutDashboard.html."""
         name, body = _named(call, params["DashboardName"]), params["DashboardBody"]
         _check_name(name.name)
         _check_body(body)
@@ -62,7 +60,6 @@ class DashboardOperations:
         return {"DashboardValidationMessages": []}
 
     async def get_dashboard(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetDashboard.html."""
         name = _named(call, params["DashboardName"])
         dashboard = await self._documents.get(DASHBOARD, name.key)
         if dashboard is None:
@@ -70,7 +67,6 @@ class DashboardOperations:
         return {"DashboardArn": _arn(name), "DashboardBody": dashboard.body, "DashboardName": name.name}
 
     async def list_dashboards(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListDashboards.html."""
         prefix = _named(call, params.get("DashboardNamePrefix") or "").key
         after = position(params.get("NextToken"))
         begin = _named(call, after).key if after else ""

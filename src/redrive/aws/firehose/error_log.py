@@ -23,7 +23,6 @@ class ErrorLog:
     """Writes down what went wrong."""
 
     def __init__(self, sink: LogSink) -> None:
-        """Write there."""
         self._sink = sink
 
     def write(self, stream: DeliveryStream, code: str, message: str, at: int, processor: str = "") -> None:

@@ -81,7 +81,6 @@ class Flusher:
         log: ErrorLog,
         metrics: StreamMetrics,
     ) -> None:
-        """Deliver records of this engine by these parts."""
         self._engine = engine
         self._transformation = transformation
         self._writer = writer

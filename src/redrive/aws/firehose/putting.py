@@ -39,7 +39,6 @@ class PutRecordOperations:
         self._metrics = metrics
 
     async def put_record(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_PutRecord.html."""
         stream = await self._streams.named(call, params)
         if self._fails(stream):
             raise slow_down()

@@ -51,7 +51,6 @@ class DeliveryStreamOperations:
         self._buffers = buffers
 
     async def create_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_CreateDeliveryStream.html."""
         name = ResourceName(call.account, call.region, params["DeliveryStreamName"])
         if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
             raise unoffered(f"streams of the type {params['DeliveryStreamType']}")
@@ -76,7 +75,6 @@ class DeliveryStreamOperations:
         return {"DeliveryStreamARN": delivery_stream.arn}
 
     async def describe_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_DescribeDeliveryStream.html."""
         stream = await self.named(call, params)
         after = params.get("ExclusiveStartDestinationId")
         destinations = [] if after == DESTINATION else [_shown_destination(stream)]
@@ -96,7 +94,6 @@ class DeliveryStreamOperations:
         return {"DeliveryStreamDescription": description}
 
     async def list_delivery_streams(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_ListDeliveryStreams.html."""
         limit = min(params.get("Limit") or _LISTED, _LISTED_MAX)
         if (params.get("DeliveryStreamType") or "DirectPut") != "DirectPut":
             return {"DeliveryStreamNames": [], "HasMoreDeliveryStreams": False}
@@ -114,7 +111,6 @@ class DeliveryStreamOperations:
         await self._roles.check(call, role)
 
     async def update_destination(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_UpdateDestination.html."""
         stream = await self.named(call, params)
         if params["DestinationId"] != DESTINATION:
             raise invalid(f"Destination Id {params['DestinationId']} not found")
@@ -159,7 +155,6 @@ class DeliveryStreamOperations:
     # ---- tags --------------------------------------------------------------------------------------------
 
     async def tag_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_TagDeliveryStream.html."""
         tags = tags_of(params)
 
         def tagged(current: DeliveryStream) -> DeliveryStream:
@@ -169,7 +164,6 @@ class DeliveryStreamOperations:
         return {}
 
     async def untag_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_UntagDeliveryStream.html."""
         taken = set(params["TagKeys"])
 
         def untagged(current: DeliveryStream) -> DeliveryStream:
@@ -180,7 +174,6 @@ class DeliveryStreamOperations:
         return {}
 
     async def list_tags_for_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_ListTagsForDeliveryStream.html."""
         stream = await self.named(call, params)
         limit, after = params.get("Limit") or _TAGS_MAX, params.get("ExclusiveStartTagKey") or ""
         listed = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
@@ -189,12 +182,10 @@ class DeliveryStreamOperations:
     # ---- keys --------------------------------------------------------------------------------------------
 
     async def start_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_StartDeliveryStreamEncryption.html."""
         await self._encrypt(call, params, encrypting.asked(params) or encrypting.OWN)
         return {}
 
     async def stop_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/firehose/latest/APIReference/API_StopDeliveryStreamEncryption.html."""
         await self._encrypt(call, params, {})
         return {}
 

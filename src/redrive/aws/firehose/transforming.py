@@ -82,7 +82,6 @@ class Transformation:
     def __init__(
         self, calls: InnerCalls, roles: ServiceRoles, runtime: Runtime, log: ErrorLog, metrics: StreamMetrics
     ) -> None:
-        """Invoke them by these calls, as these roles."""
         self._calls = calls
         self._roles = roles
         self._runtime = runtime

@@ -20,7 +20,6 @@ class ObjectWriter:
     """Puts objects into the buckets of streams."""
 
     def __init__(self, calls: InnerCalls, roles: ServiceRoles) -> None:
-        """Put them by these calls, as these roles."""
         self._calls = calls
         self._roles = roles
 

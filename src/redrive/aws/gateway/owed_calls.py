@@ -64,7 +64,6 @@ class OwedCallProfile:
     """`DeliveryProfile` of calls that are owed."""
 
     def __init__(self, dialect: str) -> None:
-        """Deliver what topics of this dialect owe."""
         self.name: Final = dialect
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:

@@ -35,7 +35,6 @@ class AccessKeyOperations:
         self._keyring = keyring
 
     async def create_access_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateAccessKey.html."""
         name, chance = name_in(call, params), self._runtime.chance
         fresh = new_access_key(call.account, call.now, chance)
         key_id = lasting_key_id(call.account, chance)
@@ -55,20 +54,17 @@ class AccessKeyOperations:
         return {"AccessKey": answer}
 
     async def list_access_keys(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAccessKeys.html."""
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, name_in(call, params))
         keys = [key for key in await documents.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
         return paged(keys, lambda key: key.access_key_id, params, "AccessKeyMetadata", _shown)
 
     async def update_access_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateAccessKey.html."""
         active = params["Status"] == _ACTIVE
         await self._change(call, params, lambda draft, key: _put(draft, replace(key, active=active)))
         return {}
 
     async def delete_access_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteAccessKey.html."""
         await self._change(call, params, lambda draft, key: draft.remove(USER_KEY, key.access_key_id))
         return {}
 

@@ -64,11 +64,9 @@ class AccountReports:
     """Shows an account as a whole."""
 
     def __init__(self, resources: Resources) -> None:
-        """Look here."""
         self._documents = resources.documents
 
     async def get_account_summary(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccountSummary.html."""
         counted = {
             f"{entity.word}s": len(await self._documents.find(entity.kind, f"{call.account}/"))
             for entity in HOLDERS
@@ -84,7 +82,6 @@ class AccountReports:
         return {"AccountAliases": [], "IsTruncated": False}
 
     async def get_account_authorization_details(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetAccountAuthorizationDetails.html."""
         entity_types = set(params.get("Filter") or ())
         beginning = f"{call.account}/"
         users = await self._documents.find(USERS.kind, beginning)
@@ -123,35 +120,27 @@ class AbsentOperations:
     """Answers for what no user has here: passwords, devices, certificates. Tools ask before they delete a user."""
 
     async def get_login_profile(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetLoginProfile.html."""
         raise absent(f"Login Profile for User {params.get('UserName', '')} cannot be found.")
 
     async def delete_login_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteLoginProfile.html."""
         return await self.get_login_profile(call, params)
 
     async def list_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListMFADevices.html."""
         return {"MFADevices": [], "IsTruncated": False}
 
     async def list_virtual_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListVirtualMFADevices.html."""
         return {"VirtualMFADevices": [], "IsTruncated": False}
 
     async def list_ssh_public_keys(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListSSHPublicKeys.html."""
         return {"SSHPublicKeys": [], "IsTruncated": False}
 
     async def list_signing_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListSigningCertificates.html."""
         return {"Certificates": [], "IsTruncated": False}
 
     async def list_service_specific_credentials(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListServiceSpecificCredentials.html."""
         return {"ServiceSpecificCredentials": []}
 
     async def list_server_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListServerCertificates.html."""
         return {"ServerCertificateMetadataList": [], "IsTruncated": False}
 
 

@@ -22,7 +22,6 @@ class Attachments(Generic[H]):
     """Attaches policies to holders of one kind."""
 
     def __init__(self, resources: Resources, entity: Entity[H]) -> None:
-        """Do it here, for users, groups or roles."""
         self._resources = resources
         self._entity = entity
         word = entity.word
@@ -73,7 +72,6 @@ class Boundaries(Generic[H]):
     """Sets the permissions boundaries of users, or of roles."""
 
     def __init__(self, resources: Resources, entity: Entity[H]) -> None:
-        """Do it here."""
         self._resources = resources
         self._entity = entity
         word = entity.word

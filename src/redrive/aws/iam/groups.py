@@ -19,12 +19,10 @@ class GroupOperations:
     """Creates, shows, changes and deletes groups, and says who is in them."""
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        """Do it here."""
         self._resources = resources
         self._runtime = runtime
 
     async def create_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateGroup.html."""
         path, unique_id = params.get("Path") or "/", GROUPS.new_id(self._runtime.chance)
         group = Group(call.account, path, params["GroupName"], unique_id, call.now)
 
@@ -37,7 +35,6 @@ class GroupOperations:
         return {"Group": shown_group(group)}
 
     async def get_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetGroup.html."""
         documents = self._resources.documents
         group = await GROUPS.get(documents, call.account, params["GroupName"])
         users = await documents.find(USERS.kind, f"{call.account}/")
@@ -48,7 +45,6 @@ class GroupOperations:
         return {"Group": shown_group(group), **page}
 
     async def list_groups(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListGroups.html."""
         groups = await self._resources.documents.find(GROUPS.kind, f"{call.account}/")
         groups_in_path = filter(in_path(params), groups)
         return paged(groups_in_path, lambda group: group.key, params, "Groups", shown_group)
@@ -77,7 +73,6 @@ class GroupOperations:
         return {}
 
     async def delete_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteGroup.html."""
 
         async def decide(draft: Draft) -> None:
             group = await GROUPS.get(draft, call.account, params["GroupName"])
@@ -94,7 +89,6 @@ class GroupOperations:
         return {}
 
     async def add_user_to_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AddUserToGroup.html."""
 
         async def decide(draft: Draft) -> None:
             group = await GROUPS.get(draft, call.account, params["GroupName"])
@@ -110,7 +104,6 @@ class GroupOperations:
         return {}
 
     async def remove_user_from_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_RemoveUserFromGroup.html."""
 
         async def decide(draft: Draft) -> None:
             group = await GROUPS.get(draft, call.account, params["GroupName"])

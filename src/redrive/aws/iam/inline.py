@@ -22,7 +22,6 @@ class InlinePolicies(Generic[H]):
     """Keeps policies within holders of one kind."""
 
     def __init__(self, resources: Resources, entity: Entity[H]) -> None:
-        """Do it here, for users, groups or roles."""
         self._resources = resources
         self._entity = entity
         word, most = entity.word, entity.inline_chars_max

@@ -17,12 +17,10 @@ class InstanceProfileOperations:
     """Creates, shows, changes and deletes instance profiles."""
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        """Do it here."""
         self._resources = resources
         self._runtime = runtime
 
     async def create_instance_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html."""
         instance_profile = InstanceProfile(
             call.account,
             params.get("Path") or "/",
@@ -41,24 +39,20 @@ class InstanceProfileOperations:
         return {"InstanceProfile": shown_profile(instance_profile, [])}
 
     async def get_instance_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetInstanceProfile.html."""
         profile = await PROFILES.get(self._resources.documents, call.account, params["InstanceProfileName"])
         return {"InstanceProfile": shown_profile(profile, await self._roles(profile))}
 
     async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfiles.html."""
         profiles = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
         return await self._listed(list(filter(in_path(params), profiles)), params)
 
     async def list_instance_profiles_for_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListInstanceProfilesForRole.html."""
         documents = self._resources.documents
         role = await ROLES.get(documents, call.account, params["RoleName"])
         profiles = await documents.find(PROFILES.kind, f"{call.account}/")
         return await self._listed([profile for profile in profiles if role.name in profile.roles], params)
 
     async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteInstanceProfile.html."""
 
         async def decide(draft: Draft) -> None:
             profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
@@ -70,7 +64,6 @@ class InstanceProfileOperations:
         return {}
 
     async def add_role_to_instance_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_AddRoleToInstanceProfile.html."""
 
         async def decide(draft: Draft) -> None:
             profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
@@ -84,7 +77,6 @@ class InstanceProfileOperations:
         return {}
 
     async def remove_role_from_instance_profile(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_RemoveRoleFromInstanceProfile.html."""
 
         async def decide(draft: Draft) -> None:
             profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])

@@ -27,12 +27,10 @@ class PolicyOperations:
     """Creates, shows, changes and deletes managed policies."""
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        """Do it here."""
         self._resources = resources
         self._runtime = runtime
 
     async def create_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreatePolicy.html."""
         text = params["PolicyDocument"]
         check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
         managed_policy = ManagedPolicy(
@@ -56,12 +54,10 @@ class PolicyOperations:
         return {"Policy": shown_policy(managed_policy, 0)}
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicy.html."""
         policy = await self._found(call, params)
         return {"Policy": shown_policy(policy, await self._attachments(call, policy))}
 
     async def list_policies(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListPolicies.html."""
         scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")
         holders = await self._holders(call)
         attached = [arn for holder in holders for arn in holder.attached]
@@ -87,7 +83,6 @@ class PolicyOperations:
         )
 
     async def delete_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html."""
 
         async def decide(draft: Draft) -> None:
             policy = await self._own_in(draft, call, params, "DeletePolicy")
@@ -106,7 +101,6 @@ class PolicyOperations:
     # ---- versions ----------------------------------------------------------------------------------------------
 
     async def create_policy_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreatePolicyVersion.html."""
         text = params["PolicyDocument"]
         check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
 
@@ -133,12 +127,10 @@ class PolicyOperations:
         return {"PolicyVersion": {name: value for name, value in version.items() if name != "Document"}}
 
     async def get_policy_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetPolicyVersion.html."""
         policy = await self._found(call, params)
         return {"PolicyVersion": _version(policy, _number(policy, params["VersionId"]))}
 
     async def list_policy_versions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListPolicyVersions.html."""
         policy = await self._found(call, params)
 
         def shown(number: int) -> Structure:
@@ -149,7 +141,6 @@ class PolicyOperations:
         return paged(newest_first, lambda number: f"{10**9 - number:010}", params, "Versions", shown)
 
     async def delete_policy_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicyVersion.html."""
 
         async def decide(draft: Draft) -> None:
             policy = await self._own_in(draft, call, params, "DeletePolicyVersion")
@@ -163,7 +154,6 @@ class PolicyOperations:
         return {}
 
     async def set_default_policy_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SetDefaultPolicyVersion.html."""
 
         async def decide(draft: Draft) -> None:
             policy = await self._own_in(draft, call, params, "SetDefaultPolicyVersion")
@@ -176,7 +166,6 @@ class PolicyOperations:
     # ---- who has it --------------------------------------------------------------------------------------------
 
     async def list_entities_for_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListEntitiesForPolicy.html."""
         arn, usage = (await self._found(call, params)).arn, params.get("PolicyUsageFilter")
         entity_type = params.get("EntityFilter")
 

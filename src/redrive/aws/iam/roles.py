@@ -25,12 +25,10 @@ class RoleOperations:
     """Creates, shows, changes and deletes roles."""
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        """Do it here."""
         self._resources = resources
         self._runtime = runtime
 
     async def create_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html."""
         trust = params["AssumeRolePolicyDocument"]
         check_document(trust, Form.TRUST, _TRUST_CHARS_MAX, _TRUST_QUOTA)
         role = Role(
@@ -56,12 +54,10 @@ class RoleOperations:
         return {"Role": shown_role(role)}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetRole.html."""
         role = await ROLES.get(self._resources.documents, call.account, params["RoleName"])
         return {"Role": shown_role(role)}
 
     async def list_roles(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListRoles.html."""
         roles = await self._resources.documents.find(ROLES.kind, f"{call.account}/")
         roles_in_path = filter(in_path(params), roles)
         return paged(
@@ -69,7 +65,6 @@ class RoleOperations:
         )
 
     async def update_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateRole.html."""
 
         def changed(role: Role) -> Role:
             return replace(
@@ -82,21 +77,18 @@ class RoleOperations:
         return {}
 
     async def update_role_description(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateRoleDescription.html."""
         role = await self._change(
             call, params, lambda before: replace(before, description=params["Description"])
         )
         return {"Role": shown_role(role)}
 
     async def update_assume_role_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateAssumeRolePolicy.html."""
         trust = params["PolicyDocument"]
         check_document(trust, Form.TRUST, _TRUST_CHARS_MAX, _TRUST_QUOTA)
         await self._change(call, params, lambda role: replace(role, trust=trust))
         return {}
 
     async def delete_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html."""
 
         async def decide(draft: Draft) -> None:
             role = await ROLES.get(draft, call.account, params["RoleName"])

@@ -47,26 +47,21 @@ class Simulating:
     """Asks policies about calls that nobody makes."""
 
     def __init__(self, resources: Resources) -> None:
-        """Find policies here."""
         self._documents = resources.documents
 
     async def simulate_custom_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html."""
         texts = _named("PolicyInputList", params.get("PolicyInputList"))
         return await _simulated(call, params, texts, [])
 
     async def simulate_principal_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html."""
         texts, boundary = await self._of(call, params["PolicySourceArn"])
         texts |= _named("PolicyInputList", params.get("PolicyInputList"))
         return await _simulated(call, {"CallerArn": params["PolicySourceArn"], **params}, texts, boundary)
 
     async def get_context_keys_for_custom_policy(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetContextKeysForCustomPolicy.html."""
         return _keys(_named("PolicyInputList", params["PolicyInputList"]))
 
     async def get_context_keys_for_principal_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetContextKeysForPrincipalPolicy.html."""
         texts, _ = await self._of(call, params["PolicySourceArn"])
         return _keys(texts | _named("PolicyInputList", params.get("PolicyInputList")))
 

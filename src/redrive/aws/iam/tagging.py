@@ -19,7 +19,6 @@ class EntityTags:
     """Labels things of one kind."""
 
     def __init__(self, resources: Resources, entity: Entity[Any]) -> None:
-        """Do it here, for users, roles, policies or instance profiles."""
         self._resources = resources
         self._entity = entity
         word = entity.word

@@ -18,12 +18,10 @@ class UserOperations:
     """Creates, shows, changes and deletes users."""
 
     def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        """Do it here."""
         self._resources = resources
         self._runtime = runtime
 
     async def create_user(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateUser.html."""
         user = User(
             call.account,
             params.get("Path") or "/",
@@ -43,7 +41,6 @@ class UserOperations:
         return {"User": shown_user(user)}
 
     async def get_user(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetUser.html."""
         if not params.get("UserName") and "aws:username" not in call.principal.keys:
             root = User(call.account, "/", "root", call.account, 0)
             return {"User": {**shown_user(root), "Arn": f"arn:aws:iam::{call.account}:root"}}
@@ -51,7 +48,6 @@ class UserOperations:
         return {"User": shown_user(user)}
 
     async def list_users(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListUsers.html."""
         users = await self._resources.documents.find(USERS.kind, f"{call.account}/")
         users_in_path = filter(in_path(params), users)
         return paged(
@@ -80,7 +76,6 @@ class UserOperations:
         return {}
 
     async def delete_user(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html."""
 
         async def decide(draft: Draft) -> None:
             user = await USERS.get(draft, call.account, params["UserName"])
@@ -101,7 +96,6 @@ class UserOperations:
         return {}
 
     async def list_groups_for_user(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListGroupsForUser.html."""
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, params["UserName"])
         groups = [await GROUPS.get(documents, call.account, name) for name in sorted(user.groups)]

@@ -28,13 +28,11 @@ class Aliases:
     """Makes, moves, lists and removes aliases."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, documents: Documents) -> None:
-        """Keep them among these documents."""
         self._keyring = keyring
         self._access = access
         self._documents = documents
 
     async def create_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html."""
         name = _checked(call, params["AliasName"])
         key = await self._target(call, params["TargetKeyId"], "CreateAlias")
         try:
@@ -45,7 +43,6 @@ class Aliases:
         return {}
 
     async def update_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdateAlias.html."""
         name = _checked(call, params["AliasName"])
         if await self._documents.get(ALIAS, name.key) is None:
             raise _no_alias(name)
@@ -69,7 +66,6 @@ class Aliases:
         return {}
 
     async def delete_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DeleteAlias.html."""
         name = _checked(call, params["AliasName"])
 
         async def decide(draft: Draft) -> None:
@@ -85,7 +81,6 @@ class Aliases:
         return {}
 
     async def list_aliases(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListAliases.html."""
         aliases = await self._keyring.aliases(call.account, call.region)
         if key_id := params.get("KeyId"):
             key = await self._access.managed(call, key_id, "ListAliases")

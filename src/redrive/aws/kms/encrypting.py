@@ -42,7 +42,6 @@ class Encrypting:
     """Encrypts and decrypts."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
-        """By keys of this ring, for callers who have access."""
         self._keyring = keyring
         self._access = access
         self._materials = materials
@@ -50,7 +49,6 @@ class Encrypting:
     # ---- encryption ---------------------------------------------------------------------------------------
 
     async def encrypt(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Encrypt.html."""
         context = checked_context(params.get("EncryptionContext"))
         key = await self._encrypter(call, params["KeyId"], "Encrypt", context)
         algorithm = _algorithm(key, params.get("EncryptionAlgorithm"))
@@ -59,7 +57,6 @@ class Encrypting:
         return {"CiphertextBlob": blob, "KeyId": key.arn, "EncryptionAlgorithm": algorithm}
 
     async def re_encrypt(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ReEncrypt.html."""
         opened = await self._decrypted(
             call,
             params,
@@ -101,7 +98,6 @@ class Encrypting:
     # ---- decryption ---------------------------------------------------------------------------------------
 
     async def decrypt(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html."""
         context = checked_context(params.get("EncryptionContext"))
         algorithm = params.get("EncryptionAlgorithm")
         opened = await self._decrypted(call, params, "Decrypt", params.get("KeyId"), context, algorithm)
@@ -167,11 +163,9 @@ class Encrypting:
     # ---- data keys ----------------------------------------------------------------------------------------
 
     async def generate_data_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKey.html."""
         return await self._data_key(call, params, "GenerateDataKey")
 
     async def generate_data_key_without_plaintext(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKeyWithoutPlaintext.html."""
         answer = await self._data_key(call, params, "GenerateDataKeyWithoutPlaintext")
         del answer["Plaintext"]
         return answer
@@ -193,7 +187,6 @@ class Encrypting:
         }
 
     async def generate_random(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateRandom.html."""
         check_no_recipient(params)
         if params.get("CustomKeyStoreId"):
             raise unsupported("Redrive offers no custom key stores.")

@@ -41,13 +41,11 @@ class Granting:
     """Makes, lists and ends grants."""
 
     def __init__(self, access: KeyAccess, documents: Documents, runtime: Runtime) -> None:
-        """Keep them among these documents."""
         self._access = access
         self._documents = documents
         self._chance = runtime.chance
 
     async def create_grant(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateGrant.html."""
         key = await self._access.named(call, params["KeyId"])
         parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
@@ -95,7 +93,6 @@ class Granting:
         )
 
     async def list_grants(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListGrants.html."""
         key = await self._access.named(call, params["KeyId"])
         await self._access.check(call, key, "ListGrants")
         grantee = params.get("GranteePrincipal") or params.get("GranteeServicePrincipal")
@@ -107,7 +104,6 @@ class Granting:
         return _listed(params, chosen)
 
     async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListRetirableGrants.html."""
         principal, service = params.get("RetiringPrincipal"), params.get("RetiringServicePrincipal")
         if bool(principal) is bool(service):
             text = "You must specify either RetiringPrincipal or RetiringServicePrincipal, but not both."
@@ -118,7 +114,6 @@ class Granting:
         return _listed(params, [grant for grant in found if grant.retirer == retirer])
 
     async def retire_grant(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RetireGrant.html."""
         grant = await self._meant(call, params)
         if params.get("DryRun"):
             raise dry_run()
@@ -147,7 +142,6 @@ class Granting:
         return await self._of(key, params["GrantId"])
 
     async def revoke_grant(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RevokeGrant.html."""
         key = await self._access.named(call, params["KeyId"])
         await self._access.check(call, key, "RevokeGrant")
         grant = await self._of(key, params["GrantId"])

@@ -49,7 +49,6 @@ class Importing:
         self._root = root
 
     async def get_parameters_for_import(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GetParametersForImport.html."""
         key = await self._external(call, params, "GetParametersForImport")
         algorithm, spec = params["WrappingAlgorithm"], params["WrappingKeySpec"]
         if algorithm not in _DIGESTS or spec not in _SPECS:
@@ -69,7 +68,6 @@ class Importing:
         }
 
     async def import_key_material(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ImportKeyMaterial.html."""
         key = await self._external(call, params, "ImportKeyMaterial")
         token = self._token(key, params["ImportToken"])
         if token["until"] < call.now:
@@ -97,7 +95,6 @@ class Importing:
         return {"KeyId": key.arn, "KeyMaterialId": material_id}
 
     async def delete_imported_key_material(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DeleteImportedKeyMaterial.html."""
         key = await self._external(call, params, "DeleteImportedKeyMaterial")
         material_id = key.current.id if key.materials else None
         await self._keyring.change(key.name, lambda current: replace(current, materials=()))

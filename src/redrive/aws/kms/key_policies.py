@@ -47,18 +47,15 @@ class KeyPolicies:
     """Shows and replaces key policies."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess) -> None:
-        """Those of keys in this ring."""
         self._keyring = keyring
         self._access = access
 
     async def get_key_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GetKeyPolicy.html."""
         key = await self._access.managed(call, params["KeyId"], "GetKeyPolicy")
         _check_name(params)
         return {"Policy": key.policy, "PolicyName": _NAME}
 
     async def put_key_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_PutKeyPolicy.html."""
         key = await self._access.managed(call, params["KeyId"], "PutKeyPolicy")
         _check_name(params)
         policy: str = params["Policy"]
@@ -67,7 +64,6 @@ class KeyPolicies:
         return {}
 
     async def list_key_policies(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListKeyPolicies.html."""
         await self._access.managed(call, params["KeyId"], "ListKeyPolicies")
         return {"PolicyNames": [_NAME], "Truncated": False}
 

@@ -41,7 +41,6 @@ class KeyRing:
     """Keys and aliases of all accounts and regions."""
 
     def __init__(self, documents: Documents, materials: Materials, runtime: Runtime) -> None:
-        """Keep them among these documents, with material made here."""
         self._documents = documents
         self._materials = materials
         self._runtime = runtime

@@ -27,13 +27,11 @@ class Keys:
     """Makes, describes and ends keys."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
-        """Keep keys in this ring, with material made here."""
         self._keyring = keyring
         self._access = access
         self._materials = materials
 
     async def create_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateKey.html."""
         spec, usage = _kind(params)
         origin = _origin(params)
         multi_region = bool(params.get("MultiRegion"))
@@ -62,20 +60,17 @@ class Keys:
         return {"KeyMetadata": metadata(key, call.now)}
 
     async def describe_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DescribeKey.html."""
         key = await self._access.named(call, params["KeyId"])
         await self._access.check(call, key, "DescribeKey")
         return {"KeyMetadata": metadata(key, call.now)}
 
     async def list_keys(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListKeys.html."""
         keys = await self._keyring.of_account(call.account, call.region, call.now)
         page_keys, answer = page(params, "Keys", keys, lambda key: key.id)
         answer["Keys"] = [{"KeyId": key.id, "KeyArn": key.arn} for key in page_keys]
         return answer
 
     async def update_key_description(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdateKeyDescription.html."""
         key = await self._access.changeable(call, params["KeyId"], "UpdateKeyDescription")
         description: str = params["Description"]
         await self._keyring.change(key.name, lambda current: replace(current, description=description))
@@ -84,11 +79,9 @@ class Keys:
     # ---- on and off ---------------------------------------------------------------------------------------
 
     async def enable_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKey.html."""
         return await self._switch(call, params, "EnableKey", on=True)
 
     async def disable_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DisableKey.html."""
         return await self._switch(call, params, "DisableKey", on=False)
 
     async def _switch(self, call: Call, params: Structure, operation: str, *, on: bool) -> Structure:
@@ -101,7 +94,6 @@ class Keys:
     # ---- deletion -----------------------------------------------------------------------------------------
 
     async def schedule_key_deletion(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html."""
         key = await self._access.changeable(call, params["KeyId"], "ScheduleKeyDeletion")
         days: int = params.get("PendingWindowInDays") or DELETION_DAYS
         if not _DELETION_DAYS_MIN <= days <= DELETION_DAYS:

@@ -38,7 +38,6 @@ class Materials:
     """Makes, wraps and opens material."""
 
     def __init__(self, root: RootKey, runtime: Runtime) -> None:
-        """Wrap by this root key, with this chance."""
         self._root = root
         self._chance = runtime.chance
 

@@ -18,13 +18,11 @@ class Replicating:
     """Makes replicas, and makes one of them the primary."""
 
     def __init__(self, access: KeyAccess, documents: Documents, materials: Materials) -> None:
-        """Keep them among these documents."""
         self._access = access
         self._documents = documents
         self._materials = materials
 
     async def replicate_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ReplicateKey.html."""
         key = await self._access.managed(call, params["KeyId"], "ReplicateKey")
         check_enabled(key, call.now)
         if key.primary_region != key.name.region:
@@ -65,7 +63,6 @@ class Replicating:
         return {"ReplicaKeyMetadata": shown, "ReplicaPolicy": policy, **tags}
 
     async def update_primary_region(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_UpdatePrimaryRegion.html."""
         key = await self._access.managed(call, params["KeyId"], "UpdatePrimaryRegion")
         check_enabled(key, call.now)
         region: str = params["PrimaryRegion"]

@@ -21,14 +21,12 @@ class Signing:
     """Signs, authenticates, and shows public keys."""
 
     def __init__(self, access: KeyAccess, materials: Materials) -> None:
-        """For callers who have access."""
         self._access = access
         self._materials = materials
 
     # ---- signatures ---------------------------------------------------------------------------------------
 
     async def sign(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html."""
         key, algorithm, is_digest = await self._signer(call, params, "Sign")
         content = self._materials.opened(key, key.current)
         signature = private_keys.sign(content, algorithm, params["Message"], is_digest=is_digest)
@@ -36,7 +34,6 @@ class Signing:
         return {"KeyId": key.arn, "Signature": signature, "SigningAlgorithm": algorithm}
 
     async def verify(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_Verify.html."""
         key, algorithm, is_digest = await self._signer(call, params, "Verify")
         content = self._materials.opened(key, key.current)
         message, signature = params["Message"], params["Signature"]
@@ -57,7 +54,6 @@ class Signing:
         return key, algorithm, kind == "DIGEST"
 
     async def get_public_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GetPublicKey.html."""
         key = await self._access.usable(call, params["KeyId"], "GetPublicKey")
         if key.symmetric or key.usage == MACS:
             raise unsupported(f"{key.arn} has no public key.")
@@ -73,13 +69,11 @@ class Signing:
     # ---- message authentication codes -----------------------------------------------------------------------
 
     async def generate_mac(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateMac.html."""
         key, mac = await self._mac(call, params, "GenerateMac")
         check_dry_run(params)
         return {"KeyId": key.arn, "Mac": mac, "MacAlgorithm": params["MacAlgorithm"]}
 
     async def verify_mac(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_VerifyMac.html."""
         key, mac = await self._mac(call, params, "VerifyMac")
         check_dry_run(params)
         if not hmac.compare_digest(mac, params["Mac"]):
@@ -100,11 +94,9 @@ class Signing:
     # ---- pairs of data keys ---------------------------------------------------------------------------------
 
     async def generate_data_key_pair(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKeyPair.html."""
         return await self._pair(call, params, "GenerateDataKeyPair")
 
     async def generate_data_key_pair_without_plaintext(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GenerateDataKeyPairWithoutPlaintext.html."""
         answer = await self._pair(call, params, "GenerateDataKeyPairWithoutPlaintext")
         del answer["PrivateKeyPlaintext"]
         return answer

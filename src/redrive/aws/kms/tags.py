@@ -47,12 +47,10 @@ class KeyTags:
     """Labels keys."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess) -> None:
-        """Label keys of this ring."""
         self._keyring = keyring
         self._access = access
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_TagResource.html."""
         key = await self._access.changeable(call, params["KeyId"], "TagResource")
         given = read_tags(params["Tags"])
 
@@ -65,7 +63,6 @@ class KeyTags:
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_UntagResource.html."""
         key = await self._access.changeable(call, params["KeyId"], "UntagResource")
         taken = set(params["TagKeys"])
         await self._keyring.change(
@@ -77,7 +74,6 @@ class KeyTags:
         return {}
 
     async def list_resource_tags(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListResourceTags.html."""
         key = await self._access.managed(call, params["KeyId"], "ListResourceTags")
         page_tags, answer = page(params, "Tags", sorted(key.tags.items()), lambda tag: tag[0], 50)
         answer["Tags"] = [{"TagKey": name, "TagValue": value} for name, value in page_tags]

@@ -51,7 +51,6 @@ class Columns:
     """
 
     def __init__(self, columns: Sequence[LogColumn]) -> None:
-        """Have these columns."""
         self._columns = columns
         self.regexes = sum(column.regexes for column in columns)
         names = [column.name for column in columns]

@@ -29,7 +29,6 @@ class Room:
     """
 
     def __init__(self, looked_at: int, events: int, size: int) -> None:
-        """Have so much of it."""
         self.looked_at, self.events, self.bytes = looked_at, events, size
         self.is_short = False
 

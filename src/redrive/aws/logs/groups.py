@@ -45,7 +45,6 @@ class LogGroupOperations:
         self._settle = settle
 
     async def create_log_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogGroup.html."""
         _check_plain(params)
         name = names.group_name(call, params["logGroupName"])
         number = await self._store.new_id()
@@ -53,7 +52,6 @@ class LogGroupOperations:
         return {}
 
     async def delete_log_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogGroup.html."""
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         await self._places.remove_group(group)
         await self._filters.remove_of(group)
@@ -61,7 +59,6 @@ class LogGroupOperations:
         return {}
 
     async def describe_log_groups(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeLogGroups.html."""
         prefix, pattern = params.get("logGroupNamePrefix"), params.get("logGroupNamePattern")
         if prefix and pattern:
             raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
@@ -84,7 +81,6 @@ class LogGroupOperations:
         return answer
 
     async def put_retention_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html."""
         days: int = params["retentionInDays"]
         if days not in RETENTION_DAYS:
             permitted = tuple(map(str, RETENTION_DAYS))
@@ -93,34 +89,27 @@ class LogGroupOperations:
         return {}
 
     async def delete_retention_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteRetentionPolicy.html."""
         await self._change(call, params, lambda group: replace(group, retention_days=None))
         return {}
 
     # ---- tags --------------------------------------------------------------------------------------------
 
     async def tag_log_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TagLogGroup.html."""
         return await self._tag(names.group_name(call, params["logGroupName"]), params["tags"])
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TagResource.html."""
         return await self._tag(names.name_in_arn(call, params["resourceArn"]), params["tags"])
 
     async def untag_log_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_UntagLogGroup.html."""
         return await self._untag(names.group_name(call, params["logGroupName"]), params["tags"])
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_UntagResource.html."""
         return await self._untag(names.name_in_arn(call, params["resourceArn"]), params["tagKeys"])
 
     async def list_tags_log_group(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_ListTagsLogGroup.html."""
         return {"tags": dict((await self._group(call, params)).tags)}
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_ListTagsForResource.html."""
         group = await self._places.group(names.name_in_arn(call, params["resourceArn"]))
         return {"tags": dict(group.tags)}
 

@@ -24,7 +24,6 @@ class LogPlaces:
     """The groups and streams of all accounts and regions."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep them among these documents."""
         self.documents = documents
 
     async def group(self, name: ResourceName) -> LogGroup:

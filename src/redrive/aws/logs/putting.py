@@ -22,7 +22,6 @@ class PutEventOperations:
     """Takes events from callers."""
 
     def __init__(self, places: LogPlaces, write_down: WriteDown) -> None:
-        """Write them down so, in streams among these places."""
         self._places = places
         self._write_down = write_down
 

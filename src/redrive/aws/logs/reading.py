@@ -38,7 +38,6 @@ class Reading:
         self._settle = settle
 
     async def get_log_events(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetLogEvents.html."""
         await self._settle()
         group = await self._places.group(names.named_group(call, params))
         stream = await self._places.stream(group, params["logStreamName"])

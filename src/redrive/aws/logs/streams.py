@@ -25,13 +25,11 @@ class LogStreamOperations:
         self._settle = settle
 
     async def create_log_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_CreateLogStream.html."""
         name = names.group_name(call, params["logGroupName"])
         await self._places.add_stream(name, params["logStreamName"], await self._store.new_id(), call.now)
         return {}
 
     async def delete_log_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteLogStream.html."""
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         stream = await self._places.stream(group, params["logStreamName"])
         while await self._store.drop_events(group.id, stream.id, END_OF_TIME, _EVENTS_PER_DROP):
@@ -40,7 +38,6 @@ class LogStreamOperations:
         return {}
 
     async def describe_log_streams(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeLogStreams.html."""
         by_time = params.get("orderBy") == "LastEventTime"
         prefix: str = params.get("logStreamNamePrefix") or ""
         if by_time and prefix:

@@ -22,7 +22,6 @@ class SubscribedEndpoint:
     """Brings log events to destinations (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, destinations: Mapping[str, LogDestination]) -> None:
-        """Bring them to these, by the service in their ARNs."""
         self._destinations = destinations
 
     async def push(self, push_request: PushRequest) -> Attempt:

@@ -44,7 +44,6 @@ class BucketAccess:
     """Finds the bucket that a call names, for an action that its caller may do there."""
 
     def __init__(self, documents: Documents) -> None:
-        """Find buckets among these."""
         self._documents = documents
 
     @staticmethod

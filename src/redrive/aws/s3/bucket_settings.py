@@ -25,24 +25,20 @@ class BucketSettings:
     """The operations on what a bucket is set to."""
 
     def __init__(self, documents: Documents, access: BucketAccess) -> None:
-        """Keep settings in these documents, with their buckets."""
         self._documents = documents
         self._access = access
 
     # ---- policies ------------------------------------------------------------------------------------------------
 
     async def get_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicy.html."""
         bucket = await self._access.owned(call, params, "GetBucketPolicy")
         return {"Policy": _policy_of(bucket)}
 
     async def get_bucket_policy_status(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketPolicyStatus.html."""
         bucket = await self._access.owned(call, params, "GetBucketPolicyStatus")
         return {"PolicyStatus": {"IsPublic": is_public(_policy_of(bucket))}}
 
     async def put_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketPolicy.html."""
         bucket = await self._access.owned(call, params, "PutBucketPolicy")
         text = params["Policy"]
         check_policy(text, bucket)
@@ -51,34 +47,29 @@ class BucketSettings:
         return await self._change(bucket, lambda current: replace(current, policy=text))
 
     async def delete_bucket_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketPolicy.html."""
         bucket = await self._access.owned(call, params, "DeleteBucketPolicy")
         return await self._change(bucket, lambda current: replace(current, policy=""))
 
     # ---- tags ----------------------------------------------------------------------------------------------------
 
     async def get_bucket_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketTagging.html."""
         bucket = await self._access.bucket(call, params, "GetBucketTagging")
         if not bucket.tags:
             raise _absent("NoSuchTagSet", "The TagSet does not exist", bucket)
         return {"TagSet": [{"Key": key, "Value": value} for key, value in bucket.tags.items()]}
 
     async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html."""
         bucket = await self._access.bucket(call, params, "PutBucketTagging")
         tags = bucket_tags(params)
         return await self._change(bucket, lambda current: replace(current, tags=tags))
 
     async def delete_bucket_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketTagging.html."""
         bucket = await self._access.bucket(call, params, "PutBucketTagging")
         return await self._change(bucket, lambda current: replace(current, tags={}))
 
     # ---- public access -------------------------------------------------------------------------------------------
 
     async def get_public_access_block(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetPublicAccessBlock.html."""
         bucket = await self._access.bucket(call, params, "GetBucketPublicAccessBlock")
         if not bucket.public_access_block:
             text = "The public access block configuration was not found"
@@ -93,7 +84,6 @@ class BucketSettings:
         return await self._change(bucket, lambda current: replace(current, public_access_block=blocks))
 
     async def delete_public_access_block(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeletePublicAccessBlock.html."""
         bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
         return await self._change(bucket, lambda current: replace(current, public_access_block={}))
 
@@ -104,7 +94,6 @@ class BucketSettings:
         return {"Owner": owner, "Grants": [{"Grantee": owner, "Permission": "FULL_CONTROL"}]}
 
     async def get_bucket_ownership_controls(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketOwnershipControls.html."""
         await self._access.bucket(call, params, "GetBucketOwnershipControls")
         return {"OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}}
 
@@ -120,7 +109,6 @@ class AbsentSettings:
     """The operations that show settings which no bucket has here: as S3 answers of a bucket without them."""
 
     def __init__(self, access: BucketAccess) -> None:
-        """Answer about the buckets that this finds."""
         self._access = access
 
     async def get_bucket_versioning(self, call: Call, params: Structure) -> Structure:
@@ -144,29 +132,24 @@ class AbsentSettings:
         return {}
 
     async def get_bucket_request_payment(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketRequestPayment.html."""
         await self._access.bucket(call, params, "GetBucketRequestPayment")
         return {"Payer": "BucketOwner"}
 
     async def get_bucket_cors(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketCors.html."""
         text = "The CORS configuration does not exist"
         return await self._none(call, params, "GetBucketCORS", "NoSuchCORSConfiguration", text)
 
     async def get_bucket_website(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketWebsite.html."""
         text = "The specified bucket does not have a website configuration"
         return await self._none(call, params, "GetBucketWebsite", "NoSuchWebsiteConfiguration", text)
 
     async def get_bucket_lifecycle_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLifecycleConfiguration.html."""
         text = "The lifecycle configuration does not exist"
         return await self._none(
             call, params, "GetLifecycleConfiguration", "NoSuchLifecycleConfiguration", text
         )
 
     async def get_bucket_replication(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketReplication.html."""
         text = "The replication configuration was not found"
         return await self._none(
             call, params, "GetReplicationConfiguration", "ReplicationConfigurationNotFoundError", text
@@ -179,7 +162,6 @@ class AbsentSettings:
         return await self._none(call, params, "GetEncryptionConfiguration", code, text)
 
     async def get_object_lock_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectLockConfiguration.html."""
         text = "Object Lock configuration does not exist for this bucket"
         code = "ObjectLockConfigurationNotFoundError"
         return await self._none(call, params, "GetBucketObjectLockConfiguration", code, text)

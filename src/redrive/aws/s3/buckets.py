@@ -22,14 +22,12 @@ class BucketOperations:
     """The operations on buckets."""
 
     def __init__(self, engine: Engine, access: BucketAccess, contents: Contents) -> None:
-        """Keep buckets in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._access = access
         self._contents = contents
 
     async def create_bucket(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html."""
         name = params["Bucket"]
         check_bucket(name)
         self._access.check_offered(params)
@@ -41,17 +39,14 @@ class BucketOperations:
         return {"Location": f"/{name}"}
 
     async def head_bucket(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html."""
         bucket = await self._access.bucket(call, params, "ListBucket")
         return {"BucketRegion": bucket.region, "BucketArn": bucket.arn}
 
     async def get_bucket_location(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLocation.html."""
         bucket = await self._access.bucket(call, params, "GetBucketLocation")
         return {"LocationConstraint": None if bucket.region == _FIRST_REGION else bucket.region}
 
     async def list_buckets(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListBuckets.html."""
         most = min(params.get("MaxBuckets") or BUCKETS_MAX, BUCKETS_MAX)
         after, prefix = params.get("ContinuationToken") or "", params.get("Prefix") or ""
         buckets = [

@@ -39,7 +39,6 @@ class CopySources:
     """The objects that copies are made of."""
 
     def __init__(self, objects: Objects, access: BucketAccess) -> None:
-        """Find them among these."""
         self._objects = objects
         self._access = access
 
@@ -79,13 +78,11 @@ class Copying:
     """The operation that copies an object."""
 
     def __init__(self, objects: Objects, access: BucketAccess, sources: CopySources) -> None:
-        """Copy these."""
         self._objects = objects
         self._access = access
         self._sources = sources
 
     async def copy_object(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html."""
         key = params["Key"]
         bucket = await self._access.bucket(call, params, "PutObject", key)
         check_key(key)

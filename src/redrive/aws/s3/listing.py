@@ -50,12 +50,10 @@ class ObjectListing:
     """The operations that list objects."""
 
     def __init__(self, documents: Documents, access: BucketAccess) -> None:
-        """List these."""
         self._documents = documents
         self._access = access
 
     async def list_objects_v2(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html."""
         token = params.get("ContinuationToken")
         after = params.get("StartAfter") or "" if token is None else _read_token(token)
         request = _asked(params, after)
@@ -71,7 +69,6 @@ class ObjectListing:
         }
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjects.html."""
         request = _asked(params, params.get("Marker") or "")
         answer, last = await self._listed(call, params, request, fetch_owner=True)
         following = request.shown(last) if answer["IsTruncated"] and request.delimiter else None

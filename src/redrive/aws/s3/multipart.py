@@ -43,7 +43,6 @@ class Multipart:
         self._sources = sources
 
     async def create_multipart_upload(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html."""
         key = params["Key"]
         bucket = await self._access.bucket(call, params, "PutObject", key)
         check_key(key)
@@ -66,13 +65,11 @@ class Multipart:
         return answer | ({"ChecksumAlgorithm": algorithm, "ChecksumType": kind} if algorithm else {})
 
     async def upload_part(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPart.html."""
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
         part = await self._kept(call, bucket, params, params["Body"])
         return {"ETag": f'"{part.etag}"', **part.checksums}
 
     async def upload_part_copy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_UploadPartCopy.html."""
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
         _, source = await self._sources.source(call, params)
         content = await self._sources.part(source, params.get("CopySourceRange"))
@@ -80,7 +77,6 @@ class Multipart:
         return {"CopyPartResult": {"ETag": f'"{part.etag}"', "LastModified": call.now, **part.checksums}}
 
     async def list_parts(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListParts.html."""
         bucket = await self._access.bucket(call, params, "ListMultipartUploadParts", params["Key"])
         upload = await self._upload(bucket, params)
         limit = params.get("MaxParts")
@@ -102,14 +98,12 @@ class Multipart:
         }
 
     async def abort_multipart_upload(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html."""
         bucket = await self._access.bucket(call, params, "AbortMultipartUpload", params["Key"])
         upload = await self._upload(bucket, params)
         await self._forget(bucket, upload, part_ids=())
         return {}
 
     async def complete_multipart_upload(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html."""
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
         upload = await self._upload(bucket, params)
         parts = await self._chosen(upload, params)

@@ -18,23 +18,19 @@ class ObjectTags:
     """The operations on tags of objects."""
 
     def __init__(self, engine: Engine, objects: Objects, access: BucketAccess) -> None:
-        """Change objects of this engine."""
         self._engine = engine
         self._objects = objects
         self._access = access
 
     async def get_object_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectTagging.html."""
         bucket = await self._access.bucket(call, params, "GetObjectTagging", params["Key"])
         document = await self._objects.get(bucket, params["Key"])
         return {"TagSet": [{"Key": key, "Value": value} for key, value in document.tags.items()]}
 
     async def put_object_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObjectTagging.html."""
         return await self._set(call, params, "PutObjectTagging", object_tags(params))
 
     async def delete_object_tagging(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjectTagging.html."""
         return await self._set(call, params, "DeleteObjectTagging", {})
 
     async def _set(self, call: Call, params: Structure, action: str, tags: Mapping[str, str]) -> Structure:

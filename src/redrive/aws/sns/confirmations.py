@@ -61,7 +61,6 @@ class Confirmations:
     """Asks endpoints, and takes their answers."""
 
     def __init__(self, engine: Engine) -> None:
-        """Ask through this engine."""
         self._engine = engine
 
     async def ask_in(
@@ -106,7 +105,6 @@ class Confirmations:
             draft.remove(QUESTION, token)
 
     async def confirm_subscription(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html."""
         region = _region(call, params["TopicArn"])
         subscription = await self._subscription(call, params["Token"], region)
         locked = (params.get("AuthenticateOnUnsubscribe") or "").lower() == "true"

@@ -56,7 +56,6 @@ class PublishOperations:
         self._screening = screening
 
     async def publish(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html."""
         target = await self._target(call, params)
         topic = unmade(target) if isinstance(target, Subscription) else target
         _check_alone(params)
@@ -95,7 +94,6 @@ class PublishOperations:
         return await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
 
     async def publish_batch(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html."""
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")
         entries: Sequence[Entry] = params["PublishBatchRequestEntries"]
         _check_entries(entries, bytes_max(topic))

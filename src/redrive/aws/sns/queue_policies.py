@@ -22,7 +22,6 @@ class QueuePolicies:
     """Asks queues' policies in the name of topics."""
 
     def __init__(self, clock: Clock) -> None:
-        """Tell policies this time."""
         self._clock = clock
 
     def let_in(self, policy: str, queue: ResourceName, topic: ResourceName) -> bool:

@@ -28,7 +28,6 @@ class Signer:
     """
 
     def __init__(self, pair: SigningPair) -> None:
-        """Sign with this key."""
         self._key = pair.key
         self._made: OrderedDict[bytes, str] = OrderedDict()
         self._under_way: dict[bytes, asyncio.Future[str]] = {}

@@ -66,7 +66,6 @@ class SubscriptionOperations:
     # ---- subscribe -----------------------------------------------------------------------------------------
 
     async def subscribe(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html."""
         keys = {"sns:protocol": params["Protocol"], "sns:endpoint": params.get("Endpoint") or ""}
         topics = self._engine.resources.topics
         topic = await topic_at(call, topics, params["TopicArn"], "Subscribe", keys=keys)
@@ -109,7 +108,6 @@ class SubscriptionOperations:
     # ---- unsubscribe -----------------------------------------------------------------------------------------
 
     async def unsubscribe(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_Unsubscribe.html."""
         arn: str | None = params.get("SubscriptionArn")
         if arn is None:
             raise missing("SubscriptionArn")
@@ -175,7 +173,6 @@ class SubscriptionOperations:
         )
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptionsByTopic.html."""
         topic = await topic_at(
             call, self._engine.resources.topics, params["TopicArn"], "ListSubscriptionsByTopic"
         )
@@ -184,13 +181,11 @@ class SubscriptionOperations:
         return _listed(call, subscriptions, lambda subscription: subscription.key)
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetSubscriptionAttributes.html."""
         topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
         status = await replays.status(self._engine.operations, subscription)
         return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_SetSubscriptionAttributes.html."""
         topic, subscription = await self._found(call, params, "SetSubscriptionAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 

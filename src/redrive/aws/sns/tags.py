@@ -45,11 +45,9 @@ class TopicTagOperations:
     """Labels topics."""
 
     def __init__(self, engine: Engine) -> None:
-        """Do it through this engine."""
         self._engine = engine
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_TagResource.html."""
         topic = await self._topic(call, params, "TagResource")
         tags = read(params["Tags"])
         check_number({**topic.tags, **tags})
@@ -59,7 +57,6 @@ class TopicTagOperations:
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_UntagResource.html."""
         topic = await self._topic(call, params, "UntagResource")
         tag_keys = frozenset(params["TagKeys"])
 
@@ -71,7 +68,6 @@ class TopicTagOperations:
         return {}
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListTagsForResource.html."""
         topic = await self._topic(call, params, "ListTagsForResource")
         return {"Tags": [{"Key": key, "Value": value} for key, value in topic.tags.items()]}
 

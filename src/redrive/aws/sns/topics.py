@@ -20,11 +20,9 @@ class TopicOperations:
     """Creates, finds, changes and deletes topics."""
 
     def __init__(self, engine: Engine) -> None:
-        """Do it through this engine."""
         self._engine = engine
 
     async def create_topic(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html."""
         name = ResourceName(call.account, call.region, params["Name"])
         attributes: Mapping[str, str] = params.get("Attributes") or {}
         labels = tags.read(params.get("Tags") or ())
@@ -45,7 +43,6 @@ class TopicOperations:
         return {"TopicArn": names.arn_of(name)}
 
     async def delete_topic(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_DeleteTopic.html."""
         topic = await self._engine.resources.topics.get_stored(names.topic_in(call, params["TopicArn"]))
         if topic is None:
             return {}
@@ -56,14 +53,12 @@ class TopicOperations:
         return {}
 
     async def list_topics(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListTopics.html."""
         everything = ResourceName(call.account, call.region, "")
         topics = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(topics, lambda topic: topic.name.key)
         return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
 
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetTopicAttributes.html."""
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")
         subscriptions = self._engine.resources.subscriptions
         confirmed = (await subscriptions.count(topic.name)).confirmed
@@ -72,7 +67,6 @@ class TopicOperations:
         return {"Attributes": topic_attributes.shown(topic, confirmed, pending, call.now)}
 
     async def set_topic_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html."""
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "SetTopicAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
@@ -102,7 +96,6 @@ class TopicOperations:
     # ---- policies ----------------------------------------------------------------------------------------------
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_AddPermission.html."""
         label, accounts, actions = params["Label"], params["AWSAccountId"], params["ActionName"]
         await self._change_policy(
             call,
@@ -113,7 +106,6 @@ class TopicOperations:
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_RemovePermission.html."""
         label = params["Label"]
         await self._change_policy(
             call,

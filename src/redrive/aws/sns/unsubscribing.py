@@ -17,7 +17,6 @@ class UnsubscribeTokens:
     """The tokens of links; nothing of them is kept."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Make and prove them with this secret."""
         self._secret = secret
 
     def token(self, subscription: str) -> str:

@@ -32,7 +32,6 @@ class QueueAccess:
     """Finds the queue that a call names, for an action that its caller may do there."""
 
     def __init__(self, queues: Queues, urls: QueueUrls) -> None:
-        """Find queues among these, by these URLs."""
         self._queues = queues
         self.urls = urls
 

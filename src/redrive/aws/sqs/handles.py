@@ -39,7 +39,6 @@ class Handles:
     """
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Seal them with this secret."""
         self._sealer = Sealer(secret, "receipt handles")
         self._given: dict[str, bytes] = {}
 

@@ -53,7 +53,6 @@ class Peek:
         presenters: Presenters,
         encryption: Encryption | None = None,
     ) -> None:
-        """Look through this engine, for callers who may receive."""
         self._encryption = encryption
         self._engine = engine
         self._access = QueueAccess(engine.resources.queues, QueueUrls())

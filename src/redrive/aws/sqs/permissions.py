@@ -35,19 +35,16 @@ class QueuePermissions:
     """Changes queues' policies."""
 
     def __init__(self, engine: Engine, access: QueueAccess) -> None:
-        """Change them through this engine."""
         self._engine = engine
         self._access = access
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html."""
         queue = await self._access.at(call, params["QueueUrl"], "AddPermission")
         statement = _statement(queue, params)
         await self._change(queue, lambda policy: _with(policy, statement))
         return {}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_RemovePermission.html."""
         queue = await self._access.at(call, params["QueueUrl"], "RemovePermission")
         await self._change(queue, lambda policy: _without(policy, params["Label"]))
         return {}

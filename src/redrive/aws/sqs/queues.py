@@ -34,7 +34,6 @@ class QueueOperations:
         self._purge_again_after_ms = PURGE_AGAIN_AFTER_MS if waits else 0
 
     async def create_queue(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html."""
         check_not_at_queue(call, "CreateQueue")
         name = ResourceName(call.account, call.region, params["QueueName"])
         given: Mapping[str, str] = params.get("Attributes") or {}
@@ -85,7 +84,6 @@ class QueueOperations:
             )
 
     async def delete_queue(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "DeleteQueue")
         if not await self._engine.resources.queues.delete(queue):
             # Another node has deleted it, or made it again: this one knows by now.
@@ -94,14 +92,12 @@ class QueueOperations:
         return {}
 
     async def get_queue_url(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueUrl.html."""
         owner = params.get("QueueOwnerAWSAccountId") or call.account
         name = ResourceName(owner, call.region, params["QueueName"])
         queue = await self._access.named(call, name, "GetQueueUrl")
         return {"QueueUrl": self._access.urls.write(call, queue.name)}
 
     async def list_queues(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueues.html."""
         check_not_at_queue(call, "ListQueues")
         beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
         limit, after = _page(params)
@@ -109,7 +105,6 @@ class QueueOperations:
         return self._paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
 
     async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListDeadLetterSourceQueues.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ListDeadLetterSourceQueues")
         limit, after = _page(params)
         sources = [
@@ -132,7 +127,6 @@ class QueueOperations:
         return answer
 
     async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html."""
         queue = await self._access.at(call, params["QueueUrl"], "GetQueueAttributes")
         names_asked_for: Sequence[str] = params.get("AttributeNames") or ()
         counts = None
@@ -142,7 +136,6 @@ class QueueOperations:
         return {"Attributes": values} if values else {}
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html."""
         queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
         given: Mapping[str, str] = params["Attributes"]
         await self._check_dead_letter_target(attributes.changed(queue, given), given)
@@ -152,7 +145,6 @@ class QueueOperations:
         return {}
 
     async def purge_queue(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_PurgeQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "PurgeQueue")
         try:
             # The client may go away; a purge once begun goes on to its end.
@@ -169,7 +161,6 @@ class QueueOperations:
     # ---- tags ------------------------------------------------------------------------------------------------
 
     async def tag_queue(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_TagQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "TagQueue")
         _check_no_null(call, "Tags")
         given: Mapping[str, str] = params["Tags"]
@@ -180,7 +171,6 @@ class QueueOperations:
         return {}
 
     async def untag_queue(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_UntagQueue.html."""
         queue = await self._access.at(call, params["QueueUrl"], "UntagQueue")
         tag_keys = frozenset(params["TagKeys"])
         await self._engine.resources.queues.label(
@@ -189,7 +179,6 @@ class QueueOperations:
         return {}
 
     async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ListQueueTags")
         return {"Tags": dict(queue.tags)} if queue.tags else {}
 

@@ -16,7 +16,6 @@ class QueueQuotas:
     """Counts calls by queue and method, second by second."""
 
     def __init__(self, *, enforced: bool) -> None:
-        """Count nothing where nothing is enforced."""
         self._enforced = enforced
         self._second = 0
         self._calls: dict[tuple[int, str], int] = {}

@@ -21,7 +21,6 @@ class Readers:
     """Checks the rights of those who receive."""
 
     def __init__(self, engine: Engine, encryption: Encryption) -> None:
-        """Look into the queues of this engine."""
         self._engine = engine
         self._encryption = encryption
 

@@ -81,7 +81,6 @@ class Receiving:
         presenters: Presenters,
         encryption: Encryption | None = None,
     ) -> None:
-        """Receive through this engine."""
         self._readers = None if encryption is None else Readers(engine, encryption)
         self._engine = engine
         self._handles = handles
@@ -90,7 +89,6 @@ class Receiving:
         self._showing = Showing(engine, presenters)
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         wanted = _wanted(

@@ -42,14 +42,12 @@ class Sending:
     def __init__(
         self, engine: Engine, access: QueueAccess, quotas: QueueQuotas, encryption: Encryption | None = None
     ) -> None:
-        """Send through this engine."""
         self._encryption = encryption
         self._engine = engine
         self._access = access
         self._quotas = quotas
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html."""
         queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
@@ -60,7 +58,6 @@ class Sending:
         return _answer(queue, params, sent, enqueued)
 
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html."""
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)

@@ -30,14 +30,12 @@ class SettlingOperations:
     """
 
     def __init__(self, engine: Engine, access: QueueAccess, quotas: QueueQuotas, handles: Handles) -> None:
-        """Settle through this engine."""
         self._engine = engine
         self._handles = handles
         self._access = access
         self._quotas = quotas
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html."""
         queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = self._handles.read(params["ReceiptHandle"], queue)
@@ -46,7 +44,6 @@ class SettlingOperations:
         return {}
 
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessageBatch.html."""
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
@@ -63,7 +60,6 @@ class SettlingOperations:
         return batches.answer(successful, failures)
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html."""
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
         handle = self._handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
@@ -72,7 +68,6 @@ class SettlingOperations:
         return {}
 
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibilityBatch.html."""
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         queue = await self._access.at(call, params["QueueUrl"], "ChangeMessageVisibility")
         read, failures = self._read_all(queue, entries)

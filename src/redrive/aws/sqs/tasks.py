@@ -32,11 +32,9 @@ class Tasks:
     """Starts, cancels and lists move tasks."""
 
     def __init__(self, engine: Engine) -> None:
-        """Let this engine carry them out."""
         self._engine = engine
 
     async def start_message_move_task(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html."""
         source = await self._queue(call, "SourceArn", params["SourceArn"], "StartMessageMoveTask")
         if not await self._engine.resources.queues.sources_of(source.name):
             raise error(
@@ -57,7 +55,6 @@ class Tasks:
         return {"TaskHandle": _handle(task)}
 
     async def cancel_message_move_task(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CancelMessageMoveTask.html."""
         task_id, arn = _read_handle(params["TaskHandle"])
         source = await self._queue(call, "SourceArn", arn, "CancelMessageMoveTask")
         try:
@@ -69,7 +66,6 @@ class Tasks:
         return {"ApproximateNumberOfMessagesMoved": task.moved_shown}
 
     async def list_message_move_tasks(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListMessageMoveTasks.html."""
         limit = params.get("MaxResults")
         limit = 1 if limit is None else limit
         if not 1 <= limit <= LISTED_MAX:

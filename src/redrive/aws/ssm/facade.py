@@ -24,7 +24,6 @@ class Ssm:
     """All that callers make through this service."""
 
     def __init__(self, engine: Engine) -> None:
-        """Speak for this engine."""
         self.operations: Mapping[str, Verb] = operations_of(
             "ssm", ParameterOperations(engine), ParameterTags(engine)
         )

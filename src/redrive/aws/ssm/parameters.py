@@ -28,12 +28,10 @@ class ParameterOperations:
     """Keeps parameters, and shows them."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
 
     async def put_parameter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html."""
         name = _checked_name(params["Name"])
         key = parameter_key(call.account, call.region, name)
         parameters = await self._documents.find(
@@ -58,14 +56,12 @@ class ParameterOperations:
         return {"Version": after.version, "Tier": "Standard"}
 
     async def get_parameter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html."""
         parameter = await self._selected(call, params["Name"], decrypts=bool(params.get("WithDecryption")))
         if parameter is None:
             raise not_found()
         return {"Parameter": parameter}
 
     async def get_parameters(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameters.html."""
         items, lost = [], []
         for name in dict.fromkeys(params["Names"]):
             parameter = await self._selected(call, name, decrypts=bool(params.get("WithDecryption")))
@@ -76,7 +72,6 @@ class ParameterOperations:
         return {"Parameters": items, "InvalidParameters": lost}
 
     async def get_parameters_by_path(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParametersByPath.html."""
         path: str = params["Path"]
         if not path.startswith("/"):
             raise invalid(f"The parameter path {path} must begin with a slash.")
@@ -90,13 +85,11 @@ class ParameterOperations:
         return {"Parameters": [_shown(each, each.version, decrypts=decrypts) for each in page], **token}
 
     async def delete_parameter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DeleteParameter.html."""
         if not await self._documents.remove(PARAMETER, self._key(call, params["Name"])):
             raise not_found()
         return {}
 
     async def delete_parameters(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DeleteParameters.html."""
         names: list[str] = []
         lost: list[str] = []
         for name in dict.fromkeys(params["Names"]):
@@ -105,7 +98,6 @@ class ParameterOperations:
         return {"DeletedParameters": names, "InvalidParameters": lost}
 
     async def describe_parameters(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_DescribeParameters.html."""
         parameters = await self._all(call)
         for condition in params.get("ParameterFilters") or ():
             parameters = [each for each in parameters if _passes(each, condition)]

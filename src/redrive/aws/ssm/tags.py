@@ -22,21 +22,17 @@ class ParameterTags:
     """Labels parameters."""
 
     def __init__(self, engine: Engine) -> None:
-        """Label those of this engine."""
         self._documents = engine.resources.documents
 
     async def add_tags_to_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_AddTagsToResource.html."""
         given = {tag["Key"]: tag["Value"] for tag in params["Tags"]}
         return await self._change(call, params, lambda tags: {**tags, **given})
 
     async def remove_tags_from_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_RemoveTagsFromResource.html."""
         taken = set(params["TagKeys"])
         return await self._change(call, params, lambda tags: {key: tags[key] for key in tags.keys() - taken})
 
     async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ListTagsForResource.html."""
         parameter = await self._documents.get(PARAMETER, _key(call, params))
         if parameter is None:
             raise _absent(params)

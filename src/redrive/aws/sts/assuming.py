@@ -25,11 +25,9 @@ class Assuming:
     """Begins sessions of roles."""
 
     def __init__(self, sessions: Sessions) -> None:
-        """Begin them here."""
         self._sessions = sessions
 
     async def assume_role(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html."""
         arn: str = params["RoleArn"]
         if not _ROLE_ARN.fullmatch(arn):
             raise invalid(f"{arn} is invalid")

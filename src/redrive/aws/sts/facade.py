@@ -30,7 +30,6 @@ class Identifying:
     """Tells callers who they are, and who others are."""
 
     def __init__(self, sessions: Sessions, documents: Documents) -> None:
-        """Begin sessions here, and find keys there."""
         self._sessions = sessions
         self._documents = documents
 
@@ -57,7 +56,6 @@ class Identifying:
         return {"Credentials": shown(self._sessions.begin(session, seconds))}
 
     async def get_access_key_info(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        """https://docs.aws.amazon.com/STS/latest/APIReference/API_GetAccessKeyInfo.html."""
         access_key_id = params["AccessKeyId"]
         key = await self._documents.get(USER_KEY, access_key_id)
         account = account_in(access_key_id) if key is None else key.account

@@ -40,7 +40,6 @@ class ArmCollection(ABC, Generic[R]):
     """The operations on the resources of one type (`redrive.azure.arm.service.Operations`)."""
 
     def __init__(self, engine: Engine, spec: ResourceSpec) -> None:
-        """Keep the resources of a type in this engine."""
         self._resources = engine.resources
         self._rng = engine.runtime.chance
         self._spec = spec

@@ -34,7 +34,6 @@ class EventSources:
     """Finds event sources, makes those that come by themselves, and clears them away."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:
-        """Look in this engine, whose topics have these subscribers."""
         self._topics = engine.resources.topics
         self._documents = engine.resources.documents
         self._subscribers = subscribers

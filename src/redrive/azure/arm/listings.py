@@ -33,7 +33,6 @@ class ListingOperations:
     """The operations on more than one source of events."""
 
     def __init__(self, engine: Engine, sources: EventSources) -> None:
-        """Look through this engine."""
         self._engine = engine
         self._sources = sources
 

@@ -140,7 +140,6 @@ class DocumentCollection(ArmCollection[R]):
     """Resources that are documents of a kind of their own."""
 
     def __init__(self, engine: Engine, spec: ResourceSpec, kind: DocumentKind[R]) -> None:
-        """Keep resources in this engine as documents of this kind."""
         super().__init__(engine, spec)
         self._documents = engine.resources.documents
         self._kind: DocumentKind[R] = kind

@@ -52,7 +52,6 @@ class ResourceOperations:
     """The operations on resources whatever their type (`redrive.azure.arm.service.Operations`)."""
 
     def __init__(self, ask: Ask) -> None:
-        """Ask the resource manager's own routes by this."""
         self._ask = ask
 
     @property

@@ -43,7 +43,6 @@ class StorageAccounts:
     """The storage accounts of the server's own."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine's documents."""
         self._documents = engine.resources.documents
 
     async def made(self, resource: ArmId) -> None:

@@ -26,7 +26,6 @@ class Subscribers:
     """Writes and removes event subscriptions."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
         self._write = engine.resources.write
         self._topics = engine.resources.topics
         self._subscriptions = engine.resources.subscriptions

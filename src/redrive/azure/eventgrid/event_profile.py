@@ -47,7 +47,6 @@ class EventProfile:
     name: str = names.DIALECT
 
     def __init__(self, tokens: WebhookTokens) -> None:
-        """Deliver with these tokens to webhooks that want one."""
         self._tokens = tokens
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:

@@ -153,7 +153,7 @@ class Insights:
         return {"GET /{scope...}/providers/Microsoft.Insights/metrics": self.metrics}
 
     async def metrics(self, call: ArmCall) -> Response:
-        """https://learn.microsoft.com/rest/api/monitor/metrics/list."""
+        """Metrics of a resource: https://learn.microsoft.com/rest/api/monitor/metrics/list."""
         wish = await self._wish(call)
         names = call.query.get("metricnames")
         known = wish.metrics

@@ -187,7 +187,6 @@ class DeadLetterMeasures(Listener):
     """Counts what happens to letters on their way to their stores."""
 
     def __init__(self, counter: Counter) -> None:
-        """Count into this."""
         self._counter = counter
 
     @override
@@ -208,7 +207,6 @@ class PullMeasures(Listener):
     """Counts events that are dropped from the queues that callers pull namespaces' events from."""
 
     def __init__(self, counter: Counter) -> None:
-        """Count into this."""
         self._counter = counter
 
     @override

@@ -58,7 +58,6 @@ class Publishers:
     """Publishing to topics and domains (`redrive.azure.gateway.Service`)."""
 
     def __init__(self, engine: Engine, credentials: PublisherCredentials, measures: Measures) -> None:
-        """Publish through this engine, and count what is refused."""
         self._engine = engine
         self._topics = engine.resources.topics
         self._credentials = credentials

@@ -17,7 +17,6 @@ class TopicEndpoint:
     """Takes an event where its topic stands (`redrive.engine.ports.Endpoint`)."""
 
     def __init__(self, topics: Topics) -> None:
-        """Look for topics here."""
         self._topics = topics
 
     async def push(self, push_request: PushRequest) -> Attempt:

@@ -32,7 +32,6 @@ class LockTokens:
     """Writes and reads lock tokens."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        """Seal the tokens with this secret."""
         self._sealer = Sealer(secret, "lock tokens")
 
     def write(self, delivery: Delivery) -> str:

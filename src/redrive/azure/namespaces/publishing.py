@@ -16,7 +16,6 @@ class NamespacePublishing:
     """Publishes events."""
 
     def __init__(self, engine: Engine) -> None:
-        """Publish through this engine."""
         self._runtime = engine.runtime
         self._messages = engine.messages
 

@@ -21,7 +21,6 @@ class NamespaceReceiving:
     """Receives events."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:
-        """Receive through the engine's messages."""
         self._messages = messages
         self._tokens = tokens
 

@@ -36,7 +36,6 @@ class NamespaceSettling:
     """Settles events and renews their locks."""
 
     def __init__(self, messages: Messages, tokens: LockTokens) -> None:
-        """Settle through the engine's messages."""
         self._messages = messages
         self._tokens = tokens
 

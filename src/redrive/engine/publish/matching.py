@@ -131,7 +131,6 @@ class SubscriptionMatchers:
     """The interest in each topic that this node was asked about."""
 
     def __init__(self, directory: Directory, kind: DocumentKind[Subscription], clock: Clock) -> None:
-        """Read subscriptions, which are of this kind, from this directory."""
         self._directory = directory
         self._kind = kind
         self._clock = clock

@@ -29,7 +29,6 @@ class ChosenMoves:
         notifier: QueueNotifier,
         counters: NodeCounters,
     ) -> None:
-        """Move messages, which are looked at in this store."""
         self._messages = messages
         self._store = store
         self._runtime = runtime

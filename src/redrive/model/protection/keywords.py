@@ -68,7 +68,6 @@ class Places:
     """The positions of keywords in one text."""
 
     def __init__(self, text: bytes, spans: Sequence[Span]) -> None:
-        """Remember these, which follow one another."""
         self._text = text
         self._starts = [start for start, _ in spans]
         self._ends = [end for _, end in spans]

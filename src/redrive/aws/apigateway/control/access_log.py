@@ -22,7 +22,6 @@ class AccessLog:
     """Writes access logs."""
 
     def __init__(self, sink: LogSink, stream: str) -> None:
-        """Write to this stream of each group."""
         self._sink = sink
         self._stream = stream
 

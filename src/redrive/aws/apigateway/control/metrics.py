@@ -23,7 +23,6 @@ class ApiMetrics:
     """Counts requests to APIs."""
 
     def __init__(self, count: Count) -> None:
-        """Hand points to this."""
         self._count = count
 
     def add(

@@ -44,7 +44,6 @@ class OutgoingCalls:
     """Asks HTTP endpoints by the guard of webhooks: no address that the settings forbid is connected to."""
 
     def __init__(self, web: Web) -> None:
-        """Ask them by this."""
         self._web = web
 
     async def ask(

@@ -89,7 +89,6 @@ class UsageQuotas:
     """Counts requests against quotas: those that come together are one write."""
 
     def __init__(self, engine: Engine) -> None:
-        """Count them in this engine."""
         self._engine = engine
         self._counters: dict[str, _Counter] = {}
 

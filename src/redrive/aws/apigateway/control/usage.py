@@ -32,7 +32,6 @@ class Throttles:
     """Token buckets of this node, by what they are for."""
 
     def __init__(self) -> None:
-        """Begin with full ones."""
         self._buckets: dict[tuple[str, ...], _Bucket] = {}
 
     def takes(self, key: tuple[str, ...], rate: float, burst: float, now: int) -> bool:

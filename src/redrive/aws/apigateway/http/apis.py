@@ -74,16 +74,13 @@ class HttpApiOperations:
         return shown(call, await self.edit(call, params["ApiId"], change))
 
     async def get_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html."""
         return shown(call, await self.api(call, params["ApiId"]))
 
     async def get_apis(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - all of them in one answer
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html."""
         apis = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
         return {"Items": [shown(call, api) for api in apis]}
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid.html."""
         changes = {name: params[name] for name in _GIVEN if params.get(name) is not None}
 
         def change(api: HttpApi) -> HttpApi:
@@ -93,7 +90,6 @@ class HttpApiOperations:
         return shown(call, await self.edit(call, params["ApiId"], change))
 
     async def delete_cors_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-cors.html."""
 
         def change(api: HttpApi) -> HttpApi:
             settings = {name: value for name, value in api.settings.items() if name != "CorsConfiguration"}
@@ -207,7 +203,6 @@ class HttpApiOperations:
     # ---- deployments -----------------------------------------------------------------------------------------
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
         made_id, name = new_id(self._chance), params.get("StageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
@@ -228,7 +223,6 @@ class HttpApiOperations:
         return _shown_deployment(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
         deployment = await self._documents.get(DEPLOYMENT, key)
         if deployment is None:
@@ -236,14 +230,12 @@ class HttpApiOperations:
         return _shown_deployment(deployment)
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments.html."""
         await self.api(call, params["ApiId"])
         beginning = deployment_key(call.account, call.region, params["ApiId"], "")
         deployments = await self._documents.find(DEPLOYMENT, beginning)
         return {"Items": [_shown_deployment(each) for each in deployments]}
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-deployments-deploymentid.html."""
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
 
         async def decide(draft: Draft) -> None:

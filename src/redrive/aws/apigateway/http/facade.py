@@ -25,7 +25,6 @@ class HttpApiGateway:
     """All that callers make through this service, besides what REST APIs have too."""
 
     def __init__(self, engine: Engine, identities: Identities) -> None:
-        """Speak for this engine, and take roles of these identities."""
         apis = HttpApiOperations(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(apis, engine),

@@ -32,7 +32,6 @@ class InputObject(HostObject):
     """
 
     def __init__(self, exchange: Exchange, body: str) -> None:
-        """Show this body of a request or of an answer."""
         self._exchange = exchange
         self.body = body or "{}"
         self._document: Any = None

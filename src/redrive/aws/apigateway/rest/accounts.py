@@ -22,7 +22,6 @@ class GatewayAccountOperations:
         self._documents = engine.resources.documents
 
     async def get_account(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - it has none
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetAccount.html."""
         return _shown(await self._documents.get(ACCOUNT, _key(call)) or GatewayAccount())
 
     async def update_account(self, call: Call, params: Structure) -> Structure:

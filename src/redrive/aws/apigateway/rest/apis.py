@@ -51,28 +51,24 @@ class RestApiOperations:
     """Keeps REST APIs."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
         self._editing = editing
 
     async def create_rest_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateRestApi.html."""
         if params.get("cloneFrom"):
             raise unoffered("cloneFrom")
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
         return shown(await self._make(call, settings, params.get("tags") or {}))
 
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_ImportRestApi.html."""
         definition = read_definition(params["body"])
         endpoint_types = _given_types(params)
         settings = {"name": "Imported", **definition.settings, **endpoint_types}
         return shown(await self._make(call, settings, {}, definition.document))
 
     async def put_rest_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutRestApi.html."""
         definition = read_definition(params["body"])
         merges = params.get("mode", "merge") == "merge"
 
@@ -125,16 +121,13 @@ class RestApiOperations:
         return api
 
     async def get_rest_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetRestApi.html."""
         return shown(await self._editing.api(call, params["restApiId"]))
 
     async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetRestApis.html."""
         apis = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
         return page([shown(api) for api in apis], params)
 
     async def update_rest_api(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateRestApi.html."""
         operations = params.get("patchOperations") or ()
 
         def change(api: RestApi) -> RestApi:

@@ -30,7 +30,6 @@ class DeploymentOperations:
     """Makes, shows and deletes deployments."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
@@ -55,7 +54,6 @@ class DeploymentOperations:
         return shown(await self._engine.resources.write(decide))
 
     async def get_deployment(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetDeployment.html."""
         await self._editing.api(call, params["restApiId"])
         key = deployment_key(call.account, call.region, params["restApiId"], params["deploymentId"])
         deployment = await self._documents.get(DEPLOYMENT, key)
@@ -65,7 +63,6 @@ class DeploymentOperations:
         return {**shown(deployment), **({"apiSummary": _summary(deployment)} if whole else {})}
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetDeployments.html."""
         await self._editing.api(call, params["restApiId"])
         beginning = deployment_key(call.account, call.region, params["restApiId"], "")
         deployments = await self._documents.find(DEPLOYMENT, beginning)

@@ -52,7 +52,6 @@ class ApiGateway:
     """All that callers make through this service."""
 
     def __init__(self, engine: Engine, identities: Identities) -> None:
-        """Speak for this engine, and take roles of these identities."""
         editing = Editing(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(editing),

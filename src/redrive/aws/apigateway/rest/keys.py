@@ -26,13 +26,11 @@ class ApiKeyOperations:
     """Makes, shows, changes and deletes keys."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
 
     async def create_api_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateApiKey.html."""
         if params.get("stageKeys"):
             raise unoffered("stageKeys; a usage plan says what a key is for")
         value = params.get("value") or new_id(self._chance, KEY_CHARS)
@@ -60,12 +58,10 @@ class ApiKeyOperations:
         return shown(key, whole=True)
 
     async def get_api_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKey.html."""
         key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["apiKey"]))
         return shown(_standing(key), whole=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetApiKeys.html."""
         keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
         beginning, customer = params.get("nameQuery") or "", params.get("customerId")
         items = [
@@ -77,7 +73,6 @@ class ApiKeyOperations:
         return page(items, params)
 
     async def update_api_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateApiKey.html."""
         operations = params.get("patchOperations") or ()
 
         def change(key: ApiKey) -> ApiKey:

@@ -40,11 +40,9 @@ class MethodOperations:
     """Puts methods, integrations and responses in their places."""
 
     def __init__(self, editing: Editing) -> None:
-        """Put them into APIs that this edits."""
         self._editing = editing
 
     async def put_method(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutMethod.html."""
 
         def change(tree: Tree) -> Tree:
             RESOURCE.found(tree, params)
@@ -55,7 +53,6 @@ class MethodOperations:
         return await self._put(METHOD, call, params, change)
 
     async def put_method_response(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutMethodResponse.html."""
 
         def change(tree: Tree) -> Tree:
             METHOD.found(tree, params)
@@ -70,7 +67,6 @@ class MethodOperations:
         return await self._put(METHOD_RESPONSE, call, params, change)
 
     async def put_integration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutIntegration.html."""
 
         def change(tree: Tree) -> Tree:
             method = METHOD.found(tree, params)
@@ -82,7 +78,6 @@ class MethodOperations:
         return await self._put(METHOD_INTEGRATION, call, params, change)
 
     async def put_integration_response(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutIntegrationResponse.html."""
 
         def change(tree: Tree) -> Tree:
             METHOD_INTEGRATION.found(tree, params)

@@ -85,12 +85,10 @@ class PartOperations:
     """Makes models, validators and gateway responses."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
-        """Make them in the APIs of this engine."""
         self._chance = engine.runtime.chance
         self._editing = editing
 
     async def create_model(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateModel.html."""
         name = params["name"]
         if not name.isalnum() or not name.isascii():
             raise bad_request("Model name must be alphanumeric: " + name)
@@ -101,7 +99,6 @@ class PartOperations:
         return await self._create(MODEL, call, {**params, "modelName": name}, model)
 
     async def create_request_validator(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateRequestValidator.html."""
         made_id = new_id(self._chance)
         validator = {
             "id": made_id,
@@ -125,7 +122,6 @@ class PartOperations:
     # ---- gateway responses -----------------------------------------------------------------------------------
 
     async def put_gateway_response(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_PutGatewayResponse.html."""
         settings = {
             name: params[name]
             for name in ("statusCode", "responseParameters", "responseTemplates")
@@ -140,7 +136,6 @@ class PartOperations:
         return _shown_response(tree, kind)
 
     async def get_gateway_response(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponse.html."""
         api = await self._editing.api(call, params["restApiId"])
         return _shown_response(api.tree, _known(params["responseType"]))
 
@@ -150,7 +145,6 @@ class PartOperations:
         return page([_shown_response(api.tree, kind) for kind in sorted(RESPONSES)], params)
 
     async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateGatewayResponse.html."""
         kind, operations = _known(params["responseType"]), params.get("patchOperations") or ()
 
         def change(tree: Tree) -> Tree:

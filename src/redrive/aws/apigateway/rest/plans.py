@@ -27,13 +27,11 @@ class UsagePlanOperations:
     """Makes, shows, changes and deletes plans, and says which keys they are for."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._documents = engine.resources.documents
         self._chance = engine.runtime.chance
 
     async def create_usage_plan(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateUsagePlan.html."""
         tags = params.get("tags") or {}
         check_tags(tags)
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
@@ -50,17 +48,14 @@ class UsagePlanOperations:
         return shown(usage_plan)
 
     async def get_usage_plan(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlan.html."""
         return shown(await self._plan(call, params))
 
     async def get_usage_plans(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlans.html."""
         plans = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
         key_id = params.get("keyId")
         return page([shown(plan) for plan in plans if not key_id or key_id in plan.keys], params)
 
     async def update_usage_plan(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateUsagePlan.html."""
         operations = params.get("patchOperations") or ()
         at = api_key(call.account, call.region, params["usagePlanId"])
 
@@ -93,7 +88,6 @@ class UsagePlanOperations:
     # ---- keys ------------------------------------------------------------------------------------------------
 
     async def create_usage_plan_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateUsagePlanKey.html."""
         at = api_key(call.account, call.region, params["usagePlanId"])
         key_id = params["keyId"]
         if params["keyType"] != "API_KEY":
@@ -110,7 +104,6 @@ class UsagePlanOperations:
         return _shown_key(await self._engine.resources.write(decide))
 
     async def get_usage_plan_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKey.html."""
         plan = await self._plan(call, params)
         key = await self._documents.get(API_KEY, api_key(call.account, call.region, params["keyId"]))
         if key is None or key.id not in plan.keys:
@@ -118,7 +111,6 @@ class UsagePlanOperations:
         return _shown_key(key)
 
     async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsagePlanKeys.html."""
         plan = await self._plan(call, params)
         keys: list[ApiKey | None] = []
         for key_id in plan.keys:
@@ -133,7 +125,6 @@ class UsagePlanOperations:
         return page(items, params)
 
     async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteUsagePlanKey.html."""
         at = api_key(call.account, call.region, params["usagePlanId"])
         key_id = params["keyId"]
 

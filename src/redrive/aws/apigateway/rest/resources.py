@@ -24,12 +24,10 @@ class ResourceOperations:
     """Makes resources, and shows, moves and removes them."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
-        """Do it with the APIs of this engine."""
         self._chance = engine.runtime.chance
         self._editing = editing
 
     async def create_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateResource.html."""
         made_id = new_id(self._chance)
 
         def change(tree: Tree) -> Tree:
@@ -39,20 +37,17 @@ class ResourceOperations:
         return shown(tree[RESOURCES][made_id])
 
     async def get_resources(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetResources.html."""
         api = await self._editing.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
         return page([shown(resource, whole=whole) for resource in resources], params)
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetResource.html."""
         api = await self._editing.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         return shown(RESOURCE.found(api.tree, params), whole=whole)
 
     async def update_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateResource.html."""
         resource_id = params["resourceId"]
 
         def change(tree: Tree) -> Tree:

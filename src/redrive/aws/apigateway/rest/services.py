@@ -64,7 +64,6 @@ class ServiceIntegration:
     """Calls services as integrations of the type `AWS` do."""
 
     def __init__(self, calls: WireCalls) -> None:
-        """Call them by this."""
         self._calls = calls
 
     async def call(

@@ -54,12 +54,10 @@ class StageOperations:
     """Makes, shows, changes and deletes stages."""
 
     def __init__(self, engine: Engine, editing: Editing) -> None:
-        """Keep them in this engine."""
         self._engine = engine
         self._editing = editing
 
     async def create_stage(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateStage.html."""
         stage = made_stage(params, call.now)
 
         def change(tree: Tree) -> Tree:
@@ -70,12 +68,10 @@ class StageOperations:
         return await self._write(call, params, change)
 
     async def get_stage(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetStage.html."""
         api = await self._editing.api(call, params["restApiId"])
         return STAGE.shown(STAGE.found(api.tree, params))
 
     async def get_stages(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetStages.html."""
         api = await self._editing.api(call, params["restApiId"])
         deployment_id = params.get("deploymentId")
         stages: Mapping[str, Structure] = api.tree.get(STAGES) or {}
@@ -88,7 +84,6 @@ class StageOperations:
         }
 
     async def update_stage(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateStage.html."""
         operations = params.get("patchOperations") or ()
 
         def change(tree: Tree) -> Tree:
@@ -98,7 +93,6 @@ class StageOperations:
         return await self._write(call, params, change)
 
     async def delete_stage(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteStage.html."""
 
         def change(tree: Tree) -> Tree:
             STAGE.found(tree, params)

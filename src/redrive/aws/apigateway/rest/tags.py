@@ -28,17 +28,14 @@ class ApiTagOperations:
     """Labels what callers have."""
 
     def __init__(self, engine: Engine) -> None:
-        """Label it in this engine."""
         self._engine = engine
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_TagResource.html."""
         given = params["tags"]
         await self._change(call, params["resourceArn"], lambda tags: {**tags, **given})
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_UntagResource.html."""
         tag_keys: Collection[str] = params["tagKeys"]
         await self._change(
             call,
@@ -48,7 +45,6 @@ class ApiTagOperations:
         return {}
 
     async def get_tags(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigateway/latest/api/API_GetTags.html."""
         kind, document_id, stage = _named(params["resourceArn"])
         document = await self._engine.resources.documents.get(
             kind, api_key(call.account, call.region, document_id)

@@ -48,7 +48,6 @@ class Change:
         operation: StackOperation,
         stack: Stack,
     ) -> None:
-        """Carry on this operation."""
         self._engine = engine
         self._activity = activity
         self._programs = Programs(engine)

@@ -82,7 +82,6 @@ class Journal:
     """
 
     def __init__(self, engine: Engine, operation: StackOperation, stack: Stack) -> None:
-        """Write for the node that holds this operation."""
         self._engine = engine
         self._operation = operation
         self.stack = stack

@@ -111,12 +111,10 @@ class StackPolicyOperations:
     """Keeps stack policies."""
 
     def __init__(self, engine: Engine, services: Services) -> None:
-        """Keep those of this engine's stacks."""
         self._engine = engine
         self._services = services
 
     async def set_stack_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SetStackPolicy.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         text = params.get("StackPolicyBody") or ""
         if text and params.get("StackPolicyURL"):
@@ -130,6 +128,5 @@ class StackPolicyOperations:
         return {}
 
     async def get_stack_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetStackPolicy.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         return {"StackPolicyBody": stack.policy} if stack.policy else {}

@@ -138,7 +138,6 @@ class Programs:
     """Reads what stacks were given."""
 
     def __init__(self, engine: Engine) -> None:
-        """Read it from this engine."""
         self._documents = engine.resources.documents
 
     async def source(self, stack: Stack, template: str) -> dict[str, Any]:

@@ -15,7 +15,6 @@ class Activity:
     """Counts the work that goes on by itself, as long as it neither waits for somebody's word nor for a moment."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._count = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -80,7 +79,6 @@ class DocumentWatch:
     """Wakes what waits for documents."""
 
     def __init__(self, engine: Engine, activity: Activity) -> None:
-        """Follow the documents of this engine."""
         self._clock = engine.clock
         self._activity = activity
         self._waiters: set[_Waiter] = set()

@@ -33,7 +33,6 @@ class Translator:
     """Translates templates one after the other: many at once take one processor, and not all."""
 
     def __init__(self) -> None:
-        """Wait for templates."""
         self._turn = asyncio.Lock()
 
     async def expanded(

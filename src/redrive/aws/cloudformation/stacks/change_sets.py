@@ -39,13 +39,11 @@ class ChangeSetOperations:
     """Makes, shows, carries out and deletes change sets."""
 
     def __init__(self, engine: Engine, changes: StackChanges, operations: StackOperations) -> None:
-        """Change stacks of this engine."""
         self._engine = engine
         self._changes = changes
         self._operations = operations
 
     async def create_change_set(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateChangeSet.html."""
         kind, name = params.get("ChangeSetType") or "UPDATE", params["ChangeSetName"]
         check_name("changeSetName", name)
         found = await find_stack(self._engine, call, params["StackName"])
@@ -128,7 +126,6 @@ class ChangeSetOperations:
         draft.put(CHANGE_SET, change_set.key, change_set)
 
     async def describe_change_set(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeChangeSet.html."""
         change_set, stack = await self._found(call, params)
         settings = change_set.settings
         page, token = paging.page(change_set.changes, params)
@@ -153,14 +150,12 @@ class ChangeSetOperations:
         return shown
 
     async def list_change_sets(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListChangeSets.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         found = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
         page, token = paging.page(found, params)
         return {"Summaries": [_summary(stack, change_set) for change_set in page], **token}
 
     async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeChangeSetHooks.html."""
         change_set, stack = await self._found(call, params)
         return {
             "ChangeSetId": _arn(stack, change_set),
@@ -172,7 +167,6 @@ class ChangeSetOperations:
         }
 
     async def execute_change_set(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ExecuteChangeSet.html."""
         change_set, stack = await self._found(call, params)
         on_failure = change_set.on_failure or "ROLLBACK"
         if params.get("DisableRollback"):
@@ -211,7 +205,6 @@ class ChangeSetOperations:
         return {}
 
     async def delete_change_set(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DeleteChangeSet.html."""
         name = params["ChangeSetName"]
         if not name.startswith("arn:") and params.get("StackName"):
             await standing_stack(self._engine, call, params["StackName"])

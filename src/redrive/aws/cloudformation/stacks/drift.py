@@ -33,13 +33,11 @@ class DriftOperations:
     """Looks for drift; it is found before a call is answered."""
 
     def __init__(self, engine: Engine, services: Services, words: StackSignals) -> None:
-        """Look at stacks of this engine."""
         self._engine = engine
         self._services = services
         self._words = words
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackDrift.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         names = params.get("LogicalResourceIds")
         resources = await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
@@ -62,7 +60,6 @@ class DriftOperations:
         return {"StackDriftDetectionId": stack.id}
 
     async def describe_stack_drift_detection_status(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackDriftDetectionStatus.html."""
         key = f"{call.account}/{call.region}/{params['StackDriftDetectionId']}"
         stack = await self._engine.resources.documents.get(STACK, key)
         if stack is None or not stack.drift:
@@ -80,7 +77,6 @@ class DriftOperations:
         }
 
     async def detect_stack_resource_drift(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DetectStackResourceDrift.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         key = resource_key(stack, params["LogicalResourceId"])
         resource = await self._engine.resources.documents.get(RESOURCE, key)
@@ -92,7 +88,6 @@ class DriftOperations:
         return {"StackResourceDrift": _shown(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResourceDrifts.html."""
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
         statuses = params.get("StackResourceDriftStatusFilters") or ()
         drifts = []

@@ -14,11 +14,9 @@ class ExportOperations:
     """Lists exports, and who uses them."""
 
     def __init__(self, engine: Engine) -> None:
-        """List those of this engine's stacks."""
         self._documents = engine.resources.documents
 
     async def list_exports(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListExports.html."""
         exports = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
         page, token = paging.page(exports, params)
         items = []
@@ -29,7 +27,6 @@ class ExportOperations:
         return {"Exports": items, **token}
 
     async def list_imports(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListImports.html."""
         name = params["ExportName"]
         importers = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
         if not importers:

@@ -62,7 +62,6 @@ class StackChanges:
     """Creates, changes and deletes stacks."""
 
     def __init__(self, engine: Engine, services: Services, operations: StackOperations) -> None:
-        """Change stacks of this engine."""
         self._engine = engine
         self._services = services
         self._operations = operations
@@ -71,7 +70,6 @@ class StackChanges:
     # ---- creation ----------------------------------------------------------------------------------------------------
 
     async def create_stack(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html."""
         name = place(call, params["StackName"])
         check_name("stackName", name.name)
         identity = self._operations.new_id()
@@ -100,7 +98,6 @@ class StackChanges:
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     async def update_stack(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_UpdateStack.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         token = params.get("ClientRequestToken") or ""
         if token and stack.token == token:
@@ -160,7 +157,6 @@ class StackChanges:
                 draft.put(CHANGE_SET, key, replace(change_set, execution="OBSOLETE"))
 
     async def cancel_update_stack(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CancelUpdateStack.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
 
         async def decide(draft: Draft) -> None:
@@ -177,13 +173,11 @@ class StackChanges:
         return {}
 
     async def continue_update_rollback(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ContinueUpdateRollback.html."""
         skipped = tuple(params.get("ResourcesToSkip") or ())
         await self._go_on(call, params, {"UPDATE_ROLLBACK_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}, skipped)
         return {}
 
     async def rollback_stack(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_RollbackStack.html."""
         leads = {"CREATE_FAILED": "ROLLBACK_IN_PROGRESS", "UPDATE_FAILED": "UPDATE_ROLLBACK_IN_PROGRESS"}
         return {"StackId": (await self._go_on(call, params, leads, ())).arn}
 
@@ -213,7 +207,6 @@ class StackChanges:
     # ---- deletion ----------------------------------------------------------------------------------------------------
 
     async def delete_stack(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DeleteStack.html."""
         stack = await find_stack(self._engine, call, params["StackName"])
         if stack is None or stack.status == "DELETE_COMPLETE":
             return {}
@@ -247,7 +240,6 @@ class StackChanges:
         await self._operations.begin_in(draft, begun)
 
     async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_UpdateTerminationProtection.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         is_protected = bool(params["EnableTerminationProtection"])
         await self._engine.resources.documents.update(

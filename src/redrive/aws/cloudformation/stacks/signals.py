@@ -21,13 +21,11 @@ class SignalOperations:
     """Takes signals."""
 
     def __init__(self, engine: Engine, words: StackSignals) -> None:
-        """Keep them as words."""
         self._engine = engine
         self._words = words
         self._routes = {("PUT", PATH): self._take}
 
     async def signal_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         logical_id = params["LogicalResourceId"]
         resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))

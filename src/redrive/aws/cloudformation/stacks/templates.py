@@ -30,13 +30,11 @@ class TemplateOperations:
     """Checks templates, and shows those of stacks."""
 
     def __init__(self, engine: Engine, services: Services) -> None:
-        """Show those of this engine's stacks."""
         self._engine = engine
         self._services = services
         self._programs = Programs(engine)
 
     async def validate_template(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ValidateTemplate.html."""
         body = await template_body(self._services, call, params)
         if not body:
             raise invalid("Either Template URL or Template Body must be specified.")
@@ -55,7 +53,6 @@ class TemplateOperations:
         }
 
     async def get_template_summary(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetTemplateSummary.html."""
         if params.get("StackName"):
             stack = await standing_stack(self._engine, call, params["StackName"])
             if stack.status == REVIEW:
@@ -82,7 +79,6 @@ class TemplateOperations:
         return summary
 
     async def get_template(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_GetTemplate.html."""
         name, change_set = params.get("StackName"), params.get("ChangeSetName")
         if change_set:
             change_set_of_template = await find_change_set(self._engine, call, change_set, name)

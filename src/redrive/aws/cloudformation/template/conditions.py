@@ -14,7 +14,6 @@ class Conditions:
     """The conditions of a template, each evaluated when it is first asked for."""
 
     def __init__(self, template: Template, values: Mapping[str, Any], *, extended: bool) -> None:
-        """Evaluate them with these values of parameters and pseudo parameters."""
         self._declared = template.conditions
         self._known: dict[str, bool] = {}
         self._open: list[str] = []

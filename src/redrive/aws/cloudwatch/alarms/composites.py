@@ -57,7 +57,6 @@ class Composites:
         self._transitions = transitions
 
     async def put_composite_alarm(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutCompositeAlarm.html."""
         if params.get("ActionConfiguration") is not None:
             raise unreadable("The parameter ActionConfiguration is not available.")
         check_actions(call, params)

@@ -22,11 +22,9 @@ class Describing:
     """Shows alarms."""
 
     def __init__(self, documents: Documents) -> None:
-        """Show those among these documents."""
         self._documents = documents
 
     async def describe_alarms(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarms.html."""
         _check(params)
         size, after = page_size(params), position(params.get("NextToken"))
         alarms = [
@@ -62,7 +60,6 @@ class Describing:
         return await self._documents.get(ALARMS, key)
 
     async def describe_alarms_for_metric(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmsForMetric.html."""
         dimensions = dimensions_of(params.get("Dimensions"))
         metric = MetricName(params["Namespace"], params["MetricName"], dimensions)
         alarms = await self._documents.find(ALARMS, f"{call.account}/{call.region}/")

@@ -25,11 +25,9 @@ class History:
     """Shows what happened to alarms."""
 
     def __init__(self, documents: Documents) -> None:
-        """Show what is among these documents."""
         self._documents = documents
 
     async def describe_alarm_history(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DescribeAlarmHistory.html."""
         name: str | None = params.get("AlarmName")
         prefix = f"{call.account}/{call.region}/" if name is None else history_prefix(named(call, name))
         stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)

@@ -55,7 +55,6 @@ class AlarmOperations:
         self._settle = settle
 
     async def put_metric_alarm(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html."""
         settings, name = definition(call, params), named(call, params["AlarmName"])
         tags = tags_of(params)
         await self._registry.check_room(name)
@@ -83,11 +82,9 @@ class AlarmOperations:
         return {}
 
     async def enable_alarm_actions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_EnableAlarmActions.html."""
         return await self._switch(call, params, enabled=True)
 
     async def disable_alarm_actions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DisableAlarmActions.html."""
         return await self._switch(call, params, enabled=False)
 
     async def _switch(self, call: Call, params: Structure, *, enabled: bool) -> Structure:
@@ -106,7 +103,6 @@ class AlarmOperations:
         return {}
 
     async def set_alarm_state(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_SetAlarmState.html."""
         name = named(call, params["AlarmName"])
         target = params["StateValue"], params["StateReason"], params.get("StateReasonData")
         if target[2] is not None:

@@ -26,7 +26,6 @@ class AlarmReadings:
     """Reads what alarms look at."""
 
     def __init__(self, store: TelemetryStore) -> None:
-        """Read from this store."""
         self._store = store
 
     async def read(

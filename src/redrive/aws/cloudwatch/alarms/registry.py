@@ -17,7 +17,6 @@ class AlarmRegistry:
     """Every alarm, as this node last read or wrote it, and what evaluations need of it."""
 
     def __init__(self, documents: Documents) -> None:
-        """Follow these documents."""
         self._documents = documents
         self._alarms: dict[str, Alarm] = {}
         self._watches: dict[str, AlarmWatch] = {}

@@ -19,11 +19,9 @@ class AlarmTags:
     """Adds, removes and lists tags."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep them in these documents."""
         self._documents = documents
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_TagResource.html."""
         given = {tag["Key"]: tag["Value"] for tag in params["Tags"]}
 
         def tagged(tags: Mapping[str, str]) -> Mapping[str, str]:
@@ -34,7 +32,6 @@ class AlarmTags:
         return await self._change(_name(call, params), tagged)
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_UntagResource.html."""
         tag_keys = set(params["TagKeys"])
         return await self._change(
             _name(call, params),

@@ -20,7 +20,6 @@ class Transitions:
     """Writes transitions down."""
 
     def __init__(self, engine: Engine) -> None:
-        """Write by this engine."""
         self._engine = engine
 
     async def bring(

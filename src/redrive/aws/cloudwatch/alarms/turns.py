@@ -35,7 +35,6 @@ class EvaluationTurns:
     """This node's turns."""
 
     def __init__(self, documents: Documents, runtime: Runtime) -> None:
-        """Agree with other nodes by these documents."""
         self._documents = documents
         self._runtime = runtime
 

@@ -27,12 +27,10 @@ class MetricListing:
     """Lists metrics."""
 
     def __init__(self, store: TelemetryStore, reading: MetricReader) -> None:
-        """List those of this store."""
         self._store = store
         self._reading = reading
 
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_ListMetrics.html."""
         after = _position(params.get("NextToken"))
         await self._reading.settle()
         names = await self._found(call, params, after)

@@ -23,11 +23,9 @@ class PutMetricOperations:
     """Takes metrics from callers."""
 
     def __init__(self, store: TelemetryStore) -> None:
-        """Keep them in this store."""
         self._store = store
 
     async def put_metric_data(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricData.html."""
         namespace: str = params["Namespace"]
         if namespace.startswith(PREFIX):
             raise invalid_value("Namespace", PREFIX)

@@ -102,11 +102,9 @@ class Queries:
     """Answers queries for metrics, and for expressions on them."""
 
     def __init__(self, reading: MetricReader) -> None:
-        """Read from here."""
         self._reading = reading
 
     async def get_metric_data(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html."""
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
         request = _asked(params["MetricDataQueries"])

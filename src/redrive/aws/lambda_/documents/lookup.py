@@ -46,7 +46,6 @@ class Lookup:
     """Finds functions among a server's documents."""
 
     def __init__(self, documents: Documents) -> None:
-        """Look here."""
         self._documents = documents
 
     async def function(self, call: Call, reference: FunctionReference, action: str) -> FunctionRecord:

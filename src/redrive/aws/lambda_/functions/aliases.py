@@ -30,12 +30,10 @@ class AliasOperations:
     """Creates, shows, changes and deletes aliases."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
         self._engine = engine
         self._lookup = lookup
 
     async def create_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateAlias.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "CreateAlias")
         alias = FunctionAlias(
@@ -58,7 +56,6 @@ class AliasOperations:
         return _rendered(alias)
 
     async def get_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetAlias.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "GetAlias")
         alias = await self._engine.resources.documents.get(ALIAS, alias_key(reference.name, params["Name"]))
@@ -67,7 +64,6 @@ class AliasOperations:
         return _rendered(alias)
 
     async def update_alias(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateAlias.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "UpdateAlias")
         revision = self._revision()
@@ -114,7 +110,6 @@ class AliasOperations:
         return {}
 
     async def list_aliases(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListAliases.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "ListAliases")
         after, size = paging.after(params), paging.limit(params)

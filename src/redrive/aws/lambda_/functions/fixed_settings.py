@@ -14,19 +14,16 @@ class FixedSettings:
     """Answers with them, and refuses any others."""
 
     def __init__(self, lookup: Lookup) -> None:
-        """Find functions by this."""
         self._lookup = lookup
 
     # ---- code signing: there is never a configuration -------------------------------------------------------
 
     async def get_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionCodeSigningConfig.html."""
         reference = names.read(call, params["FunctionName"])
         function = await self._lookup.function(call, reference, "GetFunctionCodeSigningConfig")
         return {"FunctionName": function.name.name}
 
     async def put_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionCodeSigningConfig.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "PutFunctionCodeSigningConfig")
         raise error(
@@ -36,25 +33,21 @@ class FixedSettings:
         )
 
     async def delete_function_code_signing_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionCodeSigningConfig.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "DeleteFunctionCodeSigningConfig")
         return {}
 
     async def list_code_signing_configs(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListCodeSigningConfigs.html."""
         return {"CodeSigningConfigs": []}
 
     # ---- loops are ended: see `rounds` -----------------------------------------------------------------------
 
     async def get_function_recursion_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionRecursionConfig.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "GetFunctionRecursionConfig")
         return {"RecursiveLoop": "Terminate"}
 
     async def put_function_recursion_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionRecursionConfig.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "PutFunctionRecursionConfig")
         if params["RecursiveLoop"] != "Terminate":
@@ -64,13 +57,11 @@ class FixedSettings:
     # ---- the machine has one runtime of a kind ----------------------------------------------------------------
 
     async def get_runtime_management_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetRuntimeManagementConfig.html."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         await self._lookup.meant(call, reference, "GetRuntimeManagementConfig")
         return {"FunctionArn": reference.arn, "UpdateRuntimeOn": "Auto"}
 
     async def put_runtime_management_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PutRuntimeManagementConfig.html."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         await self._lookup.meant(call, reference, "PutRuntimeManagementConfig")
         if params["UpdateRuntimeOn"] != "Auto":

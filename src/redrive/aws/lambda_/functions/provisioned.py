@@ -30,7 +30,6 @@ class ProvisionedConcurrency:
         self._warmth = warmth
 
     async def put_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PutProvisionedConcurrencyConfig.html."""
         reference, target = await self._meant(call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED)
         if target.configuration.version == LATEST:
             raise invalid(_UNPUBLISHED)
@@ -55,7 +54,6 @@ class ProvisionedConcurrency:
         return {**_shown(provisioned, 0), "Status": "IN_PROGRESS"}
 
     async def get_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetProvisionedConcurrencyConfig.html."""
         reference, _ = await self._meant(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
         key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
         config = await self._engine.resources.documents.get(PROVISIONED, key)
@@ -64,7 +62,6 @@ class ProvisionedConcurrency:
         return self._state(config)
 
     async def list_provisioned_concurrency_configs(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListProvisionedConcurrencyConfigs.html."""
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "ListProvisionedConcurrencyConfigs")
         after, size = paging.after(params), paging.limit(params)
@@ -78,7 +75,6 @@ class ProvisionedConcurrency:
         return paging.paged(items, lambda pair: pair[0].key, size, member, lambda pair: pair[1])
 
     async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteProvisionedConcurrencyConfig.html."""
         reference, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
         key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
         await self._engine.resources.documents.remove(PROVISIONED, key)

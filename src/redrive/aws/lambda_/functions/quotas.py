@@ -26,12 +26,10 @@ class ConcurrencyOperations:
     """Reserves concurrency, and says what there is."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
         self._engine = engine
         self._lookup = lookup
 
     async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html."""
         reference = _unqualified(names.read(call, params["FunctionName"]))
         try:
             await self._lookup.function(call, reference, "PutFunctionConcurrency")
@@ -58,13 +56,11 @@ class ConcurrencyOperations:
         return {"ReservedConcurrentExecutions": requested}
 
     async def get_function_concurrency(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConcurrency.html."""
         reference = names.read(call, params["FunctionName"])
         function = await self._lookup.function(call, reference, "GetFunctionConcurrency")
         return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
 
     async def delete_function_concurrency(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionConcurrency.html."""
         reference = _unqualified(names.read(call, params["FunctionName"]))
         await self._lookup.function(call, reference, "DeleteFunctionConcurrency")
         await self._reserve(reference, None)
@@ -79,7 +75,6 @@ class ConcurrencyOperations:
         await self._engine.resources.write(decide)
 
     async def get_account_settings(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetAccountSettings.html."""
         beginning = f"{call.account}/{call.region}/"
         documents = self._engine.resources.documents
         functions = await documents.find(FUNCTION, beginning)

@@ -23,22 +23,18 @@ class FunctionTagOperations:
     """Labels functions and mappings."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
         self._engine = engine
         self._lookup = lookup
 
     async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_TagResource.html."""
         await self._change(call, params["Resource"], "TagResource", params["Tags"], ())
         return {}
 
     async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UntagResource.html."""
         await self._change(call, params["Resource"], "UntagResource", {}, params["TagKeys"])
         return {}
 
     async def list_tags(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListTags.html."""
         arn: str = params["Resource"]
         if _MAPPING in arn:
             mapping = await self._engine.resources.documents.get(MAPPING, _key(call, arn, "ListTags"))

@@ -13,7 +13,6 @@ class EventMetrics(Listener):
     """Counts what becomes of events, and of what their ends lead to."""
 
     def __init__(self, metrics: InvocationMetrics) -> None:
-        """Count here."""
         self._metrics = metrics
 
     @override

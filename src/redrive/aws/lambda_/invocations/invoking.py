@@ -43,7 +43,6 @@ class Invoking:
         self._invocations = invocations
 
     async def invoke(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         target = await self._lookup.meant(call, reference, "InvokeFunction")
         kind = params.get("InvocationType", "RequestResponse")

@@ -34,7 +34,6 @@ class StreamingInvocations:
         self._executor = executor
 
     async def invoke_with_response_stream(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_InvokeWithResponseStream.html."""
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         target = await self._lookup.meant(call, reference, "InvokeFunction")
         if params.get("TenantId"):

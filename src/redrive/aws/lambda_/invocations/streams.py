@@ -26,7 +26,6 @@ class AnswerStream(AnswerParts):
     """
 
     def __init__(self) -> None:
-        """Wait for the function."""
         self.content_type = ""
         self.begun = False
         self._parts: deque[bytes] = deque()

@@ -54,7 +54,6 @@ class LayerOperations:
         self._layers = layers
 
     async def publish_layer_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PublishLayerVersion.html."""
         name = read_layer(call, params["LayerName"]).name
         if name.account != call.account or name.region != call.region:
             raise denied(call.principal.name, "PublishLayerVersion", LayerNamed(name).arn)
@@ -85,11 +84,9 @@ class LayerOperations:
         return id_text(self._engine.runtime.message_id())
 
     async def get_layer_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersion.html."""
         return await self._get(call, read_layer(call, params["LayerName"], params["VersionNumber"]))
 
     async def get_layer_version_by_arn(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionByArn.html."""
         reference = layer_of_arn(params["Arn"])
         if reference is None:  # one of Amazon's own, `awslayer`
             raise no_such()

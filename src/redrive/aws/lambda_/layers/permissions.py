@@ -29,11 +29,9 @@ class LayerPermissions:
     """Adds, removes and shows statements of layers' policies."""
 
     def __init__(self, engine: Engine) -> None:
-        """Do it through this engine."""
         self._engine = engine
 
     async def add_layer_version_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_AddLayerVersionPermission.html."""
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         statement = _statement(reference, params)
         action = "AddLayerVersionPermission"
@@ -43,14 +41,12 @@ class LayerPermissions:
         return {"Statement": orjson.dumps(statement).decode(), "RevisionId": policy.revision}
 
     async def remove_layer_version_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_RemoveLayerVersionPermission.html."""
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         action, sid = "RemoveLayerVersionPermission", params["StatementId"]
         await self._change(call, reference, params, action, lambda policy: without(policy, sid))
         return {}
 
     async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetLayerVersionPolicy.html."""
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
         found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
         version = _standing(call, reference, found, "GetLayerVersionPolicy")

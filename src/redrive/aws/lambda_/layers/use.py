@@ -79,7 +79,6 @@ class LayerCode:
     """Forgets archives of layers: of versions that are deleted, once no function uses them any more."""
 
     def __init__(self, documents: Documents, code: CodeKeeper) -> None:
-        """Look for users here, and forget what has none there."""
         self._documents = documents
         self._code = code
 

@@ -49,7 +49,6 @@ class MappingOperations:
         self._follow = follow
 
     async def create_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html."""
         queue = await self._queue(params.get("EventSourceArn", ""))
         reference = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
         plain = EventSourceMapping(
@@ -75,11 +74,9 @@ class MappingOperations:
         return _rendered(mapping, "Creating")
 
     async def get_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetEventSourceMapping.html."""
         return _rendered(await self._found(call, params))
 
     async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListEventSourceMappings.html."""
         source, function = params.get("EventSourceArn"), params.get("FunctionName")
         reference = None if function is None else names.read(call, function)
         mappings = await self._engine.resources.documents.find(
@@ -94,7 +91,6 @@ class MappingOperations:
         return paging.paged(page, lambda mapping: mapping.key, size, "EventSourceMappings", _rendered)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateEventSourceMapping.html."""
         before = await self._found(call, params)
         reference = None
         if params.get("FunctionName"):
@@ -117,7 +113,6 @@ class MappingOperations:
         return _rendered(after, state)
 
     async def delete_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteEventSourceMapping.html."""
         mapping = await self._found(call, params)
         if not await self._engine.resources.documents.remove(MAPPING, mapping.key):
             raise no_such()

@@ -39,12 +39,10 @@ class PlatformApplicationOperations:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine's directory."""
         self._engine = engine
         self._documents = engine.resources.documents
 
     async def create_platform_application(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformApplication.html."""
         name = ApplicationName(call.account, call.region, params["Platform"], params["Name"])
         given: Mapping[str, str] = params["Attributes"]
         _check_name(name)
@@ -61,7 +59,6 @@ class PlatformApplicationOperations:
         return {"PlatformApplicationArn": name.arn}
 
     async def get_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetPlatformApplicationAttributes.html."""
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "GetPlatformApplicationAttributes"
         )
@@ -71,7 +68,6 @@ class PlatformApplicationOperations:
         return {"Attributes": _shown(application)}
 
     async def set_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_SetPlatformApplicationAttributes.html."""
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "SetPlatformApplicationAttributes"
         )
@@ -85,7 +81,6 @@ class PlatformApplicationOperations:
         return {}
 
     async def list_platform_applications(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListPlatformApplications.html."""
         prefix = f"{call.account}/{call.region}/"
         found = await self._documents.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
         page, token = paging.paged(found, lambda application: application.name.key)

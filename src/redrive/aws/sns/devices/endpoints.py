@@ -23,14 +23,12 @@ class PlatformEndpointOperations:
     """Operations on platform endpoints."""
 
     def __init__(self, engine: Engine) -> None:
-        """Keep them in this engine's directory."""
         self._engine = engine
         self._resources = engine.resources
         self._documents = engine.resources.documents
         self._events = Events(engine)
 
     async def create_platform_endpoint(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_CreatePlatformEndpoint.html."""
         name = platform.application_in(call, params["PlatformApplicationArn"], "CreatePlatformEndpoint")
         if not params["Token"]:
             raise invalid("Token Reason: cannot be empty")
@@ -45,7 +43,6 @@ class PlatformEndpointOperations:
         return {"EndpointArn": device.arn}
 
     async def get_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetEndpointAttributes.html."""
         device_name = platform.device_in(call, params["EndpointArn"], "GetEndpointAttributes")
         device = await self._documents.get(DEVICE, device_name.key)
         if device is None:
@@ -53,7 +50,6 @@ class PlatformEndpointOperations:
         return {"Attributes": dict(device.attributes)}
 
     async def set_endpoint_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_SetEndpointAttributes.html."""
         device_name = platform.device_in(call, params["EndpointArn"], "SetEndpointAttributes")
         attributes: Mapping[str, str] = params["Attributes"]
         before, after = await self._resources.write(lambda draft: _set(draft, device_name, attributes))
@@ -62,7 +58,6 @@ class PlatformEndpointOperations:
         return {}
 
     async def list_endpoints_by_platform_application(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListEndpointsByPlatformApplication.html."""
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "ListEndpointsByPlatformApplication"
         )

@@ -84,7 +84,6 @@ class Events:
     """Tells of devices that came, went and changed."""
 
     def __init__(self, engine: Engine) -> None:
-        """Publish through this engine."""
         self._engine = engine
 
     async def tell(self, device: Device, kind: str) -> None:

@@ -11,11 +11,9 @@ class DataProtectionOperations:
     """A topic's policy, put and given back."""
 
     def __init__(self, engine: Engine) -> None:
-        """Change topics of this engine."""
         self._engine = engine
 
     async def put_data_protection_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_PutDataProtectionPolicy.html."""
         topic = await topic_at(
             call,
             self._engine.resources.topics,
@@ -28,7 +26,6 @@ class DataProtectionOperations:
         return {}
 
     async def get_data_protection_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetDataProtectionPolicy.html."""
         topic = await topic_at(
             call,
             self._engine.resources.topics,

@@ -53,7 +53,6 @@ class Screening:
     """Looks at publications."""
 
     def __init__(self, engine: Engine, audit_log: AuditLog) -> None:
-        """Look at what is published through this engine."""
         self._engine = engine
         self._audit_log = audit_log
         self._threads = ThreadPoolExecutor(_THREADS, "redrive-screening")

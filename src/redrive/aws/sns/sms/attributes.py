@@ -26,11 +26,9 @@ class SmsAttributeOperations:
     """Operations on the attributes of all text messages."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep it among these documents."""
         self._documents = documents
 
     async def get_sms_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSAttributes.html."""
         stored = await self._documents.get(SMS_ATTRIBUTES, _key(call)) or {}
         names: list[str] = params.get("attributes") or []
         everything = {MONTHLY_LIMIT: MONTHLY_LIMIT_DEFAULT, **stored}
@@ -38,7 +36,6 @@ class SmsAttributeOperations:
         return {"attributes": page}
 
     async def set_sms_attributes(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_SetSMSAttributes.html."""
         attributes: Mapping[str, str] = params["attributes"]
         for name, value in attributes.items():
             _check(name, value)

@@ -26,7 +26,6 @@ class OptOuts:
     """The numbers of each account's region that have opted out."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep them among these documents."""
         self._documents = documents
 
     async def has(self, call: Call, number: str) -> bool:
@@ -34,11 +33,9 @@ class OptOuts:
         return await self._documents.get(OPT_OUT, key_of(call.account, call.region, number)) is not None
 
     async def check_if_phone_number_is_opted_out(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_CheckIfPhoneNumberIsOptedOut.html."""
         return {"isOptedOut": await self.has(call, _number(params))}
 
     async def list_phone_numbers_opted_out(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListPhoneNumbersOptedOut.html."""
         prefix, after = key_of(call.account, call.region, ""), paging.after(params, "nextToken")
         opt_outs = await self._documents.find(OPT_OUT, prefix, after, paging.PAGE + 1)
         page, token = paging.paged(
@@ -47,7 +44,6 @@ class OptOuts:
         return {"phoneNumbers": list(page), **token}
 
     async def opt_in_phone_number(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_OptInPhoneNumber.html."""
         await self._documents.remove(OPT_OUT, key_of(call.account, call.region, _number(params)))
         return {}
 

@@ -52,11 +52,9 @@ class SandboxOperations:
         self._direct = direct
 
     async def get_sms_sandbox_account_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
-        """https://docs.aws.amazon.com/sns/latest/api/API_GetSMSSandboxAccountStatus.html."""
         return {"IsInSandbox": False}
 
     async def create_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_CreateSMSSandboxPhoneNumber.html."""
         code = f"{self._chance.randrange(10**CODE_DIGITS):0{CODE_DIGITS}d}"
         number: str = params["PhoneNumber"]
         known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
@@ -73,7 +71,6 @@ class SandboxOperations:
         return {}
 
     async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_VerifySMSSandboxPhoneNumber.html."""
         key = _key(call, params["PhoneNumber"])
         known = await self._documents.get(SANDBOX_NUMBER, key)
         if known is None:
@@ -86,13 +83,11 @@ class SandboxOperations:
         return {}
 
     async def delete_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_DeleteSMSSandboxPhoneNumber.html."""
         if not await self._documents.remove(SANDBOX_NUMBER, _key(call, params["PhoneNumber"])):
             raise _no_such_number()
         return {}
 
     async def list_sms_sandbox_phone_numbers(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/sns/latest/api/API_ListSMSSandboxPhoneNumbers.html."""
         limit: int = params.get("MaxResults") or paging.PAGE
         numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
         page, token = paging.paged(numbers, lambda telephone: _key(call, telephone.number), limit)

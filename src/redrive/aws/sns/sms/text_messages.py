@@ -63,7 +63,6 @@ class TextMessages:
     """Knows what each account has set for its text messages."""
 
     def __init__(self, documents: Documents) -> None:
-        """Look it up here."""
         self._documents = documents
 
     async def render(self, subscription: Subscription, delivery: Delivery) -> PushRequest:

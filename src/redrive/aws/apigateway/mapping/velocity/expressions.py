@@ -22,7 +22,6 @@ class TemplateScope:
     __slots__ = ("budget", "names", "out")
 
     def __init__(self, budget: Budget, names: dict[str, Value]) -> None:
-        """Begin with these variables."""
         self.budget = budget
         self.names = names
         self.out: list[str] = []

@@ -55,7 +55,6 @@ class TemplateReader:
     """A template as far as it was read."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
-        """Read this text, which stands in another template so deep."""
         self._text = text
         self._at = 0
         self._depth = depth
