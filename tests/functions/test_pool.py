@@ -274,6 +274,6 @@ async def test_a_missing_bootstrap_and_an_unknown_runtime_are_told(
 async def test_resting_environments_end_when_their_function_changes(workshop: Workshop) -> None:
     function = workshop.function("app.process")
     process = document(await workshop.call(function))
-    await workshop.pool.drop(function.name, sha256="another")
+    await workshop.pool.drop(function.name, revision="another")
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

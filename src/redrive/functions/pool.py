@@ -245,16 +245,16 @@ class FunctionPool:
             self._spare.setdefault(key, []).append(temporary)
             self._kept.refill(key)
 
-    async def drop(self, name: ResourceName, version: str | None = None, kept: str = "") -> None:
+    async def drop(self, name: ResourceName, version: str | None = None, revision: str = "") -> None:
         """End the resting environments of a function; busy ones end after their invocation.
 
         Args:
             name: The function.
             version: Those of this version alone; None: of all.
-            kept: The revision whose environments stay.
+            revision: The revision whose environments stay.
         """
         for key in self._known():
-            if key[0] != name or version not in (None, key[1]) or key[2] == kept:
+            if key[0] != name or version not in (None, key[1]) or key[2] == revision:
                 continue
             self._outdated.add(key)
             self._kept.forget(key)

@@ -3,6 +3,7 @@
 The published model knows attributes as texts by name, so every operation that takes some is asked here.
 """
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -39,6 +40,7 @@ def with_roles_checked(operations: Mapping[str, Verb], identities: Identities) -
     )
 
     def checked(verb: Verb) -> Verb:
+        @functools.wraps(verb)
         async def check_and_carry_out(call: Call, params: Structure) -> Structure:
             for name, role in _roles(params):
                 await (filling if name == ROLE else logging).check(call, role)

@@ -95,10 +95,10 @@ class BearerVerifier:
         claims = None if key is None else signed_claims(token.strip(), _hmac_key(key.secret))
         if key is None or claims is None:
             self._refuse("BearerTokenInvalid", request, client)
-            raise unauthorized("BearerAuthentication failed. The access token is invalid.")
+            raise unauthorized("Authentication failed. The access token is invalid.")
         if not _is_current(claims, self._clock.now()):
             self._refuse("BearerTokenExpired", request, client)
-            raise unauthorized("BearerAuthentication failed. The access token has expired.")
+            raise unauthorized("Authentication failed. The access token has expired.")
         if request.record is not None:
             request.record.account = key.account
         return BearerCaller(key.account)

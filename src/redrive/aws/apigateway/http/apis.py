@@ -226,7 +226,7 @@ class HttpApiOperations:
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])
         deployment = await self._documents.get(DEPLOYMENT, key)
         if deployment is None:
-            raise not_found("Invalid ApiDeployment identifier specified")
+            raise not_found("Invalid Deployment identifier specified")
         return _shown_deployment(deployment)
 
     async def get_deployments(self, call: Call, params: Structure) -> Structure:
@@ -241,7 +241,7 @@ class HttpApiOperations:
         async def decide(draft: Draft) -> None:
             api = await _api_in(draft, call, params["ApiId"])
             if await draft.get(DEPLOYMENT, key) is None:
-                raise not_found("Invalid ApiDeployment identifier specified")
+                raise not_found("Invalid Deployment identifier specified")
             stages: Mapping[str, Any] = api.tree.get(STAGES) or {}
             if any(stage.get("DeploymentId") == params["DeploymentId"] for stage in stages.values()):
                 raise bad_request("Active stages pointing to this deployment must be moved or deleted")

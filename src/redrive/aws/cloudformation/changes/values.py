@@ -60,7 +60,7 @@ class StackValues:
             TemplateInvalid: It cannot be evaluated.
         """
         try:
-            value = scalar(output.value, self.scope, "OutputDefinition")
+            value = scalar(output.value, self.scope, "Output")
             export = "" if output.export is None else scalar(output.export, self.scope, "Export")
         except NotYetKnown as unknown:
             raise TemplateInvalid(f"[Error] /Outputs/{output.name}/Value: {unknown} is not there") from None

@@ -301,7 +301,7 @@ def _outputs(source: Mapping[str, Any]) -> dict[str, OutputDefinition]:
 def _output(name: str, definition: Any) -> OutputDefinition:
     if not isinstance(definition, Mapping):
         raise format_error("Any Outputs member must be an object.")
-    _check_id("OutputDefinition", name)
+    _check_id("Output", name)
     if "Value" not in definition:
         raise format_error("Every Outputs member must contain a Value object")
     if definition["Value"] is None:

@@ -289,7 +289,7 @@ class UsagePlanType(ResourceType):
 
 
 def _api_stage(stage: Mapping[str, Any]) -> dict[str, Any]:
-    api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["RestStageType"]}
+    api_stage: dict[str, Any] = {"apiId": stage["ApiId"], "stage": stage["Stage"]}
     if "Throttle" in stage:
         api_stage["throttle"] = {path: lowered_keys(limits) for path, limits in stage["Throttle"].items()}
     return api_stage

@@ -144,7 +144,7 @@ class RoleType(_HolderType):
                 await ask("iam", "DeleteRolePermissionsBoundary", RoleName=name)
         await self._update_policies(ask, spec, before)
         await _ROLE_TAGS.set(ask, spec.all_tags(), RoleName=spec.physical_id)
-        role = (await ask("iam", "GetRole", RoleName=name))["RoleType"]
+        role = (await ask("iam", "GetRole", RoleName=name))["Role"]
         return ResourceState(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
 
@@ -175,7 +175,7 @@ class UserType(_HolderType):
             await without_absence(ask("iam", "RemoveUserFromGroup", GroupName=group, UserName=name))
         await self._update_policies(ask, spec, before)
         await _USER_TAGS.set(ask, spec.all_tags(), UserName=spec.physical_id)
-        user = (await ask("iam", "GetUser", UserName=name))["UserType"]
+        user = (await ask("iam", "GetUser", UserName=name))["User"]
         return ResourceState(name, {"Arn": user["Arn"]})
 
     @override
@@ -202,13 +202,13 @@ class GroupType(_HolderType):
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await self._update_policies(ask, spec, before)
-        group = (await ask("iam", "GetGroup", GroupName=spec.physical_id))["GroupType"]
+        group = (await ask("iam", "GetGroup", GroupName=spec.physical_id))["Group"]
         return ResourceState(spec.physical_id, {"Arn": group["Arn"]})
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------
 
-_KINDS: Final = (("Roles", "RoleType"), ("Users", "UserType"), ("Groups", "GroupType"))
+_KINDS: Final = (("Roles", "Role"), ("Users", "User"), ("Groups", "Group"))
 
 
 def _holders(properties: Mapping[str, Any]) -> list[tuple[str, str]]:

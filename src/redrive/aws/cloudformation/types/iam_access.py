@@ -30,7 +30,7 @@ class AccessKeyType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         user = spec.properties["UserName"]
-        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKeyType"]
+        access_key = (await ask("iam", "CreateAccessKey", UserName=user))["AccessKey"]
         await self._set_status(ask, spec, access_key["AccessKeyId"], "Active")
         return ResourceState(access_key["AccessKeyId"], {_SECRET: access_key[_SECRET]})
 
@@ -81,7 +81,7 @@ class InstanceProfileType(ResourceType):
 
     async def _bring_roles(self, ask: Ask, spec: ResourceSpec, name: str) -> ResourceState:
         identifiers = {self.name_property: name}
-        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfileType"]
+        profile = (await ask("iam", "GetInstanceProfile", **identifiers))["InstanceProfile"]
         had, roles = [role["RoleName"] for role in profile["Roles"]], spec.properties["Roles"]
         for role in had:
             if role not in roles:
@@ -97,7 +97,7 @@ class InstanceProfileType(ResourceType):
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
         if answer is None:
             return
-        for role in answer["InstanceProfileType"]["Roles"]:
+        for role in answer["InstanceProfile"]["Roles"]:
             removed = ask("iam", "RemoveRoleFromInstanceProfile", **identifiers, RoleName=role["RoleName"])
             await without_absence(removed)
         await without_absence(ask("iam", "DeleteInstanceProfile", **identifiers))
@@ -108,7 +108,7 @@ class InstanceProfileType(ResourceType):
         answer = await without_absence(ask("iam", "GetInstanceProfile", **identifiers))
         if answer is None:
             return None
-        profile = answer["InstanceProfileType"]
+        profile = answer["InstanceProfile"]
         roles = [role["RoleName"] for role in profile["Roles"]]
         return {self.name_property: spec.physical_id, "Path": profile["Path"], "Roles": roles}
 

@@ -151,7 +151,7 @@ class VersionType(ResourceType):
         params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
         answer = await ask("lambda", "PublishVersion", **params)
         return ResourceState(
-            answer["FunctionArn"], {"Version": answer["VersionType"], "FunctionArn": answer["FunctionArn"]}
+            answer["FunctionArn"], {"Version": answer["Version"], "FunctionArn": answer["FunctionArn"]}
         )
 
     @override

@@ -51,7 +51,7 @@ class BucketType(ResourceType):
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         _refuse_others(spec.properties)
         if self.name_property in spec.properties:
-            await refuse_existing(ask, spec, "s3", "HeadBucket", BucketType=spec.name)
+            await refuse_existing(ask, spec, "s3", "HeadBucket", Bucket=spec.name)
         params: dict[str, Any] = {"Bucket": spec.name}
         if spec.stack.region != "us-east-1":
             params["CreateBucketConfiguration"] = {"LocationConstraint": spec.stack.region}
@@ -76,12 +76,12 @@ class BucketType(ResourceType):
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("s3", "DeleteBucket", BucketType=spec.physical_id))
+        await without_absence(ask("s3", "DeleteBucket", Bucket=spec.physical_id))
 
     @override
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         try:
-            await ask("s3", "HeadBucket", BucketType=spec.physical_id)
+            await ask("s3", "HeadBucket", Bucket=spec.physical_id)
         except AwsError as error:
             if is_absent(error) or error.status == 404:  # noqa: PLR2004 - Not Found
                 return None
@@ -91,9 +91,9 @@ class BucketType(ResourceType):
 
 async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
     if tags:
-        await ask("s3", "PutBucketTagging", BucketType=bucket, Tagging={"TagSet": tag_list(tags)})
+        await ask("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tag_list(tags)})
     else:
-        await ask("s3", "DeleteBucketTagging", BucketType=bucket)
+        await ask("s3", "DeleteBucketTagging", Bucket=bucket)
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:
@@ -129,19 +129,17 @@ class BucketPolicyType(PutResourceType):
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        bucket = spec.properties["BucketType"]
-        await ask(
-            "s3", "PutBucketPolicy", BucketType=bucket, Policy=as_text(spec.properties["PolicyDocument"])
-        )
+        bucket = spec.properties["Bucket"]
+        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(spec.properties["PolicyDocument"]))
         return ResourceState(bucket)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("s3", "DeleteBucketPolicy", BucketType=spec.properties["BucketType"]))
+        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=spec.properties["Bucket"]))
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return str(spec.properties["BucketType"])
+        return str(spec.properties["Bucket"])
 
 
 TYPES: Final[Mapping[str, Factory]] = {

@@ -149,7 +149,7 @@ class QueueInlinePolicyType(QueuePolicyType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         await super().create(ask, spec)
-        return ResourceState(spec.properties["QueueType"])
+        return ResourceState(spec.properties["Queue"])
 
 
 async def _clear_policy(ask: Ask, url: str) -> None:

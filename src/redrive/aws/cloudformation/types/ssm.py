@@ -57,7 +57,7 @@ class ParameterType(ResourceType):
     @override
     async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
         try:
-            parameter = (await ask("ssm", "GetParameter", Name=spec.physical_id))["ParameterType"]
+            parameter = (await ask("ssm", "GetParameter", Name=spec.physical_id))["Parameter"]
         except AwsError as error:
             if error.code == "ParameterNotFound":
                 return None

@@ -17,8 +17,8 @@ def mail(change: StateChange) -> str:
     details = {
         "Name": alarm.name.name,
         "Description": alarm.given.get("AlarmDescription") or "",
-        "State StateChange": f"{change.before.value} -> {state.value}",
-        "Reason for State StateChange": state.reason,
+        "State Change": f"{change.before.value} -> {state.value}",
+        "Reason for State Change": state.reason,
         "Timestamp": at,
         "AWS Account": alarm.name.account,
         "Alarm Arn": alarm.arn,
@@ -30,7 +30,7 @@ def mail(change: StateChange) -> str:
     blocks = [
         _block("Alarm Details", details),
         *_about(alarm),
-        _block("State StateChange Actions", _actions(alarm)),
+        _block("State Change Actions", _actions(alarm)),
     ]
     return "\n\n".join([opening, *blocks]) + "\n"
 

@@ -95,7 +95,7 @@ class AlarmOperations:
                 alarm = await draft.get(ALARMS, name.key)
                 if alarm is not None and alarm.acts is not enabled:
                     settings = {**alarm.given, "ActionsEnabled": enabled}
-                    changed = alarm.changed(attributes=settings, defined_at=call.now)
+                    changed = alarm.changed(given=settings, defined_at=call.now)
                     draft.put(ALARMS, name.key, changed)
                     _note(draft, changed, "Update", call.now)
 
@@ -158,7 +158,7 @@ async def put_in(
         change = change_of(latest[0][0]) + 1 if latest else 1
         changed = Alarm(name, kind, definition, state, now, change, tags)
     else:
-        changed = alarm.changed(attributes=definition, defined_at=now)
+        changed = alarm.changed(given=definition, defined_at=now)
     draft.put(ALARMS, name.key, changed)
     _note(draft, changed, "Create" if alarm is None else "Update", now)
     return changed

@@ -66,6 +66,6 @@ class Runner(Protocol):
         """The number of environments that are there, and why the last one could not be started; empty: it could."""
         ...
 
-    async def drop(self, name: ResourceName, version: str | None = None, sha256: str = "") -> None:
+    async def drop(self, name: ResourceName, version: str | None = None, revision: str = "") -> None:
         """End what rests of a function, or of one of its versions, but for one revision; what is busy ends after it."""
         ...

@@ -54,24 +54,24 @@ def read_protection_policy(text: str) -> ProtectionPolicy:
         ProtectionPolicyInvalid: It is not acceptable.
     """
     policy = _policy(text)
-    policy.only(("Name", "Description", "Version", "Configuration", "ProtectionStatement"))
+    policy.only(("Name", "Description", "Version", "Configuration", "Statement"))
     policy.text("Name", empty=False)
     if "Description" in policy.members:
         policy.text("Description", empty=False)
     if policy.members.get("Version") != VERSION:
         policy.refuse("Version", f"must be {VERSION}")
     finders = _custom_finders(policy)
-    listed = policy.members.get("ProtectionStatement")
+    listed = policy.members.get("Statement")
     if not isinstance(listed, list) or not listed:
-        policy.refuse("ProtectionStatement", "must be a list that is not empty")
+        policy.refuse("Statement", "must be a list that is not empty")
     if len(listed) > STATEMENTS_MAX:
-        policy.refuse("ProtectionStatement", f"must have {STATEMENTS_MAX} elements at most")
+        policy.refuse("Statement", f"must have {STATEMENTS_MAX} elements at most")
     statements = tuple(
-        _statement(policy.at("ProtectionStatement", statement, "must be a list of objects"), finders)
+        _statement(policy.at("Statement", statement, "must be a list of objects"), finders)
         for statement in listed
     )
     if sum(isinstance(statement.operation, Audit) for statement in statements) > 1:
-        raise ProtectionPolicyInvalid("only one ProtectionStatement can have an Audit operation")
+        raise ProtectionPolicyInvalid("only one Statement can have an Audit operation")
     return ProtectionPolicy(statements, finders)
 
 
