@@ -11,7 +11,7 @@ from redrive.access.policy_document import stored_policy
 from redrive.access.principals import acting_for
 from redrive.aws.apigateway.control.records import API_PLACE, DEPLOYMENT, REST_API
 from redrive.aws.wire.errors import AwsError
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.attack.test_service_roles import GOOD, QUEUE_URI, SERVICES, UNTRUSTING, in_form
 from tests.aws.iam.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, on_stage, policy, signed
 from tests.aws.iam.test_closed_by_default import required

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from redrive.aws.logs.following import EVENTS_PER_PAGE, LATE_MS, FollowedGroup, Room
+from redrive.aws.logs.following import EVENTS_PER_PAGE, LATE_MS, FollowedGroup, ReadingRoom
 from redrive.aws.logs.live_tails import EVENTS_MAX, SESSIONS_MAX
-from redrive.aws.logs.places import GROUP, STREAM, Places
+from redrive.aws.logs.places import GROUP, STREAM, LogPlaces
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
@@ -118,12 +118,12 @@ async def test_an_event_whose_transaction_ends_late_is_told_all_the_same(stage: 
     (group,) = await documents.find(GROUP, "")
     (stream,) = await documents.find(STREAM, "")
     found = [LogEvent(group.id, stream.id, 5, 5, text, seq) for seq, text in enumerate(("late", "early"), 1)]
-    followed = FollowedGroup(late, Places(documents), group)  # type: ignore[arg-type] - all that it asks
+    followed = FollowedGroup(late, LogPlaces(documents), group)  # type: ignore[arg-type] - all that it asks
     await followed.begin()
     told = []
     for seen, moment in ((found[1:], 0), (found, LATE_MS - 1), (found, 3 * LATE_MS), (found, 9 * LATE_MS)):
         late.seen = seen
-        read = await followed.read(lambda _, __: True, lambda _: 1, Room(100, 100, 1000), moment)
+        read = await followed.read(lambda _, __: True, lambda _: 1, ReadingRoom(100, 100, 1000), moment)
         told.append([event.message for _, event in read])
     assert told == [["early"], ["late"], [], []]
 

@@ -16,8 +16,8 @@ from redrive.aws.kit.call import Call, Facade
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord, Runtime
-from redrive.http import Request, StreamedBody
 from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.http import Request, StreamedBody
 from redrive.model.ids import id_text
 
 BASE_URL: Final = "http://localhost"  # of queue URLs that go from one operation to the next

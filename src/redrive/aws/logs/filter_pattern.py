@@ -30,7 +30,7 @@ _ALONE: Final = re.compile(BETWEEN_PERCENTS)
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 
 
-class Pattern(Protocol):
+class LogPattern(Protocol):
     """The test that a pattern is, and the values that it names."""
 
     @property
@@ -56,7 +56,7 @@ def match_steps(pattern: str, regexes: int, message: str) -> int:
     return (1 + len(pattern) // 4 + regexes * REGEX_STEPS_MAX) * (1 + len(message) // CHARS_PER_STEP)
 
 
-def read_pattern(text: str) -> Pattern:
+def read_pattern(text: str) -> LogPattern:
     """The pattern that a text is.
 
     Raises:
@@ -68,7 +68,7 @@ def read_pattern(text: str) -> Pattern:
     return pattern
 
 
-def _read_pattern(pattern: str) -> Pattern:
+def _read_pattern(pattern: str) -> LogPattern:
     if pattern.startswith("{") and pattern.endswith("}"):
         expression = pattern[1:-1]
         return _OnJson(read_expression(expression), selectors_in(expression), regexes_in(expression))

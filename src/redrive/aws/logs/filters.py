@@ -13,8 +13,8 @@ from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
 from redrive.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
-from redrive.aws.logs.paging import Page
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.places import LogPlaces
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, TelemetryStore
 from redrive.model.errors import StoreUnavailable
@@ -49,8 +49,7 @@ METRIC_FILTER: Final[DocumentKind[MetricFilter]] = DocumentKind(
 class MetricFilters:
     """Puts, shows and removes metric filters, and lets events pass through them."""
 
-    def __init__(self, store: TelemetryStore, places: Places) -> None:
-        """Write points to this store, of groups among these places."""
+    def __init__(self, store: TelemetryStore, places: LogPlaces) -> None:
         self._store = store
         self._places = places
         self.kept: Final = GroupFilters(METRIC_FILTER, "metric filter", FILTERS_MAX, places)
@@ -58,7 +57,6 @@ class MetricFilters:
     # ---- operations --------------------------------------------------------------------------------------
 
     async def put_metric_filter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutMetricFilter.html."""
         for parameter in ("applyOnTransformedLogs", "fieldSelectionCriteria", "emitSystemFieldDimensions"):
             if params.get(parameter):
                 raise invalid(f"{parameter} is not available.")
@@ -73,23 +71,20 @@ class MetricFilters:
         return {}
 
     async def delete_metric_filter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteMetricFilter.html."""
         await self.kept.remove(call, params)
         return {}
 
     async def describe_metric_filters(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeMetricFilters.html."""
         metric = params.get("metricName"), params.get("metricNamespace")
         if (metric[0] is None) != (metric[1] is None):
             raise invalid("metricName and metricNamespace go together.")
         found = [
             each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
         ]
-        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
+        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
         return answer | {"metricFilters": [_shown(each) for each in shown]}
 
     async def test_metric_filter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_TestMetricFilter.html."""
         pattern = read_pattern(params["filterPattern"])
         text = params["filterPattern"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from redrive.aws.kit.offloading import each_in_turn
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.places import LogPlaces
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
 
@@ -18,7 +18,7 @@ Keeps = Callable[[str, LogEvent], bool]  # told the name of the event's stream
 Steps = Callable[[LogEvent], int]
 
 
-class Room:
+class ReadingRoom:
     """The room of one update, which all groups of a session share.
 
     Attributes:
@@ -50,7 +50,7 @@ class FollowedGroup:
         group: The group.
     """
 
-    def __init__(self, store: TelemetryStore, places: Places, group: LogGroup) -> None:
+    def __init__(self, store: TelemetryStore, places: LogPlaces, group: LogGroup) -> None:
         """Read from this store; `begin` comes first."""
         self._store = store
         self._places = places
@@ -68,7 +68,9 @@ class FollowedGroup:
         self._seen.clear()
         self._ends.clear()
 
-    async def read(self, keeps: Keeps, steps: Steps, room: Room, now: int) -> list[tuple[str, LogEvent]]:
+    async def read(
+        self, keeps: Keeps, steps: Steps, room: ReadingRoom, now: int
+    ) -> list[tuple[str, LogEvent]]:
         """The new events that are to be kept, with the names of their streams, as far as there is room.
 
         Args:
@@ -93,7 +95,7 @@ class FollowedGroup:
         return kept
 
     async def _read(
-        self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: Room
+        self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: ReadingRoom
     ) -> list[tuple[str, LogEvent]]:
         kept: list[tuple[str, LogEvent]] = []
         new = [event for event in page if event.seq not in self._seen]

@@ -8,8 +8,8 @@ from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import error
-from redrive.aws.logs.filter_pattern import Pattern, match_steps, read_pattern
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.filter_pattern import LogPattern, match_steps, read_pattern
+from redrive.aws.logs.places import LogPlaces
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal
 from redrive.engine.resources import Documents, Draft
@@ -55,7 +55,7 @@ class Compiled(Generic[F]):
     """A filter as each event meets it."""
 
     filter: F
-    pattern: Pattern
+    pattern: LogPattern
 
     def steps(self, event: LogEvent) -> int:
         """The steps of trying an event on it."""
@@ -72,7 +72,7 @@ class Compiled(Generic[F]):
 class GroupFilters(Generic[F]):
     """The filters of one kind."""
 
-    def __init__(self, kind: DocumentKind[F], noun: str, filters_max: int, places: Places) -> None:
+    def __init__(self, kind: DocumentKind[F], noun: str, filters_max: int, places: LogPlaces) -> None:
         """Keep them among the documents of these places.
 
         Args:

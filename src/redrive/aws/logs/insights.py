@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.logs.insights_terms import MOMENTS, Reader, Term, Token, malformed, regex, tokens_of
+from redrive.aws.logs.insights_terms import (
+    MOMENTS,
+    InsightsReader,
+    InsightsToken,
+    Term,
+    malformed,
+    regex,
+    tokens_of,
+)
 from redrive.aws.logs.insights_values import (
     STEPS_MAX,
     Compute,
@@ -111,7 +119,7 @@ class _Builder:
             build = _COMMANDS.get(command)
             if build is None:
                 raise malformed(f"the command {tokens[0].text} is not available")
-            reader = Reader(self._text, tokens[1:])
+            reader = InsightsReader(self._text, tokens[1:])
             build(self, reader)
             reader.end()
         shown = self._shown or list(_SHOWN)
@@ -128,25 +136,25 @@ class _Builder:
     def _step(self, step: Step, *, whole: bool = False) -> None:
         (self._whole if whole or self._whole else self._each).append(step)
 
-    def fields(self, reader: Reader) -> None:
+    def fields(self, reader: InsightsReader) -> None:
         """`fields a, b + 1 as c`: more columns."""
         terms: list[Term] = reader.listed(reader.term)
         self._step(functools.partial(_with, terms))
         if not self._displayed:
             self._shown += [term.name for term in terms]
 
-    def display(self, reader: Reader) -> None:
+    def display(self, reader: InsightsReader) -> None:
         """`display a, b`: no other columns."""
         terms: list[Term] = reader.listed(reader.term)
         self._step(functools.partial(_with, terms))
         self._shown, self._displayed = [term.name for term in terms], True
 
-    def filter(self, reader: Reader) -> None:
+    def filter(self, reader: InsightsReader) -> None:
         """`filter status = "FAILURE" and attempts > 1`."""
         holds = reader.either()
         self._step(lambda rows: [row for row in rows if holds(row)])
 
-    def parse(self, reader: Reader) -> None:
+    def parse(self, reader: InsightsReader) -> None:
         """`parse @message "user=* took * ms" as user, ms`."""
         plain = reader.next.kind in ("text", "regex")
         source: Compute = (lambda row: row.get("@message")) if plain else reader.either()
@@ -160,7 +168,7 @@ class _Builder:
             raise malformed(f"the pattern has {pattern.count('*')} asterisks, and {len(names)} names follow")
         self._step(functools.partial(_parsed, source, pattern.split("*"), names))
 
-    def stats(self, reader: Reader) -> None:
+    def stats(self, reader: InsightsReader) -> None:
         """`stats count(*) as n, avg(ms) by bin(5m), user`."""
         aggregates = reader.listed(functools.partial(_aggregate, reader))
         groups: list[Term] = reader.listed(reader.term) if reader.take("by") else []
@@ -168,17 +176,17 @@ class _Builder:
         self._shown = [*(term.name for term in groups), *(name for name, _ in aggregates)]
         self._aggregated = self._displayed = True
 
-    def sort(self, reader: Reader) -> None:
+    def sort(self, reader: InsightsReader) -> None:
         """`sort @timestamp desc, a`."""
         keys = reader.listed(functools.partial(_sort_key, reader))
         self._step(functools.partial(_sorted, keys), whole=True)
 
-    def dedup(self, reader: Reader) -> None:
+    def dedup(self, reader: InsightsReader) -> None:
         """`dedup a, b`: the first row of each."""
         terms: list[Term] = reader.listed(reader.term)
         self._step(functools.partial(_distinct, terms), whole=True)
 
-    def limit(self, reader: Reader) -> None:
+    def limit(self, reader: InsightsReader) -> None:
         """`limit 20`."""
         limit = int(float(reader.expect("number")))
         if not 0 < limit <= ROWS_MAX:
@@ -186,7 +194,7 @@ class _Builder:
         self._limit = min(limit, self._limit or limit)
 
 
-_COMMANDS: Final[Mapping[str, Callable[[_Builder, Reader], None]]] = {
+_COMMANDS: Final[Mapping[str, Callable[[_Builder, InsightsReader], None]]] = {
     "dedup": _Builder.dedup,
     "display": _Builder.display,
     "fields": _Builder.fields,
@@ -198,13 +206,13 @@ _COMMANDS: Final[Mapping[str, Callable[[_Builder, Reader], None]]] = {
 }
 
 
-def _weight(token: Token) -> int:
+def _weight(token: InsightsToken) -> int:
     """The steps of a token for one row; a regular expression takes as many for a character as it has instructions."""
     return 1 + (int(regex(token.text).programsize) if token.kind == "regex" else 0)
 
 
-def _commands(tokens: Sequence[Token]) -> list[list[Token]]:
-    commands: list[list[Token]] = [[]]
+def _commands(tokens: Sequence[InsightsToken]) -> list[list[InsightsToken]]:
+    commands: list[list[InsightsToken]] = [[]]
     for token in tokens:
         if token.kind == "sign" and token.text == "|":
             commands.append([])
@@ -258,7 +266,7 @@ def _between(text: str, parts: Sequence[str]) -> list[str] | None:
     return found
 
 
-def _sort_key(reader: Reader) -> tuple[Compute, bool]:
+def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
     value = reader.either()
     descending = reader.take("desc")
     if not descending:
@@ -292,7 +300,7 @@ def _distinct(terms: Sequence[Term], rows: Rows) -> Rows:
 Aggregate = Callable[[Rows], Value]
 
 
-def _aggregate(reader: Reader) -> tuple[str, Aggregate]:
+def _aggregate(reader: InsightsReader) -> tuple[str, Aggregate]:
     function = reader.expect("name").lower()
     reader.need("(")
     argument: Compute | None = None

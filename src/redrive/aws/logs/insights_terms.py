@@ -56,7 +56,7 @@ class Term(NamedTuple):
     value: Compute
 
 
-class Token(NamedTuple):
+class InsightsToken(NamedTuple):
     """A token, and where it stands in the query."""
 
     kind: str
@@ -70,13 +70,13 @@ def malformed(text: str) -> Exception:
     return error("MalformedQueryException", text)
 
 
-def tokens_of(query: str) -> list[Token]:
+def tokens_of(query: str) -> list[InsightsToken]:
     """The tokens of a query.
 
     Raises:
         AwsError: `MalformedQueryException`.
     """
-    found: list[Token] = []
+    found: list[InsightsToken] = []
     at, end = 0, len(query.rstrip())
     command = 0  # the place of the first token of the command at hand
     while at < end:
@@ -85,14 +85,14 @@ def tokens_of(query: str) -> list[Token]:
         if token is None or token.lastgroup is None:
             raise malformed(f"unexpected symbol found {query[at:].strip()[:20]} at position {at}")
         kind = token.lastgroup
-        found.append(Token(kind, token[kind], token.start(kind), token.end(kind)))
+        found.append(InsightsToken(kind, token[kind], token.start(kind), token.end(kind)))
         if kind == "sign" and token[kind] == "|":
             command = len(found)
         at = token.end()
     return found
 
 
-def _may_be_regex(before: Sequence[Token], command: int) -> bool:
+def _may_be_regex(before: Sequence[InsightsToken], command: int) -> bool:
     """True if a slash after these tokens, of which a command is the last part, begins a regular expression."""
     if before and before[-1].text.lower() in ("like", "=~"):
         return True
@@ -111,20 +111,19 @@ def regex(text: str) -> Any:
         raise malformed(f"invalid regular expression: {invalid}") from None
 
 
-class Reader:
+class InsightsReader:
     """Reads the tokens of one command."""
 
-    def __init__(self, query: str, tokens: Sequence[Token]) -> None:
-        """Read these tokens of a query."""
+    def __init__(self, query: str, tokens: Sequence[InsightsToken]) -> None:
         self._query = query
         self._tokens = tokens
         self._at = 0
         self._depth = 0
 
     @property
-    def next(self) -> Token:
+    def next(self) -> InsightsToken:
         """The next token."""
-        return self._tokens[self._at] if self._at < len(self._tokens) else Token("end", "", 0, 0)
+        return self._tokens[self._at] if self._at < len(self._tokens) else InsightsToken("end", "", 0, 0)
 
     def take(self, *texts: str) -> bool:
         """Pass over a token if it is one of these, whatever their capitals."""

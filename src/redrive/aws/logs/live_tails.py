@@ -15,10 +15,10 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid
-from redrive.aws.logs.filter_pattern import Pattern, match_steps, read_pattern
-from redrive.aws.logs.following import FollowedGroup, Room
-from redrive.aws.logs.places import Places, Settle
-from redrive.aws.wire.event_stream import Events
+from redrive.aws.logs.filter_pattern import LogPattern, match_steps, read_pattern
+from redrive.aws.logs.following import FollowedGroup, ReadingRoom
+from redrive.aws.logs.places import LogPlaces, Settle
+from redrive.aws.wire.json.event_stream import Events
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime, TelemetryStore
 from redrive.model.errors import StoreUnavailable
@@ -49,7 +49,7 @@ class _Wanted:
     """
 
     text: str
-    pattern: Pattern
+    pattern: LogPattern
     in_stream: Callable[[str], bool]
 
     def keeps(self, stream: str, event: LogEvent) -> bool:
@@ -65,7 +65,7 @@ class LiveTails:
     """The sessions of this node."""
 
     def __init__(
-        self, store: TelemetryStore, places: Places, settle: Settle, runtime: Runtime, *, leaps: bool
+        self, store: TelemetryStore, places: LogPlaces, settle: Settle, runtime: Runtime, *, leaps: bool
     ) -> None:
         """Follow groups of this store; see `Logs` for `settle`.
 
@@ -87,7 +87,6 @@ class LiveTails:
         self._closing = False
 
     async def start_live_tail(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StartLiveTail.html."""
         wanted = _wanted(params)
         arns: Sequence[str] = params["logGroupIdentifiers"]
         groups = [await self._places.group(names.name_in_arn(call, arn)) for arn in dict.fromkeys(arns)]
@@ -154,7 +153,7 @@ class LiveTails:
         self, groups: Sequence[FollowedGroup], wanted: _Wanted, *, is_behind: bool
     ) -> Structure:
         await self._settle()
-        room = Room(_LOOKED_AT_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
+        room = ReadingRoom(_LOOKED_AT_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
         now = self._runtime.clock.now()
         told = [
             _told(followed, stream, event)

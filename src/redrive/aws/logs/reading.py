@@ -14,7 +14,7 @@ from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid, invalid_token
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.places import Places, Settle
+from redrive.aws.logs.places import LogPlaces, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import END_OF_TIME, EVENT_BYTES, LogEvent, LogGroup, LogQuery
@@ -28,10 +28,10 @@ _TOKEN: Final = re.compile(r"([fb])/([0-9]{20})([0-9]{20})", re.ASCII)
 Place = tuple[int, int]
 
 
-class Reading:
+class LogReader:
     """Reads events."""
 
-    def __init__(self, store: TelemetryStore, places: Places, settle: Settle) -> None:
+    def __init__(self, store: TelemetryStore, places: LogPlaces, settle: Settle) -> None:
         """Read from this store; see `Logs` for `settle`."""
         self._store = store
         self._places = places

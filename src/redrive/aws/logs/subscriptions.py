@@ -10,13 +10,13 @@ from redrive.aws.gateway.owed_calls import backlog_in
 from redrive.aws.gateway.rounds import ROUNDS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
-from redrive.aws.logs.destinations import Destination, destination_of
+from redrive.aws.logs.destinations import LogDestination, destination_of
 from redrive.aws.logs.errors import invalid
 from redrive.aws.logs.filter_pattern import read_pattern
 from redrive.aws.logs.forwarded import Forwarded
 from redrive.aws.logs.group_filters import DESCRIBED_MAX, GroupFilter, GroupFilters
-from redrive.aws.logs.paging import Page
-from redrive.aws.logs.places import Places, StreamNames
+from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.places import LogPlaces, StreamNames
 from redrive.aws.logs.subscribed import DIALECT, SUBSCRIBED, TO_DESTINATION
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -60,8 +60,8 @@ class SubscriptionFilters:
         self,
         engine: Engine,
         store: TelemetryStore,
-        places: Places,
-        destinations: Mapping[str, Destination],
+        places: LogPlaces,
+        destinations: Mapping[str, LogDestination],
     ) -> None:
         """Owe events by this engine.
 
@@ -80,7 +80,6 @@ class SubscriptionFilters:
     # ---- operations --------------------------------------------------------------------------------------
 
     async def put_subscription_filter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutSubscriptionFilter.html."""
         for parameter in _UNAVAILABLE:
             if params.get(parameter):
                 raise invalid(f"{parameter} is not available.")
@@ -103,13 +102,11 @@ class SubscriptionFilters:
         return {}
 
     async def describe_subscription_filters(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeSubscriptionFilters.html."""
         found = await self.kept.find(call, params)
-        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
+        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
         return answer | {"subscriptionFilters": [_shown(each) for each in shown]}
 
     async def delete_subscription_filter(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteSubscriptionFilter.html."""
         await self.kept.remove(call, params)
         return {}
 

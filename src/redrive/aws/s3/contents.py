@@ -7,7 +7,7 @@ from typing import Final
 
 from redrive.aws.s3.ports import BlobKeeper
 from redrive.aws.s3.records import Segment
-from redrive.http import StreamedBody
+from redrive.model.http import StreamedBody
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.places import Places
+from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
@@ -95,7 +95,7 @@ async def events(visit: Visit) -> Page:
         raise Unusable("What was logged is not shown here, so it is not searched either.")
     read = read_pattern(pattern)
     group = await _group(visit, name)
-    known = await Places(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
+    known = await LogPlaces(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
     query = _query(visit, group, known, stream)
     found, place = await read_events(
         visit.installation.telemetry,
@@ -131,7 +131,7 @@ async def events(visit: Visit) -> Page:
 async def _group(visit: Visit, name: str) -> LogGroup:
     await visit.installation.settle()  # which makes groups that this node writes to
     try:
-        return await Places(visit.engine.resources.documents).group(visit.place._replace(name=name))
+        return await LogPlaces(visit.engine.resources.documents).group(visit.place._replace(name=name))
     except AwsError:
         why = (
             " A topic writes one where its delivery-status attributes name a role."

@@ -24,7 +24,7 @@ from redrive.aws.cloudwatch.alarms.rule import (
     read_rule,
 )
 from redrive.aws.cloudwatch.alarms.suppression import BY_ALARM, Next, Suppression, Suppressor, follow
-from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
+from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
 from redrive.aws.cloudwatch.metrics.errors import unreadable
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -101,7 +101,7 @@ class Composites:
         return await self._engine.resources.write(decide)
 
     async def _follow_in(
-        self, draft: Draft, alarm: Alarm, target: Wanted, next_state: Next, now: int
+        self, draft: Draft, alarm: Alarm, target: TargetState, next_state: Next, now: int
     ) -> None:
         changed_alarm = replace(alarm, suppression=_document(alarm, next_state.suppression))
         if target[0] != alarm.state.value:
@@ -115,7 +115,7 @@ class Composites:
 
     # ---- the state that a rule has -------------------------------------------------------------------------
 
-    def _wanted(self, alarm: Alarm) -> Wanted:
+    def _wanted(self, alarm: Alarm) -> TargetState:
         """The state that a composite alarm's rule has, and why."""
         rule = read_rule(alarm.given["AlarmRule"])
         found = [self._sibling(alarm, name) for name in children_of(alarm)]

@@ -16,7 +16,7 @@ from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
 from redrive.aws.cloudwatch.alarms.reasons import data_of, reason_of
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
-from redrive.aws.cloudwatch.alarms.transitions import Transitions, Wanted
+from redrive.aws.cloudwatch.alarms.transitions import TargetState, Transitions
 from redrive.aws.cloudwatch.alarms.turns import EvaluationTurns
 from redrive.aws.cloudwatch.alarms.verdict import AlarmVerdict, Datapoint, decide
 from redrive.aws.cloudwatch.alarms.watch import AlarmWatch
@@ -148,7 +148,7 @@ class Evaluator:
             return
         target = _wanted(watch, verdict, self._clock.now())
 
-        def still_wanted(alarm: Alarm) -> Wanted | None:
+        def still_wanted(alarm: Alarm) -> TargetState | None:
             return target if alarm.given == watch.alarm.given else None
 
         change = await self._transitions.bring(watch.alarm.name, still_wanted, self._clock.now())
@@ -161,7 +161,7 @@ def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
     return any(point.value is not None and point.samples < watch.samples_min for point in verdict.judged)
 
 
-def _wanted(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> Wanted:
+def _wanted(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
     counted = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,

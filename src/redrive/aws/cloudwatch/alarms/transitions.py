@@ -13,7 +13,7 @@ from redrive.engine.resources import Draft
 from redrive.model.names import ResourceName
 
 #: The state that an alarm should have: value, reason, and the reason for programs; None: it keeps its own.
-Wanted = tuple[str, str, str | None]
+TargetState = tuple[str, str, str | None]
 
 
 class Transitions:
@@ -23,7 +23,7 @@ class Transitions:
         self._engine = engine
 
     async def bring(
-        self, name: ResourceName, decide: Callable[[Alarm], Wanted | None], now: int
+        self, name: ResourceName, decide: Callable[[Alarm], TargetState | None], now: int
     ) -> StateChange | None:
         """Bring an alarm to the state that it should have.
 
@@ -49,7 +49,7 @@ class Transitions:
         return await self._engine.resources.write(decided)
 
     async def change_in(
-        self, draft: Draft, alarm: Alarm, spec: Wanted, now: int, *, acts: bool = True
+        self, draft: Draft, alarm: Alarm, spec: TargetState, now: int, *, acts: bool = True
     ) -> StateChange:
         """Let an alarm of a draft come to a state, if it is another with what that leads to.
 

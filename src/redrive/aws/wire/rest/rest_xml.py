@@ -8,12 +8,12 @@ from redrive.aws.wire import timestamps
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.query.xml_output import escaped, structure_writer
 from redrive.aws.wire.rest import s3_words
-from redrive.aws.wire.rest.aws_chunked import is_chunked, read_chunked
 from redrive.aws.wire.rest.values import query_of, value_of
 from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
-from redrive.http import Request, Response, StreamedBody
+from redrive.aws.wire.signatures.aws_chunked import is_chunked, read_chunked
+from redrive.model.http import Request, Response, StreamedBody
 
 _JSON: Final = "application/json"
 _XML: Final = "application/xml"
