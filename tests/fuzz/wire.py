@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from redrive.http import Request, Response
+
 from tests.fuzz.asking import Asked, Asking
 
 ANSWER_SECONDS_MAX: Final = 60.0  # a function may take ten, and the machine may be busy

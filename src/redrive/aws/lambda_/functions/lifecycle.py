@@ -89,7 +89,6 @@ class FunctionOperations:
     # ---- create ----------------------------------------------------------------------------------------------
 
     async def create_function(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html."""
         named = names.read(call, params["FunctionName"])
         names.check_length(named)
         if named.name.account != call.account:
@@ -148,7 +147,6 @@ class FunctionOperations:
     # ---- show ------------------------------------------------------------------------------------------------
 
     async def get_function(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunction.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         meant = await self._lookup.meant(call, named, "GetFunction")
         function, configuration = meant.function, await self._variables.shown(call, meant.configuration)
@@ -164,13 +162,11 @@ class FunctionOperations:
         return answer
 
     async def get_function_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConfiguration.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         meant = await self._lookup.meant(call, named, "GetFunctionConfiguration")
         return rendered(await self._variables.shown(call, meant.configuration), named.qualifier)
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctions.html."""
         beginning = f"{call.account}/{call.region}/"
         after, size = paging.after(params), paging.limit(params)
         documents = self._engine.resources.documents
@@ -186,7 +182,6 @@ class FunctionOperations:
     # ---- change ----------------------------------------------------------------------------------------------
 
     async def update_function_code(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionCode.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionCode")
         if params.get("ImageUri"):
@@ -204,7 +199,6 @@ class FunctionOperations:
         return await self._update(call, named, params, changed)
 
     async def update_function_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionConfiguration.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "UpdateFunctionConfiguration")
         if params.get("Role"):
@@ -256,7 +250,6 @@ class FunctionOperations:
     # ---- delete ----------------------------------------------------------------------------------------------
 
     async def delete_function(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunction.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if named.qualifier == LATEST:  # before the function is looked for (recorded)
             raise invalid("$LATEST version cannot be deleted without deleting the function.")
