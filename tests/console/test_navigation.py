@@ -6,7 +6,7 @@ import re
 import pytest
 
 from redrive.console.navigation import ROOMS
-from redrive.http import Response
+from redrive.model.http import Response
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic

@@ -15,10 +15,10 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
-from redrive.http import Request, Response
 
 from redrive.console.console import PATH as CONSOLE
 from redrive.console.routes import ROUTES
+from redrive.model.http import Request, Response
 from tests.aws.wire.clients import Client
 from tests.fuzz.bending import bent, bent_request, junk
 from tests.fuzz.grid_documents import CLOUD_EVENT, CUSTOM_EVENT, EVENT, documents_of

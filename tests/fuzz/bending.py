@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from redrive.http import Request
-
+from redrive.model.http import Request
 from tests.fuzz.spoiling import NASTY_TEXTS
 
 _NUMBERS: Final = (0, -1, 1, 2**31, -(2**31) - 1, 2**63, 2**64, -(2**70), 1.5, 1e308, 10**25)

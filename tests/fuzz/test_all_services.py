@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from redrive.http import Response
 
 from redrive.app import Server, assembled
+from redrive.model.http import Response
 from redrive.settings import Settings
 from tests.fuzz.asking import PROTOCOLS, Asking
 from tests.fuzz.grid_requests import arm_routes

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from redrive.http import Request, Response
-
+from redrive.model.http import Request, Response
 from tests.fuzz.asking import Asked, Asking
 
 ANSWER_SECONDS_MAX: Final = 60.0  # a function may take ten, and the machine may be busy

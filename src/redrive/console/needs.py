@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.aws.cloudformation.records import Stack
+from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
-from redrive.aws.lambda_.metrics import NAMESPACE as LAMBDA
+from redrive.aws.lambda_.invocations.metrics import NAMESPACE as LAMBDA
 from redrive.console.attention import troubled_subscriptions
 from redrive.console.hour import Hour
 from redrive.console.unattended import WAITED_MINUTES, unattended

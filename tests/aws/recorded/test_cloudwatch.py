@@ -5,7 +5,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.aws.iam.stage import HOST, Stage, on_stage, signed
 
 _PREFIX: Final = "GraniteServiceVersion20100801"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redrive.http import Request
+from redrive.model.http import Request
 from tests.aws.iam.stage import ACCOUNT, HOST, Stage, on_stage, signed
 
 

@@ -23,13 +23,11 @@ class Rotation:
     """Rotates keys."""
 
     def __init__(self, keyring: KeyRing, access: KeyAccess, materials: Materials) -> None:
-        """Rotate keys of this ring to material made here."""
         self._keyring = keyring
         self._access = access
         self._materials = materials
 
     async def enable_key_rotation(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKeyRotation.html."""
         key = await self._rotatable(call, params, "EnableKeyRotation")
         if key.origin == "EXTERNAL":
             raise unsupported(f"{key.arn} has imported key material, which is rotated on demand alone.")
@@ -49,7 +47,6 @@ class Rotation:
         return {}
 
     async def disable_key_rotation(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_DisableKeyRotation.html."""
         key = await self._rotatable(call, params, "DisableKeyRotation")
         await self._keyring.change(
             key.name, lambda current: replace(current, rotation_days=None, rotates_at=None)
@@ -57,7 +54,6 @@ class Rotation:
         return {}
 
     async def get_key_rotation_status(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_GetKeyRotationStatus.html."""
         key = await self._access.named(call, params["KeyId"])
         await self._access.check(call, key, "GetKeyRotationStatus")
         _check_symmetric(key)
@@ -71,7 +67,6 @@ class Rotation:
         return status
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_RotateKeyOnDemand.html."""
         key = await self._rotatable(call, params, "RotateKeyOnDemand", unfit="")
         if key.origin == "EXTERNAL":
             raise unsupported(
@@ -89,7 +84,6 @@ class Rotation:
         return {"KeyId": key.arn}
 
     async def list_key_rotations(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/kms/latest/APIReference/API_ListKeyRotations.html."""
         key = await self._access.managed(call, params["KeyId"], "ListKeyRotations")
         _check_symmetric(key)
         every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"

@@ -13,7 +13,7 @@ from redrive.aws.logs import names
 from redrive.aws.logs.errors import error, invalid
 from redrive.aws.logs.insights import Query, Rows, read_query
 from redrive.aws.logs.insights_values import STEPS_MAX, Fields, Value
-from redrive.aws.logs.places import GROUP, Places, Settle
+from redrive.aws.logs.places import GROUP, LogPlaces, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal, Runtime, TelemetryStore, Unremembered
 from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
@@ -65,7 +65,7 @@ QUERY: Final[DocumentKind[StoredQuery]] = DocumentKind(
 class Querying:
     """Carries queries out."""
 
-    def __init__(self, store: TelemetryStore, places: Places, settle: Settle, runtime: Runtime) -> None:
+    def __init__(self, store: TelemetryStore, places: LogPlaces, settle: Settle, runtime: Runtime) -> None:
         """Look at the events of this store; see `Logs` for `settle`."""
         self._store = store
         self._places = places
@@ -115,7 +115,6 @@ class Querying:
         return group
 
     async def get_query_results(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetQueryResults.html."""
         found = await self._query(call, params["queryId"])
         return {
             "queryLanguage": _LANGUAGE,
@@ -125,12 +124,10 @@ class Querying:
         }
 
     async def stop_query(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_StopQuery.html."""
         await self._query(call, params["queryId"])
         raise invalid(f"Query {params['queryId']} has already ended")
 
     async def describe_queries(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeQueries.html."""
         found = [
             query
             for query in (await self._kept(call))[::-1]

@@ -9,7 +9,7 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.logs.errors import error, invalid
-from redrive.aws.logs.paging import Page
+from redrive.aws.logs.paging import LogPage
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
@@ -46,11 +46,9 @@ class ResourcePolicies:
     """Puts, shows and removes resource policies."""
 
     def __init__(self, documents: Documents) -> None:
-        """Keep them among these documents."""
         self._documents = documents
 
     async def put_resource_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutResourcePolicy.html."""
         name, text = params.get("policyName"), params.get("policyDocument")
         if params.get("resourceArn") or params.get("expectedRevisionId"):
             raise invalid("Policies of single log groups are not available.")
@@ -73,13 +71,11 @@ class ResourcePolicies:
         return {"resourcePolicy": _shown(made, made.text)}
 
     async def describe_resource_policies(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DescribeResourcePolicies.html."""
         found = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
-        shown, answer = Page.of(params, DESCRIBED_MAX).cut(found, lambda policy: (0, policy.name))
+        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda policy: (0, policy.name))
         return answer | {"resourcePolicies": [_shown(policy, _normalised(policy.text)) for policy in shown]}
 
     async def delete_resource_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_DeleteResourcePolicy.html."""
         name = params.get("policyName") or ""
         if not await self._documents.remove(RESOURCE_POLICY, _key(call, name)):
             raise error("ResourceNotFoundException", f"Policy with name [{name}] does not exist.")

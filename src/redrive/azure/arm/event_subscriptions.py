@@ -15,7 +15,7 @@ from redrive.azure.arm import paging, schema
 from redrive.azure.arm import subscription_documents as documents
 from redrive.azure.arm.call import ArmCall, Verb, begun, check_theirs
 from redrive.azure.arm.delivery_attributes import MAPPINGS
-from redrive.azure.arm.destinations import STORAGE_ACCOUNT, Destination, EndpointResolver, queue_at
+from redrive.azure.arm.destinations import STORAGE_ACCOUNT, DestinationForm, EndpointResolver, queue_at
 from redrive.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
 from redrive.azure.arm.resource import IN_GROUP, PROVIDER, no_such
 from redrive.azure.arm.schema import Document
@@ -23,7 +23,7 @@ from redrive.azure.arm.storage_accounts import StorageAccounts
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.subscription_forms import EXTENSION, NamespaceForm, SubscriptionForm
 from redrive.azure.eventgrid import names, settings
-from redrive.azure.handshake import Handshakes, Question
+from redrive.azure.handshake import HandshakeRequest, Handshakes
 from redrive.azure.wire.answers import empty_answer, json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid
@@ -192,9 +192,9 @@ class EventSubscriptionOperations:
         call: ArmCall,
         topic: Topic,
         existing: Subscription | None,
-        accepted: documents.Accepted,
+        accepted: documents.AcceptedSubscription,
         resource_id: str,
-    ) -> Question | None:
+    ) -> HandshakeRequest | None:
         """The question that an endpoint was asked; None where none is to be asked.
 
         An endpoint that agreed once needs no second action by hand when something else is changed.
@@ -206,7 +206,7 @@ class EventSubscriptionOperations:
         agreed = existing is not None and existing.confirmed and existing.endpoint == asked.endpoint
         return replace(question, agreed=question.agreed or agreed)
 
-    async def _check_local(self, call: ArmCall, destination: Destination | None) -> None:
+    async def _check_local(self, call: ArmCall, destination: DestinationForm | None) -> None:
         """Refuse a destination of this server that does not exist, or is not the caller's."""
         if destination is not None and destination.protocol == "queue":
             name = queue_at(destination.endpoint)

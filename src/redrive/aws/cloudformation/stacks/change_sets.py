@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.journal import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.errors import error, invalid, no_stack
-from redrive.aws.cloudformation.history import CHANGE_SET, ChangeSet
-from redrive.aws.cloudformation.names import change_set_arn, check_name, id_in
-from redrive.aws.cloudformation.records import (
+from redrive.aws.cloudformation.documents.errors import error, invalid, no_stack
+from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
+from redrive.aws.cloudformation.documents.names import change_set_arn, check_name, id_in
+from redrive.aws.cloudformation.documents.records import (
     STACK,
     STACK_NAME,
     TEMPLATE,
@@ -17,13 +18,12 @@ from redrive.aws.cloudformation.records import (
     asked_by,
     template_key,
 )
+from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable
 from redrive.aws.cloudformation.stacks import paging
 from redrive.aws.cloudformation.stacks.describing import hash_order
-from redrive.aws.cloudformation.stacks.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
 from redrive.aws.cloudformation.stacks.preview import preview
 from redrive.aws.cloudformation.stacks.property_values import without_values
-from redrive.aws.cloudformation.states import REVIEW, check_updatable
 from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure

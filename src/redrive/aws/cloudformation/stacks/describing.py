@@ -29,14 +29,12 @@ class StackViews:
     """Shows stacks."""
 
     def __init__(self, engine: Engine) -> None:
-        """Show those of this engine."""
         self._engine = engine
         self._programs = Programs(engine)
 
     # ---- stacks ------------------------------------------------------------------------------------------------------
 
     async def describe_stacks(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html."""
         given = params.get("StackName")
         if given:
             stack = await find_stack(self._engine, call, given)
@@ -48,7 +46,6 @@ class StackViews:
         return {"Stacks": [await self._described(stack) for stack in page], **token}
 
     async def list_stacks(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListStacks.html."""
         wanted: Sequence[str] = params.get("StackStatusFilter") or ()
         stacks = [stack for stack in await self._stacks(call) if not wanted or stack.status in wanted]
         page, token = paging.page(stacks, params)
@@ -96,7 +93,6 @@ class StackViews:
     # ---- resources ---------------------------------------------------------------------------------------------------
 
     async def describe_stack_resources(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResources.html."""
         if not params.get("StackName"):
             raise invalid("StackName is a required parameter.")
         stack = await standing_stack(self._engine, call, params["StackName"])
@@ -109,7 +105,6 @@ class StackViews:
         return {"StackResources": shown}
 
     async def describe_stack_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackResource.html."""
         stack = await find_stack(self._engine, call, params["StackName"])
         if stack is None:
             raise invalid(f"Stack '{params['StackName']}' does not exist")
@@ -122,7 +117,6 @@ class StackViews:
         return {"StackResourceDetail": shown}
 
     async def list_stack_resources(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ListStackResources.html."""
         stack = await standing_stack(self._engine, call, params["StackName"])
         page, token = paging.page(await self._resources(stack), params)
         return {
@@ -136,7 +130,6 @@ class StackViews:
     # ---- events ------------------------------------------------------------------------------------------------------
 
     async def describe_stack_events(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStackEvents.html."""
         if not params.get("StackName"):
             raise invalid("StackName is a required parameter.")
         stack = await standing_stack(self._engine, call, params["StackName"])

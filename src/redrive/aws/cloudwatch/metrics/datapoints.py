@@ -2,7 +2,7 @@
 
 from redrive.aws.cloudwatch.metrics.errors import combination, invalid, invalid_value
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
-from redrive.aws.cloudwatch.metrics.reading import Reading, Span, dimensions_of, is_period
+from redrive.aws.cloudwatch.metrics.reading import MetricReader, TimeSpan, dimensions_of, is_period
 from redrive.aws.cloudwatch.metrics.statistic import Measured, Statistic, statistic
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -13,8 +13,7 @@ DATAPOINTS_MAX = 1440
 class Datapoints:
     """Answers for one metric at a time."""
 
-    def __init__(self, reading: Reading) -> None:
-        """Read from here."""
+    def __init__(self, reading: MetricReader) -> None:
         self._reading = reading
 
     async def get_metric_statistics(self, call: Call, params: Structure) -> Structure:
@@ -40,13 +39,13 @@ class Datapoints:
         return {"Label": metric.name, "Datapoints": [point for point in datapoints if point is not None]}
 
 
-def _span(params: Structure) -> Span:
+def _span(params: Structure) -> TimeSpan:
     period_seconds: int = params["Period"]
     if params["StartTime"] >= params["EndTime"]:
         raise invalid("The parameter StartTime must be less than the parameter EndTime.")
     if not is_period(period_seconds):
         raise invalid("The parameter Period must be 1, 5, 10, 20, 30, or a multiple of 60.")
-    span = Span.of(params["StartTime"], params["EndTime"], period_seconds)
+    span = TimeSpan.of(params["StartTime"], params["EndTime"], period_seconds)
     number = (params["EndTime"] - params["StartTime"]) // (period_seconds * 1000)
     if number > DATAPOINTS_MAX:
         raise combination(

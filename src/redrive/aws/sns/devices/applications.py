@@ -12,7 +12,7 @@ from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
 from redrive.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.aws.wire.shapes import Structure
-from redrive.aws.wire.violations import Kind, Violation, coral_error
+from redrive.aws.wire.violations import Violation, ViolationKind, coral_error
 from redrive.engine.engine import Engine
 from redrive.model.errors import Conflict, NotFound
 
@@ -73,7 +73,7 @@ class PlatformApplicationOperations:
         )
         given: Mapping[str, str] | None = params.get("Attributes")
         if given is None:
-            raise coral_error([Violation("attributes", Kind.REQUIRED, None, None)])
+            raise coral_error([Violation("attributes", ViolationKind.REQUIRED, None, None)])
         try:
             await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, given))
         except NotFound:
