@@ -79,13 +79,15 @@ def logs_error(violations: Sequence[Violation]) -> AwsError:
 
     A name that is too long has words of its own, and of an identifier that does not fit nothing is printed (recorded).
     """
-    if any(each.path in _LOG_NAMES and each.kind is Kind.LENGTH_MAX for each in violations):
+    if any(each.path in _LOG_NAMES and each.kind is ViolationKind.LENGTH_MAX for each in violations):
         return AwsError(
             "InvalidParameterException",
             f"Invalid LogGroup or LogStream, both must have length less than or equal to {_LOG_NAME_CHARS_MAX}.",
         )
     hidden = [
-        replace(each, value=b"") if each.path == "logGroupIdentifier" and each.kind is Kind.PATTERN else each
+        replace(each, value=b"")
+        if each.path == "logGroupIdentifier" and each.kind is ViolationKind.PATTERN
+        else each
         for each in violations
     ]
     return AwsError("InvalidParameterException", coral_text(hidden))

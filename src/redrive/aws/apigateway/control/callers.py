@@ -39,7 +39,7 @@ class Callers:
                 SERVICE, api_place.region, arn, api_place.account, for_owner=self._open_functions
             )
         if credentials == CALLERS_OWN:
-            if exchange.caller is None or exchange.caller.account != place.account:
+            if exchange.caller is None or exchange.caller.account != exchange.place.account:
                 raise Refusal(
                     "API_CONFIGURATION_ERROR",
                     reason="The method has no caller of its own account whose credentials it could use",
