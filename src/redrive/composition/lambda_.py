@@ -24,7 +24,7 @@ from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.profile import LambdaDeliveryProfile
 from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
-from redrive.aws.lambda_.invocations.subscribed import FunctionEndpoint
+from redrive.aws.lambda_.invocations.subscribed import FunctionSubscriber
 from redrive.aws.lambda_.invocations.targets import TargetEndpoint
 from redrive.aws.lambda_.mappings.consumers import MappingConsumers
 from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
@@ -146,9 +146,9 @@ def _lifecycle(
 
 def _subscribed(
     core: Core, lookup: Lookup, invocations: AsyncInvocations, elsewhere: Endpoint | None
-) -> FunctionEndpoint:
+) -> FunctionSubscriber:
     """Takes what topics have for functions."""
-    return FunctionEndpoint(
+    return FunctionSubscriber(
         lookup,
         invocations,
         SystemClock(),

@@ -6,18 +6,25 @@ from typing import Any, Final
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import translated
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import translated
+from redrive.aws.lambda_.documents.layer_records import LAYER, LAYER_VERSION, read_layer
+from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.mapping import MAPPING
+from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.documents.records import ALIAS, EVENTS, FUNCTION, PROVISIONED, VERSION
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL
 from redrive.aws.lambda_.functions.aliases import AliasOperations
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.fixed_settings import FixedSettings
 from redrive.aws.lambda_.functions.lifecycle import FunctionOperations
-from redrive.aws.lambda_.functions.permissions import Permissions
+from redrive.aws.lambda_.functions.permissions import FunctionPermissions
 from redrive.aws.lambda_.functions.provisioned import ProvisionedConcurrency
-from redrive.aws.lambda_.functions.quotas import Quotas
+from redrive.aws.lambda_.functions.quotas import ConcurrencyOperations
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
+from redrive.aws.lambda_.functions.tags import FunctionTagOperations
 from redrive.aws.lambda_.functions.versions import VersionOperations
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
@@ -27,16 +34,9 @@ from redrive.aws.lambda_.invocations.invoking import Invoking
 from redrive.aws.lambda_.invocations.streaming import StreamingInvocations
 from redrive.aws.lambda_.layers.operations import LayerOperations
 from redrive.aws.lambda_.layers.permissions import LayerPermissions
-from redrive.aws.lambda_.layers.records import LAYER, LAYER_VERSION, read_layer
 from redrive.aws.lambda_.layers.use import LayerCode
-from redrive.aws.lambda_.lookup import Lookup
-from redrive.aws.lambda_.mappings.mapping import MAPPING
 from redrive.aws.lambda_.mappings.operations import MappingOperations
-from redrive.aws.lambda_.ports import CodeKeeper, Runner
-from redrive.aws.lambda_.records import ALIAS, EVENTS, FUNCTION, PROVISIONED, VERSION
-from redrive.aws.lambda_.tags import TagOperations
 from redrive.aws.lambda_.urls.operations import UrlOperations
-from redrive.aws.lambda_.urls.records import FUNCTION_URL
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -111,11 +111,11 @@ class Lambda:
             UrlOperations(engine),
             VersionOperations(engine, lookup, variables),
             AliasOperations(engine, lookup),
-            Permissions(engine, lookup),
-            Quotas(engine, lookup),
+            FunctionPermissions(engine, lookup),
+            ConcurrencyOperations(engine, lookup),
             FixedSettings(lookup),
             ProvisionedConcurrency(engine, lookup, warmth),
-            TagOperations(engine, lookup),
+            FunctionTagOperations(engine, lookup),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
             EventSettingsOperations(engine, lookup, roles),

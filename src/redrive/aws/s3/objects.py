@@ -8,7 +8,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.checksums import verified
-from redrive.aws.s3.conditions import Span, check_readable, check_writable, span_of
+from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable, span_of
 from redrive.aws.s3.contents import Contents
 from redrive.aws.s3.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
 from redrive.aws.s3.names import check_key
@@ -53,7 +53,6 @@ class Objects:
     """Objects of all buckets, for the operations on them."""
 
     def __init__(self, engine: Engine, contents: Contents) -> None:
-        """Keep their documents in this engine, and their contents there."""
         self._engine = engine
         self._documents = engine.resources.documents
         self.contents = contents
@@ -130,12 +129,10 @@ class ObjectOperations:
     """The operations on single objects, and the removal of several."""
 
     def __init__(self, objects: Objects, access: BucketAccess) -> None:
-        """Carry them out on these."""
         self._objects = objects
         self._access = access
 
     async def put_object(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html."""
         key, content = params["Key"], params["Body"]
         others = {name: value for name, value in params.items() if name != "Tagging"}
         bucket = await self._access.bucket(call, others, "PutObject", key)
@@ -152,15 +149,13 @@ class ObjectOperations:
         }
 
     async def head_object(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html."""
         found, span = await self._asked(call, params)
         return _shown(found, params, span)
 
     async def get_object(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html."""
         for attempt in range(_READ_TWICE):
             found, span = await self._asked(call, params)
-            first, length = span or Span(0, found.size)
+            first, length = span or ByteRange(0, found.size)
             if length > ANSWER_BYTES_MAX:
                 raise _answer_too_large(length)
             contents = self._objects.contents
@@ -175,13 +170,11 @@ class ObjectOperations:
         raise no_key(params["Key"])
 
     async def delete_object(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html."""
         bucket = await self._access.bucket(call, params, "DeleteObject", params["Key"])
         await self._objects.remove(bucket, params["Key"], params)
         return {}
 
     async def delete_objects(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html."""
         bucket = await self._access.existing(params)
         asked = params["Delete"]["Objects"]
         if not 1 <= len(asked) <= DELETED_AT_ONCE_MAX:
@@ -199,7 +192,7 @@ class ObjectOperations:
                 deleted.append({"Key": key})
         return {"Deleted": [] if params["Delete"].get("Quiet") else deleted, "Errors": errors}
 
-    async def _asked(self, call: Call, params: Structure) -> tuple[ObjectRecord, Span | None]:
+    async def _asked(self, call: Call, params: Structure) -> tuple[ObjectRecord, ByteRange | None]:
         """The object that is asked for, and which bytes of it."""
         bucket = await self._access.bucket(call, params, "GetObject", params["Key"])
         found = await self._objects.get(bucket, params["Key"])
@@ -255,7 +248,7 @@ def metadata_of(params: Structure) -> dict[str, str]:
     return metadata
 
 
-def _shown(found: ObjectRecord, params: Structure, span: Span | None) -> Structure:
+def _shown(found: ObjectRecord, params: Structure, span: ByteRange | None) -> Structure:
     shown: Structure = {
         **found.headers,
         **_overrides(params),

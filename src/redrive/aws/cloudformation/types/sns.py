@@ -9,9 +9,9 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    Made,
+    ResourceSpec,
+    ResourceState,
     ResourceType,
-    Wanted,
     as_document,
     as_text,
     changed_properties,
@@ -19,7 +19,7 @@ from redrive.aws.cloudformation.types.resource_type import (
     tag_list,
     without_absence,
 )
-from redrive.aws.cloudformation.types.tagging import Tagging
+from redrive.aws.cloudformation.types.tagging import TagCalls
 
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
     "ArchivePolicy": "{}",
@@ -44,10 +44,10 @@ _ACTIONS: Final = (
     *("GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic"),
     *("Subscribe", "ListSubscriptionsByTopic", "Publish"),
 )
-_TAGS: Final = Tagging("sns", "ListTagsForResource", "TagResource", "UntagResource")
+_TAGS: Final = TagCalls("sns", "ListTagsForResource", "TagResource", "UntagResource")
 
 
-class Topic(ResourceType):
+class TopicType(ResourceType):
     """`AWS::SNS::Topic`; its id is its ARN, and it may bring subscriptions."""
 
     service = "sns"
@@ -59,7 +59,7 @@ class Topic(ResourceType):
         return ".fifo" if properties.get("FifoTopic") else ""
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
         arn = _topic_arn(wanted)
         if self.name_property in wanted.properties:
             await refuse_existing(ask, wanted, "sns", "GetTopicAttributes", TopicArn=arn)
@@ -77,7 +77,7 @@ class Topic(ResourceType):
         return _made_topic(wanted)
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         arn = _topic_arn(wanted)
         old, new = _topic_attributes(before), _topic_attributes(wanted.properties)
         for name in sorted(changed_properties(old, new)):
@@ -91,7 +91,7 @@ class Topic(ResourceType):
         return _made_topic(wanted)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
         arn = _topic_arn(wanted)
         if wanted.properties.get("ArchivePolicy"):
             nothing = {"AttributeName": "ArchivePolicy", "AttributeValue": "{}"}
@@ -99,11 +99,11 @@ class Topic(ResourceType):
         await without_absence(ask("sns", "DeleteTopic", TopicArn=arn))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, wanted: ResourceSpec) -> str:
         return _topic_arn(wanted)
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, wanted: ResourceSpec) -> Mapping[str, Any] | None:
         shown = await _attributes_of(ask, "GetTopicAttributes", TopicArn=_topic_arn(wanted))
         if shown is None:
             return None
@@ -160,13 +160,13 @@ async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
         token = {"NextToken": page["NextToken"]}
 
 
-def _topic_arn(wanted: Wanted) -> str:
+def _topic_arn(wanted: ResourceSpec) -> str:
     return wanted.physical_id or wanted.arn("sns", wanted.name)
 
 
-def _made_topic(wanted: Wanted) -> Made:
+def _made_topic(wanted: ResourceSpec) -> ResourceState:
     arn = _topic_arn(wanted)
-    return Made(arn, {"TopicArn": arn, "TopicName": arn.rpartition(":")[2]})
+    return ResourceState(arn, {"TopicArn": arn, "TopicName": arn.rpartition(":")[2]})
 
 
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
@@ -182,36 +182,36 @@ _SUBSCRIPTION_DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 
-class Subscription(ResourceType):
+class SubscriptionType(ResourceType):
     """`AWS::SNS::Subscription`; its id is its ARN."""
 
     service = "sns"
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
         given = wanted.properties
         params = {name: given[name] for name in ("TopicArn", "Protocol", "Endpoint") if name in given}
         attributes = _subscription_attributes(given)
         made = await ask("sns", "Subscribe", **params, Attributes=attributes, ReturnSubscriptionArn=True)
         arn: str = made["SubscriptionArn"]
-        return Made(arn, {"Arn": arn})
+        return ResourceState(arn, {"Arn": arn})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         old, new = _subscription_attributes(before), _subscription_attributes(wanted.properties)
         for name, default in _SUBSCRIPTION_DEFAULTS.items():
             if old.get(name) != new.get(name):
                 change = {"AttributeName": name, "AttributeValue": new.get(name, default)}
                 await ask("sns", "SetSubscriptionAttributes", SubscriptionArn=wanted.physical_id, **change)
-        return Made(wanted.physical_id, {"Arn": wanted.physical_id})
+        return ResourceState(wanted.physical_id, {"Arn": wanted.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
         await without_absence(ask("sns", "Unsubscribe", SubscriptionArn=wanted.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: Wanted) -> str:
+    async def find(self, ask: Ask, wanted: ResourceSpec) -> str:
         return (
             await without_absence(
                 _subscription(ask, wanted.properties["TopicArn"], _endpoint(wanted.properties))
@@ -220,7 +220,7 @@ class Subscription(ResourceType):
         )
 
     @override
-    async def read(self, ask: Ask, wanted: Wanted) -> Mapping[str, Any] | None:
+    async def read(self, ask: Ask, wanted: ResourceSpec) -> Mapping[str, Any] | None:
         shown = await _attributes_of(ask, "GetSubscriptionAttributes", SubscriptionArn=wanted.physical_id)
         if shown is None:
             return None
@@ -234,7 +234,7 @@ def _subscription_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
 # ---- policies --------------------------------------------------------------------------------------------------------
 
 
-class TopicPolicy(ResourceType):
+class TopicPolicyType(ResourceType):
     """`AWS::SNS::TopicPolicy`: of several topics, which have their default policy again without it."""
 
     service = "sns"
@@ -245,35 +245,35 @@ class TopicPolicy(ResourceType):
         return found if isinstance(found, list) else [found]
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
         for arn in self._topics(wanted.properties):
             await _set_policy(ask, arn, as_text(wanted.properties["PolicyDocument"]))
-        return Made(wanted.name, {"Id": wanted.name})
+        return ResourceState(wanted.name, {"Id": wanted.name})
 
     @override
-    async def update(self, ask: Ask, wanted: Wanted, before: Mapping[str, Any]) -> Made:
+    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         kept = self._topics(wanted.properties)
         for arn in self._topics(before):
             if arn not in kept:
                 await without_absence(_set_policy(ask, arn, default_policy(arn)))
         made = await self.create(ask, wanted)
-        return Made(wanted.physical_id or made.physical_id, made.attributes)
+        return ResourceState(wanted.physical_id or made.physical_id, made.attributes)
 
     @override
-    async def delete(self, ask: Ask, wanted: Wanted) -> None:
+    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
         for arn in self._topics(wanted.properties):
             await without_absence(_set_policy(ask, arn, default_policy(arn)))
 
 
-class TopicInlinePolicy(TopicPolicy):
+class TopicInlinePolicyType(TopicPolicyType):
     """`AWS::SNS::TopicInlinePolicy`: of a single topic, whose ARN is its id."""
 
     topics_property = "TopicArn"
 
     @override
-    async def create(self, ask: Ask, wanted: Wanted) -> Made:
+    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
         await super().create(ask, wanted)
-        return Made(wanted.properties["TopicArn"])
+        return ResourceState(wanted.properties["TopicArn"])
 
 
 async def _set_policy(ask: Ask, arn: str, policy: str) -> None:
@@ -295,8 +295,8 @@ def default_policy(arn: str) -> str:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::SNS::Topic": Topic,
-    "AWS::SNS::Subscription": Subscription,
-    "AWS::SNS::TopicPolicy": TopicPolicy,
-    "AWS::SNS::TopicInlinePolicy": TopicInlinePolicy,
+    "AWS::SNS::Topic": TopicType,
+    "AWS::SNS::Subscription": SubscriptionType,
+    "AWS::SNS::TopicPolicy": TopicPolicyType,
+    "AWS::SNS::TopicInlinePolicy": TopicInlinePolicyType,
 }

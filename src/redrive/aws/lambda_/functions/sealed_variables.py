@@ -14,9 +14,9 @@ import orjson
 from redrive.aws.encryption.data_keys import KeysInside
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.errors import invalid
-from redrive.aws.lambda_.names import arn_of
-from redrive.aws.lambda_.records import Configuration
+from redrive.aws.lambda_.documents.errors import invalid
+from redrive.aws.lambda_.documents.names import arn_of
+from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.model.errors import Refused

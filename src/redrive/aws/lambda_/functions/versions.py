@@ -3,13 +3,19 @@
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import invalid, outdated
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import invalid, outdated
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST
+from redrive.aws.lambda_.documents.records import (
+    FUNCTION,
+    VERSION,
+    Configuration,
+    FunctionRecord,
+    version_key,
+)
 from redrive.aws.lambda_.functions.rendering import listed, rendered
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST
-from redrive.aws.lambda_.records import FUNCTION, VERSION, Configuration, FunctionRecord, version_key
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -26,7 +32,6 @@ class VersionOperations:
         self._lookup = lookup
 
     async def publish_version(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "PublishVersion")
         revision = id_text(self._engine.runtime.message_id())
@@ -48,7 +53,6 @@ class VersionOperations:
         return rendered(await self._variables.shown(call, version), version.version)
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListVersionsByFunction.html."""
         named = names.read(call, params["FunctionName"])
         function = await self._lookup.function(call, named, "ListVersionsByFunction")
         after, size = paging.after(params), paging.limit(params)

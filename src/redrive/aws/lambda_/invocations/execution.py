@@ -3,12 +3,12 @@
 import orjson
 
 from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.lambda_.documents.lookup import FunctionTarget
+from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.lookup import Meant
-from redrive.aws.lambda_.metrics import InvocationMetrics
-from redrive.aws.lambda_.ports import CodeKeeper, Runner
-from redrive.aws.lambda_.records import Configuration
+from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.engine.ports import Clock
 from redrive.model.errors import Refused
 from redrive.model.function import (
@@ -56,7 +56,7 @@ class Executor:
 
     async def run(
         self,
-        meant: Meant,
+        meant: FunctionTarget,
         version: Configuration,
         invoked_as: str,
         payload: bytes,
