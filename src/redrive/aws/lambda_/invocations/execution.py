@@ -128,7 +128,7 @@ class Executor:
             return version.revision
         revision, place = f"{version.revision}.{stamp}", (version.name, version.version)
         if self._live.get(place, revision) != revision:
-            await self._runner.drop(version.name, version.version, kept=revision)
+            await self._runner.drop(version.name, version.version, revision=revision)
         self._live[place] = revision
         return revision
 
