@@ -10,8 +10,8 @@ from redrive.azure.arm.operations import build_operations
 from redrive.azure.arm.service import Arm
 from redrive.azure.eventgrid.names import topic_name_of
 from redrive.azure.gateway import AzureGateway
-from redrive.azure.handshake import QUESTION, Handshakes, Question
-from redrive.azure.wire.bearer import TrustAll
+from redrive.azure.handshake import QUESTION, HandshakeRequest, Handshakes
+from redrive.azure.wire.bearer import TrustAllBearers
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.http import Request
@@ -64,7 +64,7 @@ async def commits(stage: Stage) -> Commits:
 def gateway(stage: Stage, clock: VirtualClock, handshakes: Handshakes) -> AzureGateway:
     arm = Arm(
         clock,
-        TrustAll(),
+        TrustAllBearers(),
         build_operations(stage.engine, handshakes, lambda _: None),
         None,
         stage.engine.resources.documents,
@@ -107,7 +107,7 @@ async def test_expired_questions_are_removed_in_the_commit_of_the_next_one(
 ) -> None:
     await call(gateway, "PUT", TOPIC.text, {"location": "local"})
     for number in range(3):
-        expired = Question(
+        expired = HandshakeRequest(
             f"{number}", topic_name_of(TOPIC), "gone", "https://gone.example", stage.clock.now()
         )
         await stage.engine.resources.documents.create(QUESTION, expired.id, expired)

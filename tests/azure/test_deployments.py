@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from redrive.azure.arm.template_language import Budget, Evaluator, TemplateError
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 from tests.aws.iam.stage import Stage, on_stage
 
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"

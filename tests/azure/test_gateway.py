@@ -11,7 +11,7 @@ from redrive.azure.arm.service import Arm
 from redrive.azure.entra import Entra
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
-from redrive.azure.wire.bearer import TrustAll
+from redrive.azure.wire.bearer import TrustAllBearers
 from redrive.azure.wire.errors import AzureError, Detail
 from redrive.model import errors
 from redrive.model.http import Request, Response
@@ -28,12 +28,12 @@ def gateway(stage: Stage, clock: VirtualClock) -> AzureGateway:
     handshakes = Handshakes(stage.engine, {}, stage.tokens, stage.clock)
     arm = Arm(
         clock,
-        TrustAll(),
+        TrustAllBearers(),
         build_operations(stage.engine, handshakes, lambda _: None),
         None,
         stage.engine.resources.documents,
     )
-    entra = Entra(clock, TrustAll(), None, stage.tokens)
+    entra = Entra(clock, TrustAllBearers(), None, stage.tokens)
     return AzureGateway(stage.engine.runtime, [arm, handshakes, entra])
 
 

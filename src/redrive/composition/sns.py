@@ -15,7 +15,7 @@ from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 
 def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | None = None) -> Extension:

@@ -22,7 +22,7 @@ from redrive.azure.wire.answers import empty_answer, json_answer
 from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
-from redrive.http import Response
+from redrive.model.http import Response
 
 Deployment = Mapping[str, Any]  # as it is shown
 

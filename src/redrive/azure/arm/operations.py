@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.azure.arm import specs
-from redrive.azure.arm.accounts import GROUP, AccountOperations
+from redrive.azure.arm.accounts import GROUP, SubscriptionOperations
 from redrive.azure.arm.deployments import DEPLOYMENT
 from redrive.azure.arm.destinations import EndpointResolver
 from redrive.azure.arm.event_sources import EventSources
@@ -17,7 +17,7 @@ from redrive.azure.arm.resource_types import (
     SystemTopicCollection,
     TopicCollection,
 )
-from redrive.azure.arm.service import Operations
+from redrive.azure.arm.service import ArmOperations
 from redrive.azure.arm.storage_accounts import STORAGE_ACCOUNT
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC
@@ -30,8 +30,8 @@ KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPI
 
 
 def build_operations(
-    engine: Engine, handshakes: Handshakes, resolve: EndpointResolver, others: Sequence[Operations] = ()
-) -> list[Operations]:
+    engine: Engine, handshakes: Handshakes, resolve: EndpointResolver, others: Sequence[ArmOperations] = ()
+) -> list[ArmOperations]:
     """All operations, in the order in which their routes are tried.
 
     Args:
@@ -43,7 +43,7 @@ def build_operations(
     subscribers = Subscribers(engine)
     sources = EventSources(engine, subscribers)
     return [
-        AccountOperations(engine, subscribers),
+        SubscriptionOperations(engine, subscribers),
         TopicCollection(engine, specs.TOPICS, subscribers),
         TopicCollection(engine, specs.DOMAINS, subscribers),
         DomainTopicCollection(engine, subscribers, sources),

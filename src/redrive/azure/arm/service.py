@@ -14,7 +14,7 @@ from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.ports import Clock
 from redrive.engine.resources import Documents
-from redrive.http import Request, Response
+from redrive.model.http import Request, Response
 
 _BEGINNINGS: Final = ("/subscriptions", "//subscriptions", "/%2fsubscriptions", "/providers/", "/tenants")
 

@@ -44,7 +44,6 @@ class Budget:
     """The steps and characters that a deployment may take, and its resources with those nested in it."""
 
     def __init__(self) -> None:
-        """Begin with all of it."""
         self._steps = _STEPS_MAX
         self._chars = _CHARS_MAX
         self._resources = RESOURCES_MAX

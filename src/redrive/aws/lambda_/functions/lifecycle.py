@@ -7,21 +7,12 @@ from functools import partial
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import denied, invalid, no_function, outdated, taken, unoffered
-from redrive.aws.lambda_.functions.archives import Archives
-from redrive.aws.lambda_.functions.downloads import Downloads
-from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.functions.reading import configured
-from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
-from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.functions.versions import publish_in
-from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
-from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
-from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, Named
-from redrive.aws.lambda_.ports import CodeKeeper, Runner
-from redrive.aws.lambda_.records import (
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import denied, invalid, no_function, outdated, taken, unoffered
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
+from redrive.aws.lambda_.documents.records import (
     ALIAS,
     FUNCTION,
     PROVISIONED,
@@ -30,8 +21,17 @@ from redrive.aws.lambda_.records import (
     FunctionRecord,
     version_key,
 )
-from redrive.aws.lambda_.tags import check
-from redrive.aws.lambda_.urls.records import FUNCTION_URL
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL
+from redrive.aws.lambda_.functions.archives import Archives
+from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
+from redrive.aws.lambda_.functions.reading import configured
+from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
+from redrive.aws.lambda_.functions.tags import check
+from redrive.aws.lambda_.functions.versions import publish_in
+from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
+from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -120,7 +120,7 @@ class FunctionOperations:
         made = await self._engine.resources.write(decide)
         return rendered(await self._variables.shown(call, made), state=CREATING)
 
-    def _blank(self, call: Call, named: Named, params: Structure) -> Configuration:
+    def _blank(self, call: Call, named: FunctionReference, params: Structure) -> Configuration:
         return Configuration(
             named.name,
             LATEST,
@@ -133,7 +133,7 @@ class FunctionOperations:
             code_bytes=0,
         )
 
-    async def _refuse_standing(self, named: Named) -> None:
+    async def _refuse_standing(self, named: FunctionReference) -> None:
         if await self._engine.resources.documents.get_stored(FUNCTION, named.name.key) is not None:
             raise taken(f"Function already exist: {named.name.name}")
 
@@ -206,7 +206,11 @@ class FunctionOperations:
         return await self._update(call, named, params, lambda before: self._configured(before, params))
 
     async def _update(
-        self, call: Call, named: Named, params: Structure, change: Callable[[Configuration], Configuration]
+        self,
+        call: Call,
+        named: FunctionReference,
+        params: Structure,
+        change: Callable[[Configuration], Configuration],
     ) -> Structure:
         """Change `$LATEST`, and publish what it is then where that is asked for."""
         revision, of_version = self._revision(), self._revision()
@@ -237,7 +241,7 @@ class FunctionOperations:
         version = None if shown is latest else shown.version
         return rendered(await self._variables.shown(call, shown), version, UPDATING)
 
-    async def _forget_unused(self, named: Named, gone: Configuration) -> None:
+    async def _forget_unused(self, named: FunctionReference, gone: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""
         documents = self._engine.resources.documents
         function = await documents.get_stored(FUNCTION, named.name.key)
@@ -260,7 +264,7 @@ class FunctionOperations:
             await self._delete_version(named, named.qualifier)
         return {"StatusCode": 204}
 
-    async def _delete(self, named: Named) -> None:
+    async def _delete(self, named: FunctionReference) -> None:
         async def decide(draft: Draft) -> list[Configuration]:
             function = await function_in(draft, named)
             beginning = key_beginning(named.name)
@@ -284,7 +288,7 @@ class FunctionOperations:
         await self._code.forget(named.name, {version.code for version in gone})
         await self._layers.forget_unused({layer for version in gone for layer in version.layers})
 
-    async def _delete_version(self, named: Named, version: str) -> None:
+    async def _delete_version(self, named: FunctionReference, version: str) -> None:
         async def decide(draft: Draft) -> Configuration:
             function = await function_in(draft, named)
             key = version_key(named.name, version)
@@ -312,7 +316,7 @@ class FunctionOperations:
         await self._forget_unused(named, gone)
 
 
-def _tell_dropped(named: Named, waiting: int) -> None:
+def _tell_dropped(named: FunctionReference, waiting: int) -> None:
     """Warn of events that went with their function: they are in no dead-letter queue."""
     if waiting:
         logger.warning(

@@ -11,11 +11,11 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names
-from redrive.aws.lambda_.errors import error, invalid, no_such, outdated, taken
-from redrive.aws.lambda_.lookup import Lookup, function_in, policy_text
-from redrive.aws.lambda_.names import LATEST, Named
-from redrive.aws.lambda_.records import FUNCTION, FunctionRecord, Policy
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import error, invalid, no_such, outdated, taken
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, policy_text
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.documents.records import FUNCTION, FunctionPolicy, FunctionRecord
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -37,16 +37,14 @@ _CONDITIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Permissions:
+class FunctionPermissions:
     """Adds, removes and shows statements of policies."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        """Do it through this engine."""
         self._engine = engine
         self._lookup = lookup
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if named.qualifier == LATEST:
             raise invalid("We currently do not support adding policies for $LATEST.")
@@ -56,13 +54,12 @@ class Permissions:
         return {"Statement": orjson.dumps(statement).decode()}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_RemovePermission.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         await self._check_removal(call, named)
         await self._change(named, params, lambda policy: without(policy, params["StatementId"]))
         return {}
 
-    async def _check_removal(self, call: Call, named: Named) -> None:
+    async def _check_removal(self, call: Call, named: FunctionReference) -> None:
         try:
             await self._lookup.meant(call, named, "RemovePermission")
         except AwsError as refusal:
@@ -71,7 +68,6 @@ class Permissions:
             raise
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetPolicy.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         try:
             meant = await self._lookup.meant(call, named, "GetPolicy")
@@ -87,30 +83,33 @@ class Permissions:
         return {"Policy": policy_text(policy), "RevisionId": policy.revision}
 
     async def _change(
-        self, named: Named, params: Structure, change: Callable[[Policy], tuple[Mapping[str, Any], ...]]
+        self,
+        named: FunctionReference,
+        params: Structure,
+        change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
     ) -> None:
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> None:
             function = await function_in(draft, named)
-            before = function.policies.get(named.qualifier or "", Policy(function.latest.revision))
+            before = function.policies.get(named.qualifier or "", FunctionPolicy(function.latest.revision))
             if params.get("RevisionId") not in (None, before.revision):
                 raise outdated("GetPolicy")
-            after = Policy(revision, change(before))
+            after = FunctionPolicy(revision, change(before))
             check_policy(after)
             draft.put(FUNCTION, named.name.key, _with(function, named.qualifier or "", after))
 
         await self._engine.resources.write(decide)
 
 
-def _with(function: FunctionRecord, qualifier: str, policy: Policy) -> FunctionRecord:
+def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> FunctionRecord:
     policies = {each: kept for each, kept in function.policies.items() if each != qualifier}
     if policy.statements:
         policies[qualifier] = policy
     return replace(function, policies=policies)
 
 
-def with_added(policy: Policy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def with_added(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The statements of a policy and one more.
 
     Raises:
@@ -124,7 +123,7 @@ def with_added(policy: Policy, statement: Mapping[str, Any]) -> tuple[Mapping[st
     return (*policy.statements, statement)
 
 
-def without(policy: Policy, sid: str) -> tuple[Mapping[str, Any], ...]:
+def without(policy: FunctionPolicy, sid: str) -> tuple[Mapping[str, Any], ...]:
     """The statements of a policy but for one.
 
     Raises:
@@ -138,7 +137,7 @@ def without(policy: Policy, sid: str) -> tuple[Mapping[str, Any], ...]:
     return left
 
 
-def check_policy(policy: Policy) -> None:
+def check_policy(policy: FunctionPolicy) -> None:
     """Refuse a policy that is too long, or that cannot be evaluated.
 
     Raises:
@@ -157,7 +156,7 @@ def check_policy(policy: Policy) -> None:
             raise invalid(f"The provided policy is invalid: {problem}") from None
 
 
-def _statement(named: Named, params: Structure) -> dict[str, Any]:
+def _statement(named: FunctionReference, params: Structure) -> dict[str, Any]:
     statement: dict[str, Any] = {
         "Sid": params["StatementId"],
         "Effect": "Allow",

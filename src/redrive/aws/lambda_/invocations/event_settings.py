@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import invalid, no_such
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import invalid, no_such
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
+from redrive.aws.lambda_.documents.records import EVENTS, EventSettings, events_key
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations.backlogs import put_in
-from redrive.aws.lambda_.lookup import Lookup, function_in, key_beginning
-from redrive.aws.lambda_.names import LATEST, Named, arn_of
-from redrive.aws.lambda_.records import EVENTS, EventSettings, events_key
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -45,7 +45,6 @@ class EventSettingsOperations:
         return await self._set(call, params, "UpdateFunctionEventInvokeConfig", merges=True)
 
     async def get_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionEventInvokeConfig.html."""
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         named = named._replace(qualifier=named.qualifier or LATEST)
         try:
@@ -63,7 +62,6 @@ class EventSettingsOperations:
         return _rendered(settings)
 
     async def delete_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionEventInvokeConfig.html."""
         named = await self._named(call, params, "DeleteFunctionEventInvokeConfig")
 
         async def decide(draft: Draft) -> None:
@@ -80,7 +78,6 @@ class EventSettingsOperations:
         return {}
 
     async def list_function_event_invoke_configs(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionEventInvokeConfigs.html."""
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "ListFunctionEventInvokeConfigs")
         after, size = paging.after(params), paging.limit(params)
@@ -91,7 +88,7 @@ class EventSettingsOperations:
             shown, lambda settings: events_key(named.name, settings.qualifier), size, member, _rendered
         )
 
-    async def _named(self, call: Call, params: Structure, action: str) -> Named:
+    async def _named(self, call: Call, params: Structure, action: str) -> FunctionReference:
         """The version or alias that is meant.
 
         Raises:
@@ -104,7 +101,7 @@ class EventSettingsOperations:
             if error.code == "ResourceNotFoundException":
                 raise no_such("The function doesn't exist.") from None
             raise
-        return Named(named.name, named.qualifier or LATEST)
+        return FunctionReference(named.name, named.qualifier or LATEST)
 
     async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:
         if not any(
@@ -169,7 +166,7 @@ def _destination(settings: EventSettings, destinations: Structure, kind: str, be
     return arn
 
 
-def _unset(named: Named) -> AwsError:
+def _unset(named: FunctionReference) -> AwsError:
     return no_such(f"The function {named.arn} doesn't have an EventInvokeConfig")
 
 

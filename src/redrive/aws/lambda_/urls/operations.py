@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_ import names, paging
-from redrive.aws.lambda_.errors import error, no_such, taken
+from redrive.aws.lambda_.documents import names, paging
+from redrive.aws.lambda_.documents.errors import error, no_such, taken
+from redrive.aws.lambda_.documents.lookup import check
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
+from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, url_text
 from redrive.aws.lambda_.functions.rendering import timestamp
-from redrive.aws.lambda_.lookup import check
-from redrive.aws.lambda_.names import LATEST, Named, arn_of, is_version
-from redrive.aws.lambda_.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
-from redrive.aws.lambda_.urls.records import FUNCTION_URL, UrlPlace, url_text
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -27,11 +27,9 @@ class UrlOperations:
     """Creates, shows, changes and deletes the URLs of functions and aliases."""
 
     def __init__(self, engine: Engine) -> None:
-        """Do it through this engine."""
         self._engine = engine
 
     async def create_function_url_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunctionUrlConfig.html."""
         named = _read(call, params)
         made = replace(FunctionUrl(self._new_id(), params["AuthType"], call.now, call.now), **_given(params))
 
@@ -54,13 +52,11 @@ class UrlOperations:
         return shown
 
     async def get_function_url_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionUrlConfig.html."""
         named = _read(call, params)
         function = await self._function(call, named, "GetFunctionUrlConfig", _NOTHING)
         return _shown(call, named, _standing(function, named))
 
     async def update_function_url_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_UpdateFunctionUrlConfig.html."""
         named = _read(call, params)
 
         async def decide(draft: Draft) -> FunctionUrl:
@@ -72,7 +68,6 @@ class UrlOperations:
         return _answered(_shown(call, named, await self._engine.resources.write(decide)), params)
 
     async def delete_function_url_config(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteFunctionUrlConfig.html."""
         named = _read(call, params)
 
         async def decide(draft: Draft) -> None:
@@ -92,11 +87,13 @@ class UrlOperations:
         shown = [pair for pair in found if not after or _key(pair) > after]
 
         def show(pair: tuple[str, FunctionUrl]) -> Structure:
-            return _shown(call, Named(function.name, pair[0] or None), pair[1])
+            return _shown(call, FunctionReference(function.name, pair[0] or None), pair[1])
 
         return paging.paged(shown, _key, size, "FunctionUrlConfigs", show)
 
-    async def _function(self, call: Call, named: Named, action: str, missing: str) -> FunctionRecord:
+    async def _function(
+        self, call: Call, named: FunctionReference, action: str, missing: str
+    ) -> FunctionRecord:
         found = await self._engine.resources.documents.get(FUNCTION, named.name.key)
         return _allowed(call, named, action, missing, found)
 
@@ -114,7 +111,7 @@ def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> Fu
     return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})
 
 
-def _read(call: Call, params: Structure) -> Named:
+def _read(call: Call, params: Structure) -> FunctionReference:
     named = names.read(call, params["FunctionName"], params.get("Qualifier"))
     qualifier = named.qualifier
     if qualifier is not None and (qualifier == LATEST or is_version(qualifier)):
@@ -131,13 +128,15 @@ def _given(params: Structure) -> dict[str, Any]:
     return {field: params[name] for field, name in fields.items() if name in params}
 
 
-async def _function_in(draft: Draft, call: Call, named: Named, action: str, missing: str) -> FunctionRecord:
+async def _function_in(
+    draft: Draft, call: Call, named: FunctionReference, action: str, missing: str
+) -> FunctionRecord:
     found = await draft.get(FUNCTION, named.name.key)
     return _allowed(call, named, action, missing, found)
 
 
 def _allowed(
-    call: Call, named: Named, action: str, missing: str, function: FunctionRecord | None
+    call: Call, named: FunctionReference, action: str, missing: str, function: FunctionRecord | None
 ) -> FunctionRecord:
     if function is None:
         raise no_such(missing)
@@ -145,7 +144,7 @@ def _allowed(
     return function
 
 
-def _standing(function: FunctionRecord, named: Named) -> FunctionUrl:
+def _standing(function: FunctionRecord, named: FunctionReference) -> FunctionUrl:
     found = function.urls.get(named.qualifier or "")
     if found is None:
         raise no_such()
@@ -165,7 +164,7 @@ def _answered(shown: Structure, params: Structure) -> Structure:
     return {name: value for name, value in shown.items() if name != "InvokeMode" or name in params}
 
 
-def _shown(call: Call, named: Named, url: FunctionUrl) -> Structure:
+def _shown(call: Call, named: FunctionReference, url: FunctionUrl) -> Structure:
     cors: Mapping[str, Any] | None = url.cors
     shown: Structure = {
         "FunctionUrl": url_text(call.base_url, url.id, named.name.region),
