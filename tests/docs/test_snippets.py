@@ -8,6 +8,7 @@ from tests.docs.pages import Page, all_pages
 from tests.docs.reader import Reader
 
 _DEFAULT_ADDRESS = "127.0.0.1:4566"
+_AWS_COMMAND = re.compile(r"(?:^|[ (|])aws +(?=[a-z-])(.+)$", re.MULTILINE)
 _POSTGRES = "postgresql://redrive@db.example/redrive"
 
 
@@ -43,3 +44,10 @@ def test_every_page_uses_names_of_its_own() -> None:
                     pages[name].add(str(page))
     assert {"orders", "returns", "billing-dead"} <= pages.keys()
     assert not {name: sorted(users) for name, users in pages.items() if len(users) > 1}
+
+
+@pytest.mark.parametrize("page", [page for page in all_pages() if page.fences], ids=str)
+def test_no_command_of_the_aws_cli_can_reach_the_real_aws(page: Page) -> None:
+    """Version 1 ignores `AWS_ENDPOINT_URL` for SQS, and a command may be pasted without the line that exports it."""
+    commands = [command for fence in page.fences for command in _AWS_COMMAND.findall(fence.text)]
+    assert not [command for command in commands if not command.startswith("--endpoint-url http")]
