@@ -67,7 +67,7 @@ class Operations:
         origin: The place that dead letters of a number came from (`DeadLetters.origin`).
         current_redrive_tasks: The tasks of all accounts that have not ended, or failed lately (`Redriver.current`).
         causes: Why its messages died, with numbers (`DeadLetters.causes`).
-        groups, ends, causes_of: The same in steps, for who looks at messages besides (`DeadLetters`).
+        cause_counts, ends, causes_of: The same in steps, for who looks at messages besides (`DeadLetters`).
         sources: Who sends to one (`DeadLetters.sources`).
         trace: Where a message's deliveries stand (`Tracer.trace`).
         start_replay_in: Sends a subscription what its topic archived (`Replayer.start_in`).
