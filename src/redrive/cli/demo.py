@@ -54,7 +54,7 @@ def run(parsed: argparse.Namespace) -> int:
         orders = max(parsed.orders, demo_stay.BAD + 1)
         return demo_stay.stay(orders, lambda text: print(text, flush=True), parsed.port)
     if importlib.util.find_spec("awslambdaric") is None:
-        print("redrive demo runs a function in Python: pip install 'redrive[functions]'", file=sys.stderr)
+        print("redrive demo runs a function in Python: pip install awslambdaric", file=sys.stderr)
         return 1
     server = DemoServer.start("--clock", "simulated", "--allow-reset", "--functions", "on", port=parsed.port)
     billing = Billing(server.now)

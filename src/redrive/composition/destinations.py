@@ -65,7 +65,10 @@ def _brokers(core: Core, address: Callable[[str], str | None]) -> dict[str, Endp
         from redrive.endpoints.azure.amqp import AmqpEndpoint  # noqa: PLC0415 - of an extra
         from redrive.endpoints.azure.storage_queue import StorageQueueEndpoint  # noqa: PLC0415 - of an extra
     except ImportError as error:
-        logger.warning("destinations.missing: %s is not installed; pip install 'redrive[azure]'", error.name)
+        logger.warning(
+            "destinations.missing: %s is not installed; pip install azure-storage-queue python-qpid-proton",
+            error.name,
+        )
         return {}
     now = SystemClock().now
     return {

@@ -31,7 +31,7 @@ class Collector:
         try:
             from redrive.telemetry.otlp import exporter  # noqa: PLC0415 - an extra, and 0.3 s to load
         except ImportError as missing:
-            message = "otlp_endpoint needs OpenTelemetry's SDK: pip install 'redrive[otlp]'"
+            message = "otlp_endpoint needs its SDK: pip install opentelemetry-exporter-otlp-proto-http"
             raise SettingsInvalid(message) from missing
         node = {"service.version": __version__, "service.instance.id": core.runtime.node}
         self._exporter = exporter.OtlpExporter(endpoint, node, SystemClock())

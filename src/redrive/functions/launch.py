@@ -105,7 +105,7 @@ def _python(version: str, function: FunctionVersion, folders: Folders) -> Progra
     """Lambda's own client, which needs the interpreter that it was installed for: the server's."""
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
     if importlib.util.find_spec("awslambdaric") is None:
-        raise Unsupported("awslambdaric is not installed: pip install 'redrive[functions]'")
+        raise Unsupported("awslambdaric is not installed: pip install awslambdaric")
     site = str(Path(importlib.util.find_spec("awslambdaric").submodule_search_locations[0]).parent)  # type: ignore[union-attr, index] # found above
     interpreter = str(Path(sys.executable).resolve())
     remark = "" if version == mine else f"python{version} is served by Python {mine}, the server's own"

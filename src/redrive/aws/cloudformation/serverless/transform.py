@@ -49,7 +49,7 @@ class Translator:
             TemplateInvalid: The translator refuses it, is not installed, or takes longer than a minute.
         """
         if importlib.util.find_spec(_LIBRARY) is None:
-            raise _failed("this server lacks the package aws-sam-translator: pip install 'redrive[sam]'")
+            raise _failed("this server lacks the package aws-sam-translator: pip install aws-sam-translator")
         task = {"template": dict(source), "parameters": dict(parameters)}
         async with self._turn:
             answer = json.loads(await _answer(json.dumps(task).encode(), region))
