@@ -63,7 +63,8 @@ class _Version(argparse.Action):
 
     @override
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"redrive {redrive.__version__}\n")
+        print(f"redrive {redrive.__version__}")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
