@@ -30,9 +30,7 @@ def test_the_demo_that_stays_shows_its_dead_orders_until_somebody_ends_it() -> N
         assert demo.poll() is None, demo.communicate()
     with urllib.request.urlopen(url, timeout=30) as answer:
         page = answer.read().decode()
-    numbers = re.findall(
-        r'<td data-label="Messages" class="num">(\d+)</td>\s*<td data-label="First">\s*<time', page
-    )
+    numbers = re.findall(r'<td class="num end">(\d+)</td><td data-label="From"', page)
     assert (numbers, "server_error" in page) == (["18", "12", "2"], True)
     demo.send_signal(signal.SIGINT)
     _, complaints = demo.communicate(timeout=60)

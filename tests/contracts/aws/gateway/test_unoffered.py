@@ -9,7 +9,10 @@ from botocore.exceptions import ClientError
 
 from tests.services.server import Server
 
-OFFERED = "apigateway, apigatewayv2, cloudformation, cloudwatch, firehose, iam, kms, logs, s3, sns, sqs, ssm and sts"
+OFFERED = (
+    "apigateway, apigatewayv2, cloudformation, cloudwatch, firehose, iam, kms, lambda, logs, s3, sns, sqs, ssm"
+    " and sts"
+)
 _CONFIG = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30)
 
 
