@@ -210,7 +210,7 @@ _AFTER_THAT: Final = (
 
 def _of_a_letter(screen: Screen, url: str, cause: str) -> Iterator[tuple[str, str]]:
     """A dead letter, edited; and a plan, begun."""
-    letter = _first(screen, url, _DEAD).partition("?")[0]
+    letter = _first(screen, url, _DEAD, "#letters a").partition("?")[0]
     yield "letter", letter
     yield "letter-edit", f"{letter}/edit"
     screen.open(f"{url}{letter}/edit")
@@ -251,12 +251,10 @@ def _of_messages(screen: Screen, url: str) -> Iterator[tuple[str, str]]:
     yield "views-saved", f"{ROOM}/views?"
 
 
-def _first(screen: Screen, url: str, path: str) -> str:
-    """The path of the first row of a list."""
+def _first(screen: Screen, url: str, path: str, link: str = "tr[data-row] a") -> str:
+    """The path that the first such link of a page leads to."""
     screen.open(url + path)
-    return (
-        screen.find("#letters a, tbody[data-row] a, tr[data-row] a").get_attribute("href") or ""
-    ).removeprefix(url)
+    return (screen.find(link).get_attribute("href") or "").removeprefix(url)
 
 
 def service_pages(things: Things) -> Iterator[tuple[str, str]]:

@@ -118,7 +118,7 @@ def test_a_dead_letter_leads_to_every_copy_of_its_publication(
     dead = dead_orders(sns, server, webhook)
     screen.open(workbench(server, dead))
     screen.leaving(lambda: screen.click("#letters [data-row] a"))
-    link = screen.find("main a[href*='/messages/']")
+    link = screen.find("dl.facts a[href*='/messages/']")
     published = link.text
     assert re.fullmatch(r"[0-9a-f-]{36}", published)
     screen.leaving(link.click)
