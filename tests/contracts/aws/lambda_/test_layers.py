@@ -2,9 +2,10 @@
 
 import base64
 import hashlib
-import struct
+import io
 import urllib.error
 import urllib.request
+import zipfile
 from typing import Any
 
 import orjson
@@ -37,10 +38,11 @@ def _module(workshop: Workshop, name: str, module: str, said: str) -> str:
 
 
 def _big(workshop: Workshop, name: str) -> str:
-    """A layer that says of itself that it unpacks to 125 MiB."""
-    small = archive({"big": "x"})
-    size = small.index(b"PK\x01\x02") + 24  # of a file, in its line of the directory
-    content = {"ZipFile": small[:size] + struct.pack("<I", _BIG_BYTES) + small[size + 4 :]}
+    """A layer that unpacks to 125 MiB."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("big", bytes(_BIG_BYTES))
+    content = {"ZipFile": packed.getvalue()}
     arn: str = workshop.client.publish_layer_version(LayerName=name, Content=content)["LayerVersionArn"]
     return arn
 

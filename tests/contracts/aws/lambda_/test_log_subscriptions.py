@@ -174,11 +174,9 @@ def test_filters_are_described_and_refused(subscriber: Subscriber) -> None:
         subscriber.logs.delete_subscription_filter(logGroupName=GROUP, filterName="c")
     with refused(*DENIED):
         subscriber.subscribe(destinationArn=f"{subscriber.arn}x")
+    stream, role = "arn:aws:kinesis:us-east-1:000000000000:stream/s", "arn:aws:iam::000000000000:role/r"
     for arn, text in (
-        (
-            "arn:aws:kinesis:us-east-1:000000000000:stream/s",
-            "Destinations of kinesis are not available: functions and Firehose delivery streams are.",
-        ),
+        (stream, "destinationArn for vendor kinesis cannot be used without roleArn"),
         (
             "arn:aws:firehose:us-east-1:000000000000:deliverystream/s",
             "destinationArn for vendor firehose cannot be used without roleArn",
@@ -192,7 +190,10 @@ def test_filters_are_described_and_refused(subscriber: Subscriber) -> None:
         with refused("InvalidParameterException", text):
             subscriber.subscribe(destinationArn=arn)
     with refused("InvalidParameterException", "destinationArn for vendor lambda cannot be used with roleArn"):
-        subscriber.subscribe(roleArn="arn:aws:iam::000000000000:role/r")
+        subscriber.subscribe(roleArn=role)
+    text = "Destinations of kinesis are not available: functions and Firehose delivery streams are."
+    with refused("InvalidParameterException", text):
+        subscriber.subscribe(destinationArn=stream, roleArn=role)
     subscriber.logs.delete_log_group(logGroupName=GROUP)
     subscriber.logs.create_log_group(logGroupName=GROUP)
     assert subscriber.logs.describe_subscription_filters(logGroupName=GROUP)["subscriptionFilters"] == []
