@@ -161,6 +161,30 @@ _NAMESPACES: Final[Sequence[Document]] = [
 _STARS: Final[Sequence[Document]] = [
     {"publisherType": "Custom", "inputSchema": "CloudEventSchemaV1_0", "eventRetentionInDays": 3}
 ]
+#: A template with parameters, copies and outputs.
+_DEPLOYMENTS: Final[Sequence[Document]] = [
+    {
+        "mode": "Incremental",
+        "parameters": {"topic": {"value": "placed"}},
+        "template": {
+            "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+            "contentVersion": "1.0.0.0",
+            "parameters": {"topic": {"type": "string", "defaultValue": "sold"}},
+            "variables": {"names": ["a", "b"]},
+            "resources": [
+                {
+                    "type": "Microsoft.EventGrid/topics",
+                    "apiVersion": "2025-02-15",
+                    "name": "[concat(parameters('topic'), variables('names')[copyIndex()])]",
+                    "location": "local",
+                    "copy": {"name": "topics", "count": "[length(variables('names'))]"},
+                    "properties": {"inputSchema": "CloudEventSchemaV1_0"},
+                }
+            ],
+            "outputs": {"first": {"type": "string", "value": "[toUpper(variables('names')[0])]"}},
+        },
+    }
+]
 
 
 def documents_of(method: str, pattern: str) -> list[Document]:
@@ -171,6 +195,8 @@ def documents_of(method: str, pattern: str) -> list[Document]:
         return list(_WATCHERS) if method == "PATCH" else [{"properties": one} for one in _WATCHERS]
     if pattern.endswith("regenerateKey"):
         return [{"keyName": "key1"}]
+    if "/deployments/" in pattern:
+        return [{"properties": one} for one in _DEPLOYMENTS]
     if "/namespaces/" in pattern:
         some = _STARS if "topics" in pattern else _NAMESPACES
         return [{**_BESIDE, "sku": {"name": "Standard", "capacity": 1}, "properties": one} for one in some]

@@ -43,6 +43,8 @@ _STANDING: Final[Mapping[str, tuple[str, ...]]] = {
     "namespace": ("space",),
     "systemTopic": ("blobs",),
     "name": ("pulled", "pushed"),
+    "deployment": ("empty",),
+    "status": ("empty",),
     "eventSubscription": ("watcher", "waits"),
     "topicType": ("Microsoft.EventGrid.Topics", "Microsoft.Storage.StorageAccounts"),
     "location": ("local",),

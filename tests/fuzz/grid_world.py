@@ -207,6 +207,8 @@ class GridWorld(Watched):
         await self._ask("PUT", f"{PROVIDER}/namespaces/space/topics/stars", {})
         system = {**located, "properties": {"source": STORAGE}}
         await self._ask("PUT", f"{PROVIDER}/systemTopics/blobs", system)
+        deployment = {"properties": {"template": {"resources": []}}}
+        await self._ask("PUT", f"{GROUP}/providers/Microsoft.Resources/deployments/empty", deployment)
 
     async def _make_subscribers(self) -> None:
         destination = {"endpointUrl": f"{HOOK}?fails", "deliveryAttributeMappings": _ATTRIBUTES}

@@ -119,6 +119,7 @@ def right_path(method: str, pattern: str) -> str:
         "systemTopic": "made" if new else "blobs",
         "storageAccount": "letters",
         "container": "dead",
+        "deployment": "made",
         "eventSubscription": "made" if new else "watcher",
     }
     if "/namespaces/" in pattern and not (new and pattern.endswith("{topic}")):
