@@ -23,6 +23,7 @@ NO_VALUE: Final = ("validation error", "EntityAlreadyExists")
 REFUSED: Final = (
     *("is not authorized to perform", "Access Denied", "Aliases and versions do not support"),
     *("do not support adding policies for $LATEST", "does not match the specified qualifier"),
+    "$LATEST version cannot be deleted without deleting the function",
 )
 
 
