@@ -277,6 +277,10 @@ _TOPIC: Final = {"type": "Microsoft.EventGrid/topics", "apiVersion": "1", "locat
             {"resources": [{**_TOPIC, "name": "n", "copy": {"name": "c", "count": 801}}]},
             "up to 800 iterations",
         ),
+        ({"outputs": ["id"]}, "The template's 'outputs' must be an object of definitions."),
+        ({"outputs": {"id": "text"}}, "The template's 'outputs' must be an object of definitions."),
+        ({"parameters": [1]}, "The template's 'parameters' must be an object of definitions."),
+        ({"variables": "text"}, "The template's 'variables' must be an object of definitions."),
     ],
 )
 def test_a_template_that_cannot_be_carried_out_is_refused(template: Any, text: str) -> None:

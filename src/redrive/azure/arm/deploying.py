@@ -114,6 +114,7 @@ class Deploying:
             raise TemplateError(f"Deployments are nested in at most {_NESTED_MAX} others.")
         if str(self._properties.get("mode", "Incremental")).lower() != "incremental":
             raise TemplateError("The server deploys in the mode Incremental alone.")
+        self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
         self._planned = list(self._plan())
@@ -122,6 +123,14 @@ class Deploying:
             if planned.id.lower() in known:
                 raise TemplateError(f"The resource '{planned.id}' is defined multiple times in a template.")
             known.add(planned.id.lower())
+
+    def _check_sections(self) -> None:
+        for section in ("parameters", "variables", "outputs"):
+            members = self._template.get(section) or {}
+            is_object = isinstance(members, Mapping)
+            definitions = members.values() if is_object and section != "variables" else ()
+            if not is_object or not all(isinstance(definition, Mapping) for definition in definitions):
+                raise TemplateError(f"The template's '{section}' must be an object of definitions.")
 
     def _plan(self) -> Iterator[Planned]:
         resources: Any = self._template.get("resources") or []

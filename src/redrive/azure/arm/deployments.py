@@ -66,9 +66,10 @@ class DeploymentOperations:
             raise invalid(
                 f"The resource group has {_KEPT_MAX} deployments already.", "DeploymentQuotaExceeded"
             )
-        shown, failure = deploying.shown("Accepted"), None
+        failure = None
         try:
             deploying.check()
+            accepted = deploying.shown("Accepted")
             await deploying.carry_out()
             outputs = await deploying.outputs()
         except TemplateError as fault:
@@ -82,7 +83,7 @@ class DeploymentOperations:
         await self._documents.update_or_create(DEPLOYMENT, _key(call), kept, lambda _: kept)
         name = call.params["deployment"]
         url = f"{call.base_url}{call.request.path}/operationStatuses/{name}?api-version=2024-03-01"
-        answer = json_answer({**_public(kept), "properties": shown}, HTTPStatus.CREATED)
+        answer = json_answer({**_public(kept), "properties": accepted}, HTTPStatus.CREATED)
         answer.headers = {**answer.headers, "Azure-AsyncOperation": url, "Retry-After": "0"}
         return answer
 
