@@ -225,12 +225,12 @@ class Operator(Client):
         while True:
             await self.around.pause(self.chance.expovariate(1 / every_ms))
             try:
-                await self._redrive(source, self.chance.choice((None, None, *origins)))
+                await self._redrive(source, self.chance.choice((None, None, None, *origins)))
             except (NotFound, Refused) as refusal:
                 self.around.trace.note(self.name, repr(refusal))
 
     async def _redrive(self, source: Queue, destination: Queue | None) -> None:
-        rate_max = self.chance.choice((None, 1, 20))
+        rate_max = self.chance.choice((None, None, 20, 1))
         task = await self.ask(lambda engine: engine.operations.start_redrive(source, destination, rate_max))
         if task is not None and self.chance.random() < 0.3:
             await self.around.pause(self.chance.uniform(0, 5_000))
