@@ -183,6 +183,7 @@ class Engine:
             self._receiver,
             self._settler,
             self._sweeper,
+            self._notifier,
         )
         self.operations = Operations(
             self._redriver,

@@ -7,10 +7,10 @@ from redrive.engine.ports import Clock, Counts, QueueStore
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.queue_counts import QueueCounts
-from redrive.engine.receive.notifier import Cancellation
+from redrive.engine.receive.notifier import Cancellation, QueueNotifier
 from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
-from redrive.engine.sweep import Sweeper
+from redrive.engine.sweep import ROWS_PER_SWEEP, Sweeper
 from redrive.engine.tasks.archive import size
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue
@@ -47,11 +47,13 @@ class Messages:
         receiver: Receiver,
         settler: Settler,
         sweeper: Sweeper,
+        notifier: QueueNotifier,
     ) -> None:
         self._store = store
         self._clock = clock
         self._queues = queues
         self._sweeper = sweeper
+        self._notifier = notifier
         self._counts = QueueCounts(store, clock)
         self.publish = topic_publisher.publish
         self.publish_each = topic_publisher.publish_each
@@ -102,6 +104,14 @@ class Messages:
     async def archive_size(self, topic: Topic) -> tuple[int, int]:
         """The number and the bytes of the publications in a topic's archive; see `archive.size`."""
         return await size(self._store, self._clock, topic)
+
+    async def delay(self, queue: Queue) -> None:
+        """Let what nobody has claimed yet wait as long as what is new in the queue, from its arrival."""
+        last: int | None = 0
+        while last is not None:
+            last = await self._store.delay(queue.id, queue.delay_ms, last, ROWS_PER_SWEEP)
+        self._counts.forget(queue)
+        self._notifier.announce(queue.id)
 
     async def purge(self, queue: Queue, rest_ms: int = 0) -> int:
         """Remove all that is in a queue now, claimed or not; how many.

@@ -276,6 +276,14 @@ class Model:
         """The oldest are removed."""
         return self._remove(row for row in self.queue(queue_id)[:limit] if row.seq <= seq_max)
 
+    def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
+        """Deliveries that nobody has claimed yet wait so long from their arrival."""
+        page = [row for row in self.queue(queue_id) if row.seq > after_seq][:limit]
+        for row in page:
+            if row.attempts == 0 and row.token is None:
+                self.rows[row.seq] = replace(row, available_at=row.enqueued_at + delay_ms)
+        return page[-1].seq if page else None
+
     def sweep(self, queue_id: int, enqueued_before: int, limit: int) -> int:
         """Among the oldest, those out of their retention period are removed."""
         return self._remove(row for row in self.queue(queue_id)[:limit] if row.enqueued_at <= enqueued_before)

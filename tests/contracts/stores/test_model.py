@@ -225,6 +225,17 @@ class History(RuleBasedStateMachine):
         gone = self.run(self.store.purge(queue.id, seq_max, limit))
         assert gone == self.model.purge(queue.id, seq_max, limit)
 
+    @rule(
+        name=st.sampled_from(("fifo", "fifo dead")),
+        limit=few,
+        after=st.integers(0, 5),
+        delay_ms=soon | st.just(0),
+    )
+    def delay(self, name: str, limit: int, after: int, delay_ms: int) -> None:
+        queue = self.queues[name]
+        last = self.run(self.store.delay(queue.id, delay_ms, after, limit))
+        assert last == self.model.delay(queue.id, delay_ms, after, limit)
+
     @rule(name=any_queues, limit=few, age_ms=soon)
     def sweep(self, name: str, limit: int, age_ms: int) -> None:
         queue = self.queues[name]

@@ -103,6 +103,10 @@ async def purge(queue: Bench) -> None:
     assert await queue.store.purge(queue.id, 0, 10) == 10
 
 
+async def delay(queue: Bench) -> None:
+    assert await queue.store.delay(queue.id, 0, -(10**7), 10) is not None
+
+
 async def sweep(queue: Bench) -> None:
     assert await queue.store.sweep(queue.id, NOON, NOON, 10) == Swept(10, left=True)
 
@@ -150,6 +154,7 @@ VERBS: Final[tuple[tuple[int, Verb, set[str]], ...]] = (
     (FIFO_ID, move, {LINE, GROUPS, PLACE}),
     (PLAIN_ID, purge, {ARRIVAL}),
     (FIFO_ID, purge, {ARRIVAL, GROUPS}),
+    (FIFO_ID, delay, {ARRIVAL}),
     (FIFO_ID, sweep, {ARRIVAL, GROUPS, "deduplication by deduplication_until", "attempts by attempts_at"}),
     (FIFO_ID, occupied, {ARRIVAL, "deduplication by deduplication_until", "paces by paces_pkey"}),
     (PLAIN_ID, end, {LINE, PLACE}),

@@ -139,9 +139,11 @@ class QueueOperations:
         queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
         given: Mapping[str, str] = params["Attributes"]
         await self._check_dead_letter_target(attributes.changed(queue, given), given)
-        await self._engine.resources.queues.update(
+        changed = await self._engine.resources.queues.update(
             queue.name, lambda current: attributes.changed(current, given)
         )
+        if changed.ordered and "DelaySeconds" in given:  # of these the change holds for what is there as well
+            await self._engine.messages.delay(changed)
         return {}
 
     async def purge_queue(self, call: Call, params: Structure) -> Structure:

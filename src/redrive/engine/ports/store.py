@@ -203,6 +203,20 @@ class QueueStore(Protocol):
         """Remove up to `limit` deliveries that arrived no later than `seq_max`; how many went."""
         ...
 
+    async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
+        """Let deliveries that nobody has claimed yet wait so long from their arrival.
+
+        Args:
+            queue_id: Of the queue.
+            delay_ms: What a new delivery waits there.
+            after_seq: The deliveries that arrived after this place are looked at.
+            limit: So many of them.
+
+        Returns:
+            The place of the last that was looked at, to go on after; None: there are no more.
+        """
+        ...
+
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
         """The numbers greater than `after` under which anything is kept, in their order: some, as far as there are more.
 

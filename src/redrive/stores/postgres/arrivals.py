@@ -10,6 +10,7 @@ from redrive.model.claiming import end_of
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy, as_dead_letter
 from redrive.stores.postgres import deduplication, inserting, notes, rows
+from redrive.stores.postgres.access_paths import key_of
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
 _INTO: Final = (
@@ -24,6 +25,15 @@ _INSERT_NEW: Final = (
     " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::bytea[], $7::text[])"
     " AS new (queue_id, available_at, enqueued_at, message_id, deduplication_id, headers, body)"
     f" {_SEQ}"
+)
+
+_AFTER: Final = (
+    "SELECT seq, group_id, attempts = 0 AND token IS NULL AS untouched FROM deliveries"
+    " WHERE queue_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+)
+_DELAY: Final = (
+    "UPDATE deliveries d SET available_at = d.enqueued_at + $3 FROM unnest($2::bigint[]) AS own (seq)"
+    f" WHERE {key_of('d')} AND d.attempts = 0 AND d.token IS NULL"
 )
 
 NewDeliveries = Sequence[NewDelivery]
@@ -178,6 +188,21 @@ async def add_locked(
     ]
     await notes.write(connection, written)
     return answers
+
+
+async def delay(
+    connection: Connection, queue_id: int, delay_ms: int, after_seq: int, limit: int
+) -> int | None:
+    """Let what nobody has claimed yet wait so long from its arrival; see `Store.delay`."""
+    records = await connection.fetch(_AFTER, queue_id, after_seq, limit)
+    untouched = [(seq, group_id) for seq, group_id, is_untouched in records if is_untouched]
+    if untouched:
+        async with connection.transaction():
+            await rows.lock_groups(
+                connection, {(queue_id, name) for _, name in untouched if name is not None}
+            )
+            await connection.execute(_DELAY, queue_id, [seq for seq, _ in untouched], delay_ms)
+    return records[-1][0] if records else None
 
 
 def _alone(new_delivery: NewDelivery) -> bool:

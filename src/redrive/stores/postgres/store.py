@@ -373,6 +373,14 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         )
 
     @override
+    async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
+        last = await self._connections.run(
+            lambda connection: arrivals.delay(connection, queue_id, delay_ms, after_seq, limit)
+        )
+        self._notices.arrived(queue_id)
+        return last
+
+    @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
         return await self._connections.run(
             lambda connection: occupied.occupied(

@@ -11,6 +11,13 @@ from redrive.stores.sqlite import notes, rows
 from redrive.stores.sqlite.transaction import Transaction
 
 _ORIGINAL = "SELECT message_id, seq FROM deduplication WHERE queue_id = ? AND key = ? AND until > ?"
+_LAST_AFTER = (
+    "SELECT max(seq) FROM (SELECT seq FROM deliveries WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?)"
+)
+_DELAY = (
+    "UPDATE deliveries SET available_at = enqueued_at + ?"
+    " WHERE queue_id = ? AND seq > ? AND seq <= ? AND attempts = 0 AND token IS NULL"
+)
 _REMEMBER = "INSERT OR REPLACE INTO deduplication (queue_id, key, message_id, seq, until) VALUES (?,?,?,?,?)"
 
 
@@ -55,6 +62,15 @@ def publish(transaction: Transaction, publications: Sequence[OrderedPublication]
         enqueue(transaction, publication.opened(seq))
         answers.append(Enqueued(publication.message_id, seq, repeated=False))
     return answers
+
+
+def delay(queue_id: int, delay_ms: int, after_seq: int, limit: int, transaction: Transaction) -> int | None:
+    """Let what nobody has claimed yet wait so long from its arrival; see `Store.delay`."""
+    cursor = transaction.cursor
+    last: int | None = rows.one(cursor, _LAST_AFTER, (queue_id, after_seq, limit))[0]
+    if last is not None:
+        cursor.execute(_DELAY, (delay_ms, queue_id, after_seq, last))
+    return last
 
 
 def _place_of(cursor: apsw.Cursor, new_delivery: NewDelivery) -> int:

@@ -356,6 +356,11 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         )
 
     @override
+    async def delay(self, queue_id: int, delay_ms: int, after_seq: int, limit: int) -> int | None:
+        delays = functools.partial(arrivals.delay, queue_id, delay_ms, after_seq, limit)
+        return await self._commit.submit(delays)
+
+    @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
         return await self._read(functools.partial(occupied.occupied, after, limit))
 

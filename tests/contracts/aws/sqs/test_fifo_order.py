@@ -310,8 +310,26 @@ def test_a_delayed_message_is_not_overtaken_by_its_group(sqs: Sqs) -> None:
     queue = sqs.fifo(DelaySeconds="5")
     send(queue, "a1")
     sqs.server.advance(3)
-    queue.set(DelaySeconds="0")
     send(queue, "a2", "b1")
-    assert queue.bodies() == ["b1"]
     sqs.server.advance(2)
-    assert queue.bodies() == ["a1", "a2"]
+    message = queue.one()
+    assert message["Body"] == "a1"
+    sqs.server.advance(3)
+    assert queue.bodies() == ["b1"]
+    queue.delete(message)
+    assert queue.bodies() == ["a2"]
+
+
+def test_a_changed_delay_is_for_messages_that_are_there(sqs: Sqs) -> None:
+    queue, plain = sqs.fifo(), sqs.queue()
+    send(queue, "a1", "b1")
+    plain.send("a1")
+    assert queue.bodies(1) == ["a1"]
+    for each in (queue, plain):
+        each.set(DelaySeconds="60")
+    send(queue, "a2", "b2")
+    assert (queue.counts(), plain.counts()) == ((0, 1, 3), (1, 0, 0))
+    sqs.server.advance(59.999)
+    assert queue.bodies() == ["a1"]  # what somebody has received before waits no longer than its claim
+    queue.set(DelaySeconds="59")
+    assert queue.bodies() == ["b1", "b2"]
