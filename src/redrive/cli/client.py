@@ -25,9 +25,8 @@ _BUNDLE_VARIABLES: Final = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
 
 def add_server(command: argparse.ArgumentParser) -> None:
     """Let a command say which server it means, and whose resources there."""
-    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     add_url(command)
-    command.add_argument("--region", default=region, help=f"default: {region}")
+    add_region(command)
     command.add_argument("--azure-subscription", metavar="GUID", help="Azure subscription, for Event Grid")
     command.add_argument("--resource-group", metavar="NAME", help="resource group in that subscription")
 
@@ -44,6 +43,12 @@ def add_url(command: argparse.ArgumentParser) -> None:
         default=url,
         help=f"the server, also REDRIVE_URL (default: {url})",
     )
+
+
+def add_region(command: argparse.ArgumentParser) -> None:
+    """Let a command say which region it means."""
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    command.add_argument("--region", default=region, help=f"default: {region}")
 
 
 def server_url(text: str) -> str:

@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "schedule": "show when failed deliveries are retried",
     "keys": "create, list and delete access keys",
     "store": "back up, verify or migrate a store, or spread it over a cluster",
+    "env": "print lines that point a shell at a server, and keep its commands from the real AWS",
     "config": "print the settings and the origin of each",
     "doctor": "check for settings that expose the server, and whether the store is healthy",
     "completion": "print a script that lets a shell complete commands and options",
