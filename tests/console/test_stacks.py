@@ -24,6 +24,16 @@ async def test_a_stack_leads_to_its_resources() -> None:
         assert (await visitor.get(f"{ROOM}/stacks/absent")).status == 404
 
 
+async def test_a_stack_without_parameters_and_outputs_has_a_page() -> None:
+    async with visiting(clock="simulated") as visitor:
+        template = '{"Resources": {"Plain": {"Type": "AWS::SQS::Queue"}}}'
+        await Services(visitor).call(
+            "cloudformation", "CreateStack", StackName="plain", TemplateBody=template
+        )
+        await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
+        assert "CREATE_COMPLETE" in await page(visitor, f"{ROOM}/stacks/plain")
+
+
 async def test_drift_is_looked_for() -> None:
     async with visiting(clock="simulated") as visitor:
         services = Services(visitor)

@@ -1,7 +1,7 @@
 """`python -m tests.fuzz --store sqlite|postgres --requests 300000 --seed 1`: bent requests to servers of their own.
 
-SQLite has one node, PostgreSQL two on one database. Run it where loopback is the only network:
-`unshare -n sh -c 'ip link set lo up; python -m tests.fuzz'`.
+SQLite has one node, PostgreSQL two on one database, of `--workers` processes each. Run it where loopback is the only
+network: `unshare -n sh -c 'ip link set lo up; python -m tests.fuzz'`.
 """
 
 import argparse
@@ -30,6 +30,7 @@ def main() -> int:
     """Ask, and say what was found: 1 where anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--workers", type=int, default=1, help="processes of a node; several need PostgreSQL")
     parser.add_argument("--requests", type=int, default=300_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--connections", type=int, default=16)
@@ -37,7 +38,7 @@ def main() -> int:
     chosen = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="redrive-fuzz-") as directory,
-        _servers(chosen.store, Path(directory)) as servers,
+        _servers(chosen.store, chosen.workers, Path(directory)) as servers,
     ):
         return asyncio.run(_rounds(chosen, servers))
 
@@ -91,7 +92,7 @@ def _resident_mb(server: Server) -> int:
 
 
 @contextlib.contextmanager
-def _servers(store: str, directory: Path) -> Iterator[list[Server]]:
+def _servers(store: str, workers: int, directory: Path) -> Iterator[list[Server]]:
     if store == "sqlite":
         with serving(f"sqlite:///{directory}/redrive.db", *_FLAGS, directory=directory) as server:
             yield [server]
@@ -101,7 +102,7 @@ def _servers(store: str, directory: Path) -> Iterator[list[Server]]:
         maker = DatabaseMaker(own_server(run), "fuzz")
         with maker.database() as url, contextlib.ExitStack() as nodes:
             started = []
-            shared = ("--blob-store", str(directory / "blobs"))
+            shared = ("--blob-store", str(directory / "blobs"), "--workers", str(workers))
             for name in ("one", "two"):
                 (directory / name).mkdir()
                 started.append(

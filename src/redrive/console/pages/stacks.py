@@ -139,5 +139,5 @@ def _parameters(visit: Visit, stack: Mapping[str, Any]) -> list[tuple[str, str |
     """The parameters of a stack; their values None where bodies are hidden: they are as secret."""
     return [
         (each["ParameterKey"], each.get("ParameterValue", "") if visit.bodies_shown else None)
-        for each in stack["Parameters"]
+        for each in stack.get("Parameters", ())
     ]
