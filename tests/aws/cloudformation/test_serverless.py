@@ -15,6 +15,7 @@ TEMPLATE: dict[str, Any] = {
         "Orders": {"Type": "AWS::SNS::Topic"},
         "Work": {"Type": "AWS::SQS::Queue"},
         "Dead": {"Type": "AWS::SQS::Queue"},
+        "Photos": {"Type": "AWS::S3::Bucket"},
         "Billing": {
             "Type": "AWS::Serverless::Function",
             "Properties": {
@@ -28,6 +29,14 @@ TEMPLATE: dict[str, Any] = {
                 "Events": {
                     "FromTopic": {"Type": "SNS", "Properties": {"Topic": {"Ref": "Orders"}}},
                     "FromQueue": {"Type": "SQS", "Properties": {"Queue": {"Fn::GetAtt": ["Work", "Arn"]}}},
+                    "FromBucket": {
+                        "Type": "S3",
+                        "Properties": {
+                            "Bucket": {"Ref": "Photos"},
+                            "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"],
+                            "Filter": {"S3Key": {"Rules": [{"Name": "suffix", "Value": ".png"}]}},
+                        },
+                    },
                 },
             },
         },
@@ -53,6 +62,7 @@ async def test_an_application_is_made_of_what_its_resources_stand_for() -> None:
             *("AWS::SNS::Topic", "AWS::SQS::Queue", "AWS::Lambda::Function", "AWS::IAM::Role"),
             *("AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::EventInvokeConfig"),
             *("AWS::SNS::Subscription", "AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping"),
+            "AWS::S3::Bucket",
         }
         name = resources["Billing"]["PhysicalResourceId"]
         function = await at.ask("lambda", "GetFunctionConfiguration", FunctionName=name)
@@ -62,6 +72,15 @@ async def test_an_application_is_made_of_what_its_resources_stand_for() -> None:
         assert {policy["PolicyName"] for policy in policies["AttachedPolicies"]} == {
             *("AWSLambdaBasicExecutionRole", "AWSLambdaSQSQueueExecutionRole")
         }
+        bucket = resources["Photos"]["PhysicalResourceId"]
+        notified = await at.ask("s3", "GetBucketNotificationConfiguration", Bucket=bucket)
+        arn = f"{function['FunctionArn']}:live"
+        ends = {"Key": {"FilterRules": [{"Name": "Suffix", "Value": ".png"}]}}
+        rules = notified["LambdaFunctionConfigurations"]
+        assert [(rule["LambdaFunctionArn"], rule["Events"], rule["Filter"]) for rule in rules] == [
+            (arn, ["s3:ObjectCreated:*"], ends),
+            (arn, ["s3:ObjectRemoved:Delete"], ends),
+        ]
         original = await at.stacks("GetTemplate", StackName="shop")
         assert json.loads(original["TemplateBody"]) == TEMPLATE
         processed = await at.stacks("GetTemplate", StackName="shop", TemplateStage="Processed")
@@ -80,6 +99,10 @@ async def test_an_application_is_made_of_what_its_resources_stand_for() -> None:
         assert (await at.ended(stack["StackId"]))["StackStatus"] == "UPDATE_COMPLETE"
         function = await at.ask("lambda", "GetFunctionConfiguration", FunctionName=name)
         assert function["Environment"]["Variables"] == {"STAGE": "live"}
+        others: dict[str, Any] = json.loads(json.dumps(TEMPLATE))
+        del others["Resources"]["Billing"]["Properties"]["Events"]["FromBucket"]
+        assert (await at.update("shop", others))["StackStatus"] == "UPDATE_COMPLETE"
+        assert await at.ask("s3", "GetBucketNotificationConfiguration", Bucket=bucket) == {}
 
 
 async def test_an_application_is_refused_where_it_wants_what_there_is_not() -> None:

@@ -98,11 +98,7 @@ class BucketSettings:
         return {"OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}}
 
     async def _change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
-        try:
-            await self._documents.update(BUCKET, bucket.name, change)
-        except NotFound:
-            raise no_bucket(bucket.name) from None
-        return {}
+        return await change_bucket(self._documents, bucket, change)
 
 
 class AbsentSettings:
@@ -124,11 +120,6 @@ class AbsentSettings:
     async def get_bucket_accelerate_configuration(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAccelerateConfiguration.html: it was never set."""
         await self._access.bucket(call, params, "GetAccelerateConfiguration")
-        return {}
-
-    async def get_bucket_notification_configuration(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketNotificationConfiguration.html: nobody is told."""
-        await self._access.bucket(call, params, "GetBucketNotification")
         return {}
 
     async def get_bucket_request_payment(self, call: Call, params: Structure) -> Structure:
@@ -168,6 +159,21 @@ class AbsentSettings:
 
     async def _none(self, call: Call, params: Structure, action: str, code: str, text: str) -> Structure:
         raise _absent(code, text, await self._access.bucket(call, params, action))
+
+
+async def change_bucket(
+    documents: Documents, bucket: Bucket, change: Callable[[Bucket], Bucket]
+) -> Structure:
+    """Change what a bucket is set to; the answer of the operation.
+
+    Raises:
+        AwsError: `NoSuchBucket`.
+    """
+    try:
+        await documents.update(BUCKET, bucket.name, change)
+    except NotFound:
+        raise no_bucket(bucket.name) from None
+    return {}
 
 
 def _policy_of(bucket: Bucket) -> str:

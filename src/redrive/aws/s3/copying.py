@@ -109,7 +109,7 @@ class Copying:
             checksums=source.checksums if source.checksum_type == FULL_OBJECT else {},
             checksum_type=FULL_OBJECT,
         )
-        await self._objects.put(bucket, new, params)
+        await self._objects.put(call, "Copy", bucket, new, params)
         result = {"ETag": f'"{new.etag}"', "LastModified": call.now, **new.checksums}
         return {"CopyObjectResult": result}
 

@@ -122,7 +122,7 @@ class Multipart:
             total,
             upload.checksum_type,
         )
-        await self._objects.put(bucket, new, params, upload=upload)
+        await self._objects.put(call, "CompleteMultipartUpload", bucket, new, params, upload)
         await self._forget(bucket, upload, part_ids=new.blobs)
         location = f"{call.base_url}/{bucket.name}/{upload.key}"
         answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}

@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
@@ -12,6 +14,8 @@ from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable,
 from redrive.aws.s3.contents import Contents
 from redrive.aws.s3.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
 from redrive.aws.s3.names import check_key
+from redrive.aws.s3.notifications.notifying import Notifier
+from redrive.aws.s3.notifications.rules import CREATED, REMOVED, TAGGED
 from redrive.aws.s3.quotas import ANSWER_BYTES_MAX, CONTENT_BYTES_MAX, DELETED_AT_ONCE_MAX, METADATA_BYTES_MAX
 from redrive.aws.s3.records import (
     BUCKET,
@@ -52,8 +56,9 @@ _READ_TWICE: Final = 2  # an object may be written over between its document and
 class Objects:
     """Objects of all buckets, for the operations on them."""
 
-    def __init__(self, engine: Engine, contents: Contents) -> None:
+    def __init__(self, engine: Engine, contents: Contents, notifier: Notifier) -> None:
         self._engine = engine
+        self._notifier = notifier
         self._documents = engine.resources.documents
         self.contents = contents
 
@@ -69,11 +74,19 @@ class Objects:
         return found
 
     async def put(
-        self, bucket: Bucket, new: ObjectRecord, params: Structure, upload: Upload | None = None
+        self,
+        call: Call,
+        event: str,
+        bucket: Bucket,
+        new: ObjectRecord,
+        params: Structure,
+        upload: Upload | None = None,
     ) -> None:
         """Write an object over the one that is there, if the conditions of a request hold.
 
         Args:
+            call: The request.
+            event: The name of what it does: `Put`, `Copy` or `CompleteMultipartUpload`.
             bucket: Where it is to be.
             new: The object, whose content is kept already.
             params: With the conditions.
@@ -84,11 +97,12 @@ class Objects:
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            found = await self._in(draft, bucket, new.key)
+            place, found = await self._in(draft, bucket, new.key)
             check_writable(params, found, new.key)
             if upload is not None:
                 await _end(draft, upload)
             draft.put(OBJECT, object_key(bucket.name, new.key), new)
+            await self._notifier.owe_in(draft, call, f"{CREATED}:{event}", place, new)
             return found
 
         try:
@@ -100,7 +114,7 @@ class Objects:
         if replaced is not None:
             await self.contents.remove(replaced.blobs)
 
-    async def remove(self, bucket: Bucket, key: str, params: Structure) -> None:
+    async def remove(self, call: Call, bucket: Bucket, key: str, params: Structure) -> None:
         """Remove an object, if it is there and the conditions of a request hold.
 
         Raises:
@@ -108,21 +122,46 @@ class Objects:
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            found = await self._in(draft, bucket, key)
+            place, found = await self._in(draft, bucket, key)
             check_writable(params, found, key)
             if found is not None:
                 draft.remove(OBJECT, object_key(bucket.name, key))
+                await self._notifier.owe_in(draft, call, REMOVED, place, found)
             return found
 
         removed = await self._engine.resources.write(decide)
         if removed is not None:
             await self.contents.remove(removed.blobs)
 
-    async def _in(self, draft: Draft, bucket: Bucket, key: str) -> ObjectRecord | None:
-        """An object of a bucket that is still there; it stays there until the draft is written."""
-        if await draft.get(BUCKET, bucket.name) is None:
+    async def tag(self, call: Call, event: str, bucket: Bucket, key: str, tags: Mapping[str, str]) -> None:
+        """Give an object that is there other tags.
+
+        Args:
+            call: The request.
+            event: The name of what it does: `Put` or `Delete`.
+            bucket: Where the object is.
+            key: Of the object.
+            tags: By their keys.
+
+        Raises:
+            AwsError: `NoSuchBucket`, `NoSuchKey`.
+        """
+
+        async def decide(draft: Draft) -> None:
+            place, found = await self._in(draft, bucket, key)
+            if found is None:
+                raise no_key(key)
+            draft.put(OBJECT, object_key(bucket.name, key), replace(found, tags=tags))
+            await self._notifier.owe_in(draft, call, f"{TAGGED}:{event}", place, found)
+
+        await self._engine.resources.write(decide)
+
+    async def _in(self, draft: Draft, bucket: Bucket, key: str) -> tuple[Bucket, ObjectRecord | None]:
+        """A bucket that is still there, and stays there until the draft is written, and an object of it."""
+        place = await draft.get(BUCKET, bucket.name)
+        if place is None:
             raise no_bucket(bucket.name)
-        return await draft.get(OBJECT, object_key(bucket.name, key))
+        return place, await draft.get(OBJECT, object_key(bucket.name, key))
 
 
 class ObjectOperations:
@@ -141,7 +180,7 @@ class ObjectOperations:
         checksums, etag = await digested(params, content)
         segment = await self._objects.contents.add(content)
         new = ObjectRecord(headers, metadata, key, etag, call.now, (segment,), checksums=checksums, tags=tags)
-        await self._objects.put(bucket, new, params)
+        await self._objects.put(call, "Put", bucket, new, params)
         return {
             "ETag": f'"{etag}"',
             **checksums,
@@ -171,7 +210,7 @@ class ObjectOperations:
 
     async def delete_object(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "DeleteObject", params["Key"])
-        await self._objects.remove(bucket, params["Key"], params)
+        await self._objects.remove(call, bucket, params["Key"], params)
         return {}
 
     async def delete_objects(self, call: Call, params: Structure) -> Structure:
@@ -185,7 +224,7 @@ class ObjectOperations:
             try:
                 self._access.check_offered(each)
                 await self._access.bucket(call, params, "DeleteObject", key)
-                await self._objects.remove(bucket, key, {"IfMatch": each.get("ETag")})
+                await self._objects.remove(call, bucket, key, {"IfMatch": each.get("ETag")})
             except AwsError as refusal:
                 errors.append({"Key": key, "Code": refusal.code, "Message": refusal.message})
             else:

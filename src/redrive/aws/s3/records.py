@@ -27,6 +27,7 @@ class Bucket:
         policy: Its text; empty: it has none.
         tags: By their keys.
         public_access_block: Its four settings by their names; empty: it has none.
+        notifications: Of its events: see `redrive.aws.s3.notifications.rules`.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Bucket:
     policy: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     public_access_block: Mapping[str, bool] = field(default_factory=dict)
+    notifications: Mapping[str, Any] = field(default_factory=dict)
 
     def blocks(self, what: str) -> bool:
         """True if its block of public access has this setting on."""

@@ -1,9 +1,21 @@
 """Objects through the end of the server's process."""
 
+import json
 from pathlib import Path
 
 from tests.contracts.aws.s3.buckets import BUCKET, client, refusal
+from tests.contracts.aws.sqs.client import Queue, Sqs
 from tests.services.server import serving
+
+
+def _keys_told(queue: Queue, number: int) -> set[str]:
+    """The keys of so many objects that a queue is told of; the first message is the test of the queue."""
+    keys: set[str] = set()
+    while len(keys) < number:
+        for message in queue.receive(WaitTimeSeconds=20):
+            records = json.loads(message["Body"]).get("Records", ())
+            keys |= {record["s3"]["object"]["key"] for record in records}
+    return keys
 
 
 def test_an_answered_object_survives_a_kill(tmp_path: Path) -> None:
@@ -14,10 +26,16 @@ def test_an_answered_object_survives_a_kill(tmp_path: Path) -> None:
         part = s3.upload_part(Bucket=BUCKET, Key="parts", UploadId=upload, PartNumber=1, Body=b"part")
         s3.put_object(Bucket=BUCKET, Key="removed", Body=b"1")
         s3.delete_object(Bucket=BUCKET, Key="removed")
+        queue = Sqs(server).queue()
+        rule = {"QueueArn": queue.arn, "Events": ["s3:ObjectCreated:*"]}
+        s3.put_bucket_notification_configuration(
+            Bucket=BUCKET, NotificationConfiguration={"QueueConfigurations": [rule]}
+        )
         for number in range(20):
             s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=b"%d" % number)
         server.kill()
         server.start()
+        assert _keys_told(queue, 20) == {f"k{number}" for number in range(20)}
         s3 = client(server)
         for number in range(20):
             assert s3.get_object(Bucket=BUCKET, Key=f"k{number}")["Body"].read() == b"%d" % number

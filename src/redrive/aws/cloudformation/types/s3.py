@@ -27,9 +27,11 @@ from redrive.aws.wire.errors import AwsError
 _GIVEN: Final = frozenset(
     {
         *("BucketName", "Tags", "PublicAccessBlockConfiguration", "OwnershipControls"),
-        *("BucketEncryption", "VersioningConfiguration"),
+        *("BucketEncryption", "VersioningConfiguration", "NotificationConfiguration"),
     }
 )
+# Destinations of notifications: what the API calls them, and templates.
+_DESTINATIONS: Final = {"LambdaFunction": "Lambda", "Queue": "Queue", "Topic": "Topic"}
 # What a rule of a life cycle may say where there are no versions: that changes nothing either.
 _OF_VERSIONS: Final = frozenset(
     {
@@ -64,6 +66,8 @@ class BucketType(ResourceType):
                 raise
         if tags := spec.all_tags():
             await _set_tags(ask, spec.name, tags)
+        if notifications := spec.properties.get("NotificationConfiguration"):
+            await _set_notifications(ask, spec.name, notifications)
         return _made(spec, spec.name)
 
     @override
@@ -72,6 +76,9 @@ class BucketType(ResourceType):
         tags = spec.all_tags()
         if tags or before.get("Tags"):
             await _set_tags(ask, spec.physical_id, tags)
+        notifications = spec.properties.get("NotificationConfiguration") or {}
+        if notifications != (before.get("NotificationConfiguration") or {}):
+            await _set_notifications(ask, spec.physical_id, notifications)
         return _made(spec, spec.physical_id)
 
     @override
@@ -94,6 +101,27 @@ async def _set_tags(ask: Ask, bucket: str, tags: Mapping[str, str]) -> None:
         await ask("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tag_list(tags)})
     else:
         await ask("s3", "DeleteBucketTagging", Bucket=bucket)
+
+
+async def _set_notifications(ask: Ask, bucket: str, notifications: Mapping[str, Any]) -> None:
+    configuration: dict[str, Any] = {
+        f"{api}Configurations": [_notification(each, api, property_) for each in rules]
+        for api, property_ in _DESTINATIONS.items()
+        if (rules := notifications.get(f"{property_}Configurations"))
+    }
+    if (notifications.get("EventBridgeConfiguration") or {}).get("EventBridgeEnabled"):
+        configuration["EventBridgeConfiguration"] = {}
+    params = {"Bucket": bucket, "NotificationConfiguration": configuration}
+    await ask("s3", "PutBucketNotificationConfiguration", **params)
+
+
+def _notification(rule: Mapping[str, Any], api: str, property_: str) -> dict[str, Any]:
+    destination = rule["Function" if property_ == "Lambda" else property_]
+    notification: dict[str, Any] = {f"{api}Arn": destination, "Events": [rule["Event"]]}
+    if "Filter" in rule:
+        rules = rule["Filter"]["S3Key"]["Rules"]
+        notification["Filter"] = {"Key": {"FilterRules": [dict(each) for each in rules]}}
+    return notification
 
 
 def _refuse_others(properties: Mapping[str, Any]) -> None:

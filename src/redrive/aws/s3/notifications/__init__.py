@@ -1,0 +1,1 @@
+"""Notifications of buckets: to queues, topics and functions."""

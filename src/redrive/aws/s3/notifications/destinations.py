@@ -1,0 +1,151 @@
+"""Destinations of notifications: queues, topics and functions, called as `s3.amazonaws.com` for a bucket."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+import orjson
+
+from redrive.access.principals import acting_for
+from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
+from redrive.aws.gateway.owed_calls import asked_at, attempted
+from redrive.aws.gateway.rounds import TRACE, Rounds
+from redrive.aws.kit.call import Call
+from redrive.aws.s3.notifications.messages import SUBJECT, test_message
+from redrive.aws.s3.records import Bucket
+from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt
+
+logger = logging.getLogger(__name__)
+
+_SERVICE: Final = "s3"  # that policies let in
+_KINDS: Final = {"sqs": "queue", "sns": "topic"}
+_ABSENT: Final = frozenset(
+    {"QueueDoesNotExist", "NotFound", "NotFoundException", "ResourceNotFoundException"}
+)
+_DENIED: Final = ("AccessDenied", "AuthorizationError", "KMS")
+
+
+@dataclass(frozen=True, slots=True)
+class OwedNotification:
+    """One notification that is owed.
+
+    Attributes:
+        bucket: The bucket's name.
+        arn: Of the destination.
+        message: See `event_message`.
+        trace: The trace header of the request that caused it; empty: it had none.
+    """
+
+    bucket: str
+    arn: str
+    message: Mapping[str, Any]
+    trace: str
+
+    def pack(self) -> str:
+        """The notification as the body of a delivery."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Self:
+        """Read what `pack` wrote."""
+        return cls(**orjson.loads(body))
+
+
+class Destinations:
+    """Tells queues, topics and functions of events (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, calls: InnerCalls, rounds: Rounds, *, is_open: bool) -> None:
+        """Call by these calls.
+
+        Args:
+            calls: Calls of this server's services.
+            rounds: Counts the runs of functions that events lead to.
+            is_open: Whether what has no policy takes events of its own account's buckets. Amazon's does not: its policy
+                has to let `s3.amazonaws.com` in.
+        """
+        self._calls = calls
+        self._rounds = rounds
+        self._is_open = is_open
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Hand a notification over; a refusal is final, and the log says so."""
+        account, region = asked_at(push_request)
+        owed = OwedNotification.unpack(push_request.body)
+        bucket = Bucket(owed.bucket, account, region, 0)
+        telling = self._tell(bucket, owed.arn, owed.message, owed.trace)
+        service = owed.arn.split(":")[2]
+        error, attempt = await attempted(
+            telling, service, lambda refused: f"{refused.message} ({refused.code})"
+        )
+        if error is not None:
+            record = owed.message["Records"][0]
+            logger.warning(
+                "s3.notification_failed bucket=%s destination=%s event=%s key=%s error=%s",
+                owed.bucket,
+                owed.arn,
+                record["eventName"],
+                record["s3"]["object"]["key"],
+                error,
+            )
+        return attempt
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    async def fault(self, call: Call, bucket: Bucket, arn: str) -> str | None:
+        """Try a destination: queues and topics get the test message; in S3's words why it cannot be one, or None.
+
+        Raises:
+            StoreUnavailable: Nobody knows.
+        """
+        service = arn.split(":")[2]
+        try:
+            await self._tell(bucket, arn, test_message(bucket.name, call), is_test=True)
+        except KeyError:
+            return f"This server does not offer {service}"
+        except AwsError as refused:
+            if not refused.sender:
+                raise
+            return _fault(refused, service, arn)
+        return None
+
+    async def _tell(
+        self, bucket: Bucket, arn: str, message: Mapping[str, Any], trace: str = "", *, is_test: bool = False
+    ) -> None:
+        destination, text = parse_arn(arn), orjson.dumps(message).decode()
+        service = destination.service
+        caller = acting_for(_SERVICE, bucket.region, bucket.arn, bucket.account, for_owner=self._is_open)
+        if service == "lambda":
+            kind: Structure = (
+                {"InvocationType": "DryRun"}
+                if is_test
+                else {"InvocationType": "Event", "Payload": text.encode()}
+            )
+            headers = {TRACE: self._rounds.following(trace)}
+            await self._calls.call(
+                service, "Invoke", {"FunctionName": arn, **kind}, caller, bucket.region, headers
+            )
+        elif service == "sns":
+            params = {"TopicArn": arn, "Subject": SUBJECT, "Message": text}
+            await self._calls.call(service, "Publish", params, caller, bucket.region)
+        else:
+            url = f"{BASE_URL}/{destination.account}/{destination.resource}"
+            params = {"QueueUrl": url, "MessageBody": text}
+            await self._calls.call(service, "SendMessage", params, caller, bucket.region)
+
+
+def _fault(refused: AwsError, service: str, arn: str) -> str:
+    is_absent = refused.code in _ABSENT
+    if not (is_absent or refused.code.startswith(_DENIED)):
+        return refused.message
+    if service == "lambda":
+        return f"Not authorized to invoke function [{arn}]"
+    kind = _KINDS[service]
+    if is_absent:
+        return f"The destination {kind} does not exist"
+    return f"Permissions on the destination {kind} do not allow S3 to publish notifications from this bucket"

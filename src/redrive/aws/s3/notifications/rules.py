@@ -1,0 +1,205 @@
+"""Rules of a bucket's notifications: which event of which object goes where, and which rules may stand side by side.
+
+Source: "Event notification types and destinations" and "Configuring event notifications using object key name
+filtering", user guide; texts of refusals recorded of S3.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive.aws.s3.errors import error, invalid, unoffered
+from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.rest.xml_input import malformed
+from redrive.aws.wire.shapes import Structure
+
+CREATED: Final = "s3:ObjectCreated"
+REMOVED: Final = "s3:ObjectRemoved:Delete"
+TAGGED: Final = "s3:ObjectTagging"
+RULES_MAX: Final = 100  # "Amazon S3 quotas": event notification configurations of a bucket
+_ID_CHARS_MAX: Final = 255
+_VALUE_BYTES_MAX: Final = 1024
+# The member that names the destination in each sort of rules, and the service that the destination is of.
+_SORTS: Final = {
+    "TopicConfigurations": ("TopicArn", "sns"),
+    "QueueConfigurations": ("QueueArn", "sqs"),
+    "LambdaFunctionConfigurations": ("LambdaFunctionArn", "lambda"),
+}
+_KINDS: Final[Mapping[str, Sequence[str]]] = {
+    "ObjectCreated": ("Put", "Post", "Copy", "CompleteMultipartUpload"),
+    "ObjectRemoved": ("Delete", "DeleteMarkerCreated"),
+    "ObjectTagging": ("Put", "Delete"),
+    "ObjectRestore": ("Post", "Completed", "Delete"),
+    "Replication": (
+        "OperationFailedReplication",
+        "OperationNotTracked",
+        "OperationMissedThreshold",
+        "OperationReplicatedAfterThreshold",
+    ),
+    "LifecycleExpiration": ("Delete", "DeleteMarkerCreated"),
+}
+_EVENTS: Final = frozenset(
+    {f"s3:{kind}:{name}" for kind, names in _KINDS.items() for name in (*names, "*")}
+    | {
+        "s3:ReducedRedundancyLostObject",
+        "s3:LifecycleTransition",
+        "s3:IntelligentTiering",
+        "s3:ObjectAcl:Put",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationRule:
+    """One rule.
+
+    Attributes:
+        id: Within the bucket's.
+        arn: Of the queue, the topic or the function.
+        events: Those that it is for; one that ends with `*` is for all of its kind.
+        prefix: Of the keys that it is for.
+        suffix: Of the keys that it is for.
+    """
+
+    id: str
+    arn: str
+    events: Sequence[str]
+    prefix: str
+    suffix: str
+
+    @property
+    def has_filter(self) -> bool:
+        """True if it is not for all keys."""
+        return bool(self.prefix or self.suffix)
+
+    def is_for(self, event: str, key: str) -> bool:
+        """True if it is for this event of the object of this key."""
+        matches = any(_covers(each, event) for each in self.events)
+        return matches and key.startswith(self.prefix) and key.endswith(self.suffix)
+
+    def shared_with(self, other: "NotificationRule") -> tuple[str, str] | None:
+        """The events, its own and the other's, that an object could have both for; None: no object can."""
+        if not _either(str.startswith, self.prefix, other.prefix):
+            return None
+        if not _either(str.endswith, self.suffix, other.suffix):
+            return None
+        pairs = itertools.product(self.events, other.events)
+        return next(((one, two) for one, two in pairs if _covers(one, two) or _covers(two, one)), None)
+
+
+def _covers(pattern: str, event: str) -> bool:
+    return pattern == event or (pattern.endswith("*") and event.startswith(pattern[:-1]))
+
+
+def _either(begins: Callable[[str, str], bool], one: str, two: str) -> bool:
+    return begins(one, two) or begins(two, one)
+
+
+def rules_of(configuration: Mapping[str, Any]) -> Iterator[NotificationRule]:
+    """The rules of a bucket's configuration, as `checked` returned it."""
+    for sort, (member, _) in _SORTS.items():
+        for each in configuration.get(sort) or ():
+            filters = {rule["Name"]: rule["Value"] for rule in _filter_rules(each)}
+            ends = filters.get("Prefix", ""), filters.get("Suffix", "")
+            yield NotificationRule(each["Id"], each[member], each["Events"], *ends)
+
+
+def checked(configuration: Structure, region: str, new_id: Callable[[], str]) -> Structure:
+    """A configuration as it is kept: each rule with an id, the names of filters' rules capitalized.
+
+    Args:
+        configuration: As a caller put it.
+        region: The bucket's.
+        new_id: Makes up ids.
+
+    Raises:
+        AwsError: `InvalidArgument` or `MalformedXML`.
+    """
+    if configuration.get("EventBridgeConfiguration") is not None:
+        raise unoffered("EventBridgeConfiguration")
+    kept: Structure = {}
+    for sort, (member, service) in _SORTS.items():
+        rules = configuration.get(sort) or []
+        if rules:
+            kept[sort] = [_checked(each, member, service, region, new_id) for each in rules]
+    _check_together(list(rules_of(kept)))
+    return kept
+
+
+def _checked(rule: Structure, member: str, service: str, region: str, new_id: Callable[[], str]) -> Structure:
+    if not rule.get("Events"):
+        raise malformed()
+    _check_arn(rule[member], member, service, region)
+    for event in rule["Events"]:
+        if event not in _EVENTS:
+            text = f"The event '{event}' is not supported for notifications"
+            raise invalid(text, ArgumentName="Event", ArgumentValue=event)
+    identity = rule.get("Id") or new_id()
+    if len(identity) > _ID_CHARS_MAX:
+        raise invalid("The ID is too long", ArgumentName="Id", ArgumentValue=identity)
+    kept = {"Id": identity, member: rule[member], "Events": rule["Events"]}
+    if "Filter" in rule:
+        kept["Filter"] = {"Key": {"FilterRules": _checked_filter(_filter_rules(rule))}}
+    return kept
+
+
+def _check_arn(arn: str, member: str, service: str, region: str) -> None:
+    try:
+        parsed = parse_arn(arn)
+    except ValueError:
+        parsed = None
+    if parsed is None or parsed.service != service:
+        raise invalid("The ARN could not be parsed", ArgumentName=member, ArgumentValue=arn)
+    if parsed.region != region:
+        text = "The notification destination service region is not valid for the bucket location constraint"
+        raise invalid(text, ArgumentName=member, ArgumentValue=arn)
+
+
+def _filter_rules(rule: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+    rules: Sequence[Mapping[str, str]] = ((rule.get("Filter") or {}).get("Key") or {}).get(
+        "FilterRules"
+    ) or ()
+    return rules
+
+
+def _checked_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    kept: dict[str, str] = {}
+    for rule in rules:
+        if "Name" not in rule or "Value" not in rule:
+            raise malformed()
+        name, value = rule["Name"].capitalize(), rule["Value"]
+        if name not in ("Prefix", "Suffix"):
+            text = "filter rule name must be either prefix or suffix"
+            raise invalid(text, ArgumentName="FilterRule.Name", ArgumentValue=rule["Name"])
+        if name in kept:
+            text = f"Cannot specify more than one {name.lower()} rule in a filter."
+            raise invalid(text, ArgumentName="FilterRule.Name", ArgumentValue=rule["Name"])
+        if len(value.encode()) > _VALUE_BYTES_MAX:
+            text = f"Size of filter rule value cannot exceed {_VALUE_BYTES_MAX} bytes in UTF-8 representation"
+            raise invalid(text, ArgumentName="FilterRule.Value", ArgumentValue=value)
+        kept[name] = value
+    return [{"Name": name, "Value": value} for name, value in kept.items()]
+
+
+def _check_together(rules: Sequence[NotificationRule]) -> None:
+    if len(rules) > RULES_MAX:
+        text = (
+            "You are attempting to create a new configuration but have already reached the"
+            f" {RULES_MAX}-configuration limit."
+        )
+        raise error("TooManyConfigurations", text)
+    if len({rule.id for rule in rules}) < len(rules):
+        raise invalid("Same ID used for multiple configurations. IDs must be unique")
+    for one, two in itertools.combinations(rules, 2):
+        shared = one.shared_with(two)
+        if shared is None:
+            continue
+        if one.has_filter or two.has_filter:
+            text = (
+                "Configuration is ambiguously defined. Cannot have overlapping suffixes in two rules if the prefixes are"
+                " overlapping for the same event type."
+            )
+            raise invalid(text)
+        text = "Configurations overlap. Configurations on the same bucket cannot share a common event type."
+        raise invalid(text, ArgumentName="Event", ArgumentValue=", ".join(shared))
