@@ -14,7 +14,8 @@ import pytest
 from redrive.cli.terminal import moment
 from redrive.settings import Settings, summary
 from tests.contracts.aws.sqs.client import Sqs, refused
-from tests.services.server import Server, free_port, serving
+from tests.services.programs import free_port
+from tests.services.server import Server, serving
 
 _MEMORY = "sqlite://:memory:"
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"

@@ -20,7 +20,8 @@ import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 
 from redrive.cli.main import main
 from tests.docs.pages import Fence, Page
-from tests.services.server import Server, free_port
+from tests.services.programs import free_port
+from tests.services.server import Server
 
 _DEFAULT_PORT: Final = "4566"
 _DEFAULT_ADDRESS: Final = f"127.0.0.1:{_DEFAULT_PORT}"

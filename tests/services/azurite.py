@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.services import companions
-from tests.services.server import free_port
+from tests.services.programs import free_port
 
 ACCOUNT: Final = "teststore"
 KEY: Final = "c2VjcmV0"  # "secret"

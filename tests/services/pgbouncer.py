@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from tests.services import companions
 from tests.services.postgres import PostgresServer, server_account
-from tests.services.server import free_port
+from tests.services.programs import free_port
 
 Mode = Literal["session", "transaction", "statement"]
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 import asyncpg
 
 from redrive.stores.postgres.migrate import migrate
-from tests.services.server import free_port
+from tests.services.programs import free_port
 
 BINARIES_VARIABLE: Final = "REDRIVE_TEST_POSTGRES_BIN"  # the directory of another version's programs
 

@@ -10,7 +10,7 @@ from typing import Final
 import asyncpg
 
 from tests.services.postgres import PostgresServer, binary, control, own_server, run_command
-from tests.services.server import free_port
+from tests.services.programs import free_port
 
 _REPLICATED: Final = (
     "wal_level = replica",

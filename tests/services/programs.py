@@ -232,3 +232,10 @@ def end_all() -> None:
 def _end_with_parent() -> None:
     """Let a test run that is killed leave no process behind (Linux)."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port

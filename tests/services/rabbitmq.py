@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.services import companions
-from tests.services.server import free_port
+from tests.services.programs import free_port
 
 _ADVICE: Final = "`make rabbitmq` installs Debian's package"
 _SERVER: Final = "*/sbin/rabbitmq-server"

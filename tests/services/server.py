@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from tests.services.programs import Process, Program
+from tests.services.programs import Process, Program, free_port
 
 REDRIVE: Final = Path(sys.executable).with_name("redrive")
 #: `redrive` and its commands, imported once.
@@ -167,13 +166,6 @@ def wait_for_line(log: Path, words: str, times: int = 1) -> str:
                 following.kill()
                 return line
     raise AssertionError(f"{log} ended before it said {words}")
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def new_server(

@@ -19,7 +19,7 @@ from redrive.server.tls import local_authority, server_context
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, PATIENCE_MS
 from tests.contracts.endpoints.telephones import QUEUE_RECORD, gateway_url, sms_endpoint, sms_push
 from tests.services import smsc
-from tests.services.server import free_port
+from tests.services.programs import free_port
 from tests.services.smsc import HANG, OK, Smsc, message_centre, place_of
 
 LONG: Final = "All cars are rented out. " * 40

@@ -11,7 +11,8 @@ from aiosmtpd.controller import Controller
 from tests.contracts.aws.cloudwatch.client import client
 from tests.contracts.aws.sns.client import Webhook, follow
 from tests.contracts.endpoints.relay import MailServer
-from tests.services.server import Server, free_port, serving
+from tests.services.programs import free_port
+from tests.services.server import Server, serving
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"

@@ -16,7 +16,8 @@ from redrive.engine.sweep import Sweeper
 from redrive.model.errors import NotFound
 from redrive.settings import Settings
 from tests.contracts.aws.sqs.client import ACCOUNT, Sqs, new_name, redrive_policy, refused, text
-from tests.services.server import ServerFailedError, free_port, new_server, redrive, serving
+from tests.services.programs import free_port
+from tests.services.server import ServerFailedError, new_server, redrive, serving
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -9,7 +9,8 @@ import pytest
 
 from tests.contracts.aws.lambda_.workshop import ROLE, RUNTIME, Workshop, archive
 from tests.contracts.aws.sqs.client import refused
-from tests.services.server import free_port, serving
+from tests.services.programs import free_port
+from tests.services.server import serving
 
 _SOURCE = """
 calls = 0
