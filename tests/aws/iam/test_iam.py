@@ -6,6 +6,8 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
+from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.policy_document import Form, parse_policy
 from tests.aws.iam.stage import ACCOUNT, OTHER, Stage, allow, on_stage, policy
 
 AMAZON: Final = "arn:aws:iam::aws:policy"
@@ -296,7 +298,7 @@ def test_amazons_policies_are_attached_and_listed() -> None:
         attached = (await iam(stage, "ListAttachedRolePolicies", RoleName="worker"))["AttachedPolicies"]
         assert attached == [{"PolicyName": "AWSLambdaBasicExecutionRole", "PolicyArn": basic}]
         assert (await iam(stage, "GetPolicy", PolicyArn=basic))["Policy"]["AttachmentCount"] == 1
-        everyones = (await iam(stage, "ListPolicies", Scope="AWS"))["Policies"]
+        everyones = (await iam(stage, "ListPolicies", Scope="AWS", MaxItems=1000))["Policies"]
         assert {"AdministratorAccess", "AmazonSQSFullAccess", "AmazonSNSFullAccess", "ReadOnlyAccess"} <= {
             each["PolicyName"] for each in everyones
         }
@@ -311,6 +313,51 @@ def test_amazons_policies_are_attached_and_listed() -> None:
         assert refusal.startswith("AccessDenied")
 
     on_stage(play)
+
+
+def test_amazons_policies_say_what_amazons_say() -> None:
+    logs = {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"}
+    expected = {
+        "service-role/AWSLambdaBasicExecutionRole": ("v1", logs),
+        "service-role/AWSLambdaSQSQueueExecutionRole": (
+            "v1",
+            {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", *logs},
+        ),
+        "service-role/AWSLambdaDynamoDBExecutionRole": (
+            "v1",
+            {
+                *(
+                    f"dynamodb:{name}"
+                    for name in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+                ),
+                *logs,
+            },
+        ),
+        "AmazonAPIGatewayInvokeFullAccess": (
+            "v2",
+            {"execute-api:Invoke", "execute-api:ManageConnections"},
+        ),
+        "AmazonSQSReadOnlyAccess": (
+            "v4",
+            {
+                *("sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListDeadLetterSourceQueues"),
+                *("sqs:ListMessageMoveTasks", "sqs:ListQueues", "sqs:ListQueueTags"),
+            },
+        ),
+    }
+
+    async def play(stage: Stage) -> None:
+        for name, (version, actions) in expected.items():
+            arn = f"{AMAZON}/{name}"
+            policy = (await iam(stage, "GetPolicy", PolicyArn=arn))["Policy"]
+            assert policy["DefaultVersionId"] == version
+            found = await iam(stage, "GetPolicyVersion", PolicyArn=arn, VersionId=version)
+            (statement,) = orjson.loads(unquote(found["PolicyVersion"]["Document"]))["Statement"]
+            assert (set(statement["Action"]), statement["Effect"]) == (actions, "Allow")
+
+    on_stage(play)
+    for each in AWS_MANAGED.values():  # and each can be asked
+        assert parse_policy(each.text, Form.IDENTITY).statements
 
 
 def test_renamed_users_and_groups_keep_what_is_theirs() -> None:
