@@ -2,6 +2,7 @@
 
 import pytest
 
+from redrive.aws.s3.notifications.rules import checked
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.rest.xml_input import read_xml
 from tests.attack.test_filter_costs import TIMES_MAX, times_counting
@@ -36,3 +37,14 @@ def test_the_longest_list_of_parts_is_read() -> None:
     )
     parts = b"".join(part % number for number in range(10_000))
     assert len(read_xml(b"<CompleteMultipartUpload>" + parts + b"</CompleteMultipartUpload>").inner) == 10_000
+
+
+def test_rules_of_notifications_name_each_event_once() -> None:
+    topic = "arn:aws:sns:us-east-1:111111111111:news"
+    events = ("s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete")
+    rules = [{"Id": event, "TopicArn": topic, "Events": [event] * 14_000} for event in events]
+
+    def read() -> None:
+        checked({"TopicConfigurations": rules}, "us-east-1", str)
+
+    assert times_counting(read) < TIMES_MAX / 4
