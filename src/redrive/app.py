@@ -59,6 +59,7 @@ from redrive.runtime.simulated import SimulatedClock
 from redrive.server.app import Router
 from redrive.server.exposition import Exposition
 from redrive.server.http import HttpFront, bound, url_of
+from redrive.server.init_scripts import InitScripts
 from redrive.server.limits import HttpLimits
 from redrive.server.request_log import RequestLog
 from redrive.server.siblings import ALONE, Siblings
@@ -88,6 +89,7 @@ class Server:
         time: Moves the clock, where that is a simulated one.
         provision: Makes what the settings declare.
         exposition: Writes the metrics.
+        scripts: Run once requests are answered.
     """
 
     core: Core
@@ -97,6 +99,7 @@ class Server:
     time: SimulatedTime | None
     provision: Callable[[], Awaitable[None]]
     exposition: Exposition
+    scripts: InitScripts
 
     async def open(self) -> None:
         """Take up the backlogs, and connect to what wants to be connected to."""
@@ -111,14 +114,15 @@ class Server:
                 begin()
         await self.provision()
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Do what goes on beside requests, until told to stop."""
+    async def serve(self, url: str, stop: asyncio.Event) -> None:
+        """Do what goes on beside requests at this URL, until told to stop."""
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._keep_up(), name="redrive-upkeep"),
                 group.create_task(self.core.telemetry.run(), name="redrive-telemetry"),
                 group.create_task(warn_of_jumps(SystemClock().now), name="redrive-clock"),
                 group.create_task(watch_loop(self.core.meters.loop_lag.observe), name="redrive-loop"),
+                group.create_task(self.scripts.run(url, self.core.settings.region), name="redrive-init"),
             ]
             await stop.wait()
             for task in tasks:
@@ -193,7 +197,7 @@ async def run(
                 ready(url)
             else:
                 await worker.attend(server.exposition.text, server.front.retire, stop)
-            await server.serve(stop)
+            await server.serve(url, stop)
             if worker is not None:
                 await worker.say_last(await server.exposition.text())
     finally:
@@ -321,10 +325,7 @@ def _server(
     for extension in extensions:
         extension.register(core.engine)
     provisioner = Provisioner(core.services, core.keyring, core.runtime, core.settings.region)
-
-    async def provision() -> None:
-        await provisioner.apply(declared)
-
+    provision = functools.partial(provisioner.apply, declared)
     clock = core.runtime.clock
     others = [part for extension in extensions for part in extension.lifecycle.lives_by_the_clock]
     time = None
@@ -334,7 +335,8 @@ def _server(
             for drive in extension.lifecycle.drives:
                 drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)
-    router = make_router(core, extensions, time, provision, exposition)
+    scripts = InitScripts(core.settings.init_scripts)
+    router = make_router(core, extensions, time, provision, exposition, scripts)
     answer = collector.traced(router.answer)
     request_log = RequestLog(answer, monotonic) if core.settings.request_log else None
     front = HttpFront(
@@ -345,7 +347,7 @@ def _server(
         body_bound=router.body_bytes_max,
         on_refused=None if request_log is None else request_log.refused,
     )
-    return Server(core, extensions, router, front, time, provision, exposition)
+    return Server(core, extensions, router, front, time, provision, exposition, scripts)
 
 
 # ---- the process -----------------------------------------------------------------------------------------------------

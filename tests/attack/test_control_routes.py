@@ -24,6 +24,7 @@ SHOWN = (
 )
 CHANGED = (
     RESET,
+    "/_localstack/state/reset",
     CLOCK,
     FAULTS,
     "/_redrive/dead-letters",

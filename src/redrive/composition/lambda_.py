@@ -15,6 +15,7 @@ from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import PATH, Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
+from redrive.aws.lambda_.functions.reading import offered_runtimes
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
@@ -45,13 +46,17 @@ from redrive.functions.pool import FunctionPool
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Refused
 from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
+from redrive.server.owned import json_answer, parameters
 from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
 
+# As LocalStack has it.
+_RUNTIMES: Final = "/_aws/lambda/runtimes"
 #: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
 _SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
 
@@ -116,7 +121,7 @@ def extension(
     return Extension(
         interface=Interface(
             services={"lambda": facade},
-            paths={PATH: downloads.answer},
+            paths={PATH: downloads.answer, _RUNTIMES: _answer_runtimes},
             hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
             kinds=[*Lambda.kinds, CODE],
         ),
@@ -156,6 +161,13 @@ def _subscribed(
         elsewhere=partial(_elsewhere, read_aws_endpoints(core.settings.aws_endpoints), elsewhere),
         open_functions=core.settings.auth == "off",
     )
+
+
+async def _answer_runtimes(request: Request) -> Response:
+    chosen = parameters(request).get("filter", "supported")
+    names = offered_runtimes(ended=False) if chosen != "deprecated" else []
+    names += offered_runtimes(ended=True) if chosen != "supported" else []
+    return json_answer(200, {"Runtimes": names})
 
 
 def _groups(setting: Setting) -> Callable[[ResourceName], int] | None:

@@ -11,13 +11,16 @@ from redrive.composition.simulated_time import SimulatedTime
 from redrive.console.console import PATH as CONSOLE_PATH
 from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
-from redrive.server.control import Control
+from redrive.server.control import Control, Reset
 from redrive.server.dead_letters import DeadLetterRoutes
+from redrive.server.emulator import PREFIXES as EMULATOR_PREFIXES
+from redrive.server.emulator import EmulatorRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.exposition import Exposition
 from redrive.server.guard import BrowserGuard
 from redrive.server.hosts import known_hosts
+from redrive.server.init_scripts import InitScripts
 from redrive.server.redriving import PATH as DEAD_LETTER_PATH
 from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
@@ -30,6 +33,7 @@ def make_router(
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
     exposition: Exposition,
+    scripts: InitScripts,
 ) -> Router:
     """The router of a server.
 
@@ -39,7 +43,17 @@ def make_router(
         time: Moves the clock, where it is a simulated one.
         provision: Makes what the settings declare, again after a reset.
         exposition: Writes the metrics.
+        scripts: Those of the init folder.
     """
+
+    async def reset() -> None:
+        await _reset(core, extensions)
+        await provision()
+
+    allowed_reset = reset if core.settings.allow_reset else None
+    emulator = EmulatorRoutes(
+        dict.fromkeys(sorted(core.services), "running"), allowed_reset, scripts, core.authentication
+    )
     paths: dict[str, Answer] = {}
     gateway = Gateway(core.runtime, core.authentication, core.services, core.public_url)
     protocols: list[Recognising] = [_ObjectRequests(gateway)]
@@ -49,8 +63,8 @@ def make_router(
     guard = BrowserGuard(known_hosts(core.settings), core.refusals)
     required = core.settings.auth == "required"
     return Router(
-        _control(core, extensions, sorted(core.services), time, provision, guard, exposition),
-        {**paths, **_own_paths(core)},
+        _control(core, time, allowed_reset, guard, exposition),
+        {**paths, **_own_paths(core), **dict.fromkeys(EMULATOR_PREFIXES, emulator.answer)},
         protocols,
         gateway,
         needs_credential=required,
@@ -89,23 +103,12 @@ def _console_path(core: Core) -> str:
 
 
 def _control(
-    core: Core,
-    extensions: Sequence[Extension],
-    services: Sequence[str],
-    time: SimulatedTime | None,
-    provision: Callable[[], Awaitable[None]],
-    guard: BrowserGuard,
-    exposition: Exposition,
+    core: Core, time: SimulatedTime | None, reset: Reset | None, guard: BrowserGuard, exposition: Exposition
 ) -> Control:
-    async def reset() -> None:
-        await _reset(core, extensions)
-        await provision()
-
     return Control(
         core.engine,
-        dict.fromkeys(services, "running"),
         None if time is None else time.advance,
-        reset if core.settings.allow_reset else None,
+        reset,
         core.authentication,
         exposition,
         Scrapers(core.settings.metrics_token, guard, core.refusals, runs_functions=_runs_functions(core)),

@@ -1,9 +1,12 @@
 """Amazon SNS, with the parts that other extensions add to it."""
 
 from collections.abc import Sequence
+from typing import Final
+from urllib.parse import unquote
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.sns.certificate import PATH_BEGINNING, certificate_path
+from redrive.aws.sns.confirmations import latest_token
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
 from redrive.aws.sns.notification import Links
@@ -13,9 +16,14 @@ from redrive.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
 from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
+from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.model.http import Request, Response
+from redrive.server.owned import json_answer
+
+# As LocalStack has it. Who has a token can confirm the subscription of somebody else's endpoint: for tests alone.
+_TOKENS: Final = "/_aws/sns/subscription-tokens"
 
 
 def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | None = None) -> Extension:
@@ -42,6 +50,18 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
             return Response(404, b"", "text/plain")
         return Response(200, core.pair.pem, "application/x-pem-file")
 
+    async def subscription_token(request: Request) -> Response:
+        arn = unquote(request.path.removeprefix(f"{_TOKENS}/"))
+        try:
+            caller = await core.authentication.caller(request, "sns")
+        except AwsError as error:
+            return json_answer(error.status, {"message": error.message})
+        owned = settings.auth == "off" or f":{caller.principal.account}:" in arn
+        token = await latest_token(core.engine.resources.documents, arn) if owned else None
+        if token is None:
+            return json_answer(404, {"message": f"no token for {arn}"})
+        return json_answer(200, {"subscription_token": token, "subscription_arn": arn})
+
     async def close() -> None:
         signer.close()
 
@@ -57,7 +77,10 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
                     encryption,
                 )
             },
-            paths={PATH_BEGINNING: certificate},
+            paths={
+                PATH_BEGINNING: certificate,
+                **({_TOKENS: subscription_token} if settings.allow_reset else {}),
+            },
             kinds=[*Sns.kinds, *(kind for part in parts for kind in part.kinds)],
         ),
         delivery=DeliveryParts(

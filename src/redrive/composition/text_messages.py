@@ -1,31 +1,41 @@
 """Text messages: SNS's settings for them, and the line to a message centre, if one is named."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import Final
 
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
 from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.sms.part import text_messages
 from redrive.aws.sns.sms.telephones import Telephones
+from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
-from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
+from redrive.endpoints.sms.outbox import MEMORY, Outbox, Text
+from redrive.model.http import Request, Response
 from redrive.runtime.clock import SystemClock
+from redrive.server.owned import json_answer, parameters
+
+_TEXTS: Final = "/_aws/sns/sms-messages"
 
 
 def extension(core: Core) -> Extension:
     """Texts go through the message centre, and it hears who opts out."""
-    centre = _message_centre(core)
+    outbox = Outbox() if core.settings.sms_gateway == MEMORY else None
+    centre = _message_centre(core) if outbox is None else None
     documents, telemetry = core.engine.resources.documents, core.telemetry
     price = Decimal(core.settings.sms_part_price)
-    telephones = Telephones(centre, documents, core.runtime.clock.now, price)
+    telephones = Telephones(outbox or centre, documents, core.runtime.clock.now, price)
     if centre is not None:
         centre.reader = telephones.heard
     attributes = partial(documents.known, SMS_ATTRIBUTES)
     log = TextMessageLog(telemetry.logs, core.runtime.chance, core.stream, attributes, telemetry.count)
     return Extension(
+        interface=Interface() if outbox is None else _outbox_interface(core, outbox),
         delivery=DeliveryParts(
             endpoints={"sms": telephones},
             sns=replace(text_messages(core.engine), logs={"sms": log}),
@@ -34,6 +44,36 @@ def extension(core: Core) -> Extension:
             start=() if centre is None else (centre.start,),
         ),
     )
+
+
+def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
+    """LocalStack's route to the texts that were sent, by account, region and number; DELETE forgets them."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            caller = await core.authentication.caller(request, "sns")
+        except AwsError as error:
+            return json_answer(error.status, {"message": error.message})
+        query, account = parameters(request), caller.principal.account
+        if core.settings.auth == "off":
+            account = query.get("accountId", account)
+        region = query.get("region", core.settings.region)
+        texts = outbox.of(account, region, query.get("phoneNumber"))
+        if request.method == "DELETE":
+            for text in texts:
+                outbox.texts.remove(text)
+            return Response(204, b"")
+        return json_answer(200, {"sms_messages": _by_number(texts), "region": region})
+
+    return Interface(paths={_TEXTS: answer}, reset=(outbox.clear,))
+
+
+def _by_number(texts: Iterable[Text]) -> dict[str, list[dict[str, str]]]:
+    messages: dict[str, list[dict[str, str]]] = {}
+    for text in texts:
+        message = {"PhoneNumber": text.number, "MessageId": text.message_id, "Message": text.message}
+        messages.setdefault(text.number, []).append(message)
+    return messages
 
 
 def _message_centre(core: Core) -> SmsEndpoint | None:

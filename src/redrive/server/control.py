@@ -1,7 +1,7 @@
 """Redrive's own routes, beside those of the services: health, metrics, reset and the simulated clock."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 import orjson
 
@@ -18,7 +18,6 @@ from redrive.server.scraping import Scrapers
 from redrive.server.siblings import Siblings
 
 PREFIX = "/_redrive/"
-LOCALSTACK_HEALTH = "/_localstack/health"
 # A year and a month: the longest thing kept here is an archive's year.
 ADVANCE_SECONDS_MAX = 400 * 24 * 60 * 60
 
@@ -43,7 +42,6 @@ class Control:
     def __init__(
         self,
         engine: Engine,
-        services: Mapping[str, str],
         advance: Advance | None,
         reset: Reset | None,
         authentication: Authentication,
@@ -55,7 +53,6 @@ class Control:
 
         Args:
             engine: The one that serves.
-            services: The services offered and their state, for LocalStack's health route.
             advance: Moves the clock, where it is a simulated one.
             reset: Removes everything, where that may be asked for over the wire.
             authentication: Tells who asks for what changes something.
@@ -68,12 +65,10 @@ class Control:
         self._exposition = exposition
         self._scrapers = scrapers
         self._siblings = siblings
-        self._services = services
         self._healthy_until = 0.0  # by the loop's clock
         self._routes: dict[tuple[str, str], Route] = {
             ("GET", f"{PREFIX}health"): self._health,
             ("GET", f"{PREFIX}metrics"): self._metrics,
-            ("GET", LOCALSTACK_HEALTH): self._localstack_health,
         }
         if reset is not None:
             self._routes["POST", f"{PREFIX}reset"] = self._remove_all(reset)
@@ -84,7 +79,7 @@ class Control:
 
     def handles(self, path: str) -> bool:
         """True if a path is one of the control routes."""
-        return path.startswith(PREFIX) or path == LOCALSTACK_HEALTH
+        return path.startswith(PREFIX)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
@@ -117,11 +112,6 @@ class Control:
             return
         await self._engine.check()
         self._healthy_until = now + _HEALTHY_SECONDS
-
-    async def _localstack_health(self, _: Request) -> Response:
-        return json_answer(
-            200, {"services": dict(self._services), "edition": "redrive", "version": __version__}
-        )
 
     async def _metrics(self, request: Request) -> Response:
         if (refusal := self._scrapers.refusal(request)) is not None:

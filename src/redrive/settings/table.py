@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
+from redrive.endpoints.sms.outbox import MEMORY
 from redrive.settings.database_url import hosts_of
 from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.networks import is_loopback, read_hosts, read_networks
@@ -108,7 +109,7 @@ def _check_price(price: str) -> None:
 
 
 def _check_gateway(url: str) -> None:
-    if url:
+    if url not in ("", MEMORY):
         read_gateway(url)
 
 
@@ -186,8 +187,12 @@ class Settings:
         "",
         "files or directories (TOML, JSON) of queues, topics and keys that are to be there; colons between",
     )
+    init_scripts: str = _setting(
+        "",
+        "folder whose ready.d has programs (*.sh, *.py) that this server runs as its own user once it answers",
+    )
     region: str = _setting("us-east-1", "region of requests that name none")
-    allow_reset: bool = _switch("let POST /_redrive/reset remove everything")
+    allow_reset: bool = _switch("let POST /_redrive/reset and /_localstack/state/reset remove everything")
     fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")
     queue_urls: str = _setting(
         "plain",
@@ -216,7 +221,7 @@ class Settings:
     smtp_starttls: bool = _switch("encrypt the connection to the relay, or send nothing")
     sms_gateway: str = _setting(
         "",
-        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: takes text messages; without one, there are none",
+        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: takes text messages; memory: keeps them for tests",
         check=_check_gateway,
         mask=_hide_passwords,
     )
@@ -299,6 +304,10 @@ class Settings:
         if self.workers > 1 and self.store.startswith("sqlite:"):
             raise SettingsInvalid(
                 f"workers = {self.workers} needs a PostgreSQL store: a SQLite store belongs to one process"
+            )
+        if self.workers > 1 and self.init_scripts:
+            raise SettingsInvalid(
+                f"workers = {self.workers} does not go with init_scripts: each would run them"
             )
         if self.workers > 1 and self.clock == "simulated":
             raise SettingsInvalid(

@@ -74,7 +74,7 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
 def _asked(request: Request) -> _Asked | None:
     service = _signed_for(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
-        return _Asked(service or target[1], target[2], _as_json)
+        return _Asked(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)
     if (action := _action(request)) is not None:
         return _Asked(service or "the action", action, _as_ec2 if service == "ec2" else _as_query)
     if service in (None, "sqs"):  # SQS's front says the same to whoever names no action (recorded)
@@ -98,9 +98,18 @@ def _action(request: Request) -> str | None:
 
 
 def _as_json(request: Request, text: str, request_id: str) -> Response:
+    return _json(request, _CODE, text, request_id)
+
+
+def _as_denied(request: Request, text: str, request_id: str) -> Response:
+    """The Serverless Framework looks for images to remove, and goes on where it may not."""
+    return _json(request, "AccessDeniedException", text, request_id)
+
+
+def _json(request: Request, code: str, text: str, request_id: str) -> Response:
     content_type = request.headers.get("content-type", "")
     version = content_type[len(_JSON)] if re.match(rf"{re.escape(_JSON)}[01]\b", content_type) else "1"
-    body = orjson.dumps({"__type": _CODE, "message": text})
+    body = orjson.dumps({"__type": code, "message": text})
     return Response(400, body, f"{_JSON}{version}", answer_headers(request_id))
 
 
@@ -143,6 +152,7 @@ _CODES: Final[Mapping[Callable[[Request, str, str], Response], str]] = {
     _as_query: "InvalidAction",
     _as_ec2: "InvalidAction",
     _as_s3: "NotImplemented",
+    _as_denied: "AccessDeniedException",
 }
 
 #: The services whose REST answers are XML; those of all others are JSON.

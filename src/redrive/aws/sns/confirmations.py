@@ -18,7 +18,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
-from redrive.engine.resources import Draft
+from redrive.engine.resources import Documents, Draft
 from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
@@ -55,6 +55,16 @@ class ConfirmationRequest(Document):
 QUESTION: Final[DocumentKind[ConfirmationRequest]] = DocumentKind(
     "sns_confirmation", ConfirmationRequest.to_document, ConfirmationRequest.from_document
 )
+
+
+async def latest_token(documents: Documents, subscription_arn: str) -> str | None:
+    """The token that an endpoint was sent last, whether or not it arrived; None: nothing is asked of it."""
+    tokens = [
+        request.token
+        for _, request in await documents.entries(QUESTION)
+        if names.subscription_arn_in(request.topic, request.subscription) == subscription_arn
+    ]
+    return max(tokens, default=None)
 
 
 class Confirmations:

@@ -46,6 +46,7 @@ def refusal(server: Server, service: str, operation: str, **params: Any) -> tupl
         ),
         ("eks", "list_clusters", "eks GET /clusters", "UnknownOperationException", 404),  # REST, JSON
         ("secretsmanager", "list_secrets", "secretsmanager ListSecrets", "UnknownOperationException", 400),
+        ("ecr", "describe_repositories", "ecr DescribeRepositories", "AccessDeniedException", 400),
         ("kinesis", "list_streams", "kinesis ListStreams", "UnknownOperationException", 400),
     ],
 )

@@ -131,6 +131,11 @@ def configured(before: Configuration, params: Structure, *, ended_runtimes: bool
     )
 
 
+def offered_runtimes(*, ended: bool) -> list[str]:
+    """The runtimes of functions that can be created, by name; `ended`: those that AWS has ended."""
+    return sorted(filter(_RUNTIME.fullmatch, _ENDED if ended else _OFFERED))
+
+
 def _check_runtime(runtime: str, *, ended_runtimes: bool) -> None:
     if runtime in _ENDED and not ended_runtimes:
         raise invalid(

@@ -1,0 +1,58 @@
+"""Text messages that nobody is sent: the latest are kept in memory, for tests that look at them."""
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from redrive.engine.ports import PushRequest
+from redrive.model.attempt import Attempt, AttemptResult, Reason
+
+#: The setting `sms_gateway` that asks for it.
+MEMORY: Final = "memory"
+TEXTS_MAX: Final = 10_000  # the oldest go first
+
+
+class Text(NamedTuple):
+    """A text message.
+
+    Attributes:
+        account: The sender's.
+        region: The sender's.
+        number: The telephone's.
+        message_id: As `Publish` answered it.
+        message: The text.
+    """
+
+    account: str
+    region: str
+    number: str
+    message_id: str
+    message: str
+
+
+class Outbox:
+    """`redrive.engine.ports.Endpoint`: takes what an `SmsEndpoint` takes, and keeps it until a reset or its end."""
+
+    def __init__(self) -> None:
+        self.texts: deque[Text] = deque(maxlen=TEXTS_MAX)
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Keep it."""
+        headers = push_request.headers
+        message_id = headers["Message-ID"].partition(".")[0]
+        text = push_request.body.decode()
+        self.texts.append(
+            Text(headers["Account"], headers["Region"], push_request.endpoint, message_id, text)
+        )
+        return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 0, "Kept in memory", 0)
+
+    def of(self, account: str, region: str, number: str | None) -> list[Text]:
+        """The texts of a sender, the oldest first, to one number or to all."""
+        sent = [text for text in self.texts if (text.account, text.region) == (account, region)]
+        return [text for text in sent if number in (None, text.number)]
+
+    async def clear(self) -> None:
+        """Forget all of them."""
+        self.texts.clear()
+
+    async def close(self) -> None:
+        """Nothing is held."""
