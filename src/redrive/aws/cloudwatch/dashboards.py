@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from redrive.aws.cloudwatch.alarms.describing import position, token
-from redrive.aws.cloudwatch.metrics.errors import error, invalid
+from redrive.aws.cloudwatch.metrics.errors import PAGES, error, invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
@@ -68,13 +67,12 @@ class DashboardOperations:
 
     async def list_dashboards(self, call: Call, params: Structure) -> Structure:
         prefix = _named(call, params.get("DashboardNamePrefix") or "").key
-        after = position(params.get("NextToken"))
-        begin = _named(call, after).key if after else ""
-        dashboards = await self._documents.find(DASHBOARD, prefix, begin, PAGE + 1)
-        answer: Structure = {"DashboardEntries": [_entry(dashboard) for dashboard in dashboards[:PAGE]]}
-        if len(dashboards) > PAGE:
-            answer["NextToken"] = token(dashboards[PAGE - 1].name.name)
-        return answer
+        after = PAGES.after("ListDashboards", params)
+        dashboards = await self._documents.find(DASHBOARD, prefix, after, PAGE + 1)
+        page, ending = PAGES.cut(
+            "ListDashboards", params, dashboards, lambda dashboard: dashboard.name.key, size=PAGE
+        )
+        return {"DashboardEntries": [_entry(dashboard) for dashboard in page], **ending}
 
     async def delete_dashboards(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_DeleteDashboards.html.

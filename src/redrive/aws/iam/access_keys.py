@@ -9,8 +9,7 @@ from redrive.access.keyring import Keyring
 from redrive.access.keys import AccessKey, new_access_key
 from redrive.access.session_tokens import lasting_key_id
 from redrive.aws.iam.entities import USERS, name_in
-from redrive.aws.iam.errors import absent, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -57,7 +56,7 @@ class AccessKeyOperations:
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, name_in(call, params))
         keys = [key for key in await documents.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
-        return paged(keys, lambda key: key.access_key_id, params, "AccessKeyMetadata", _shown)
+        return PAGES.of("ListAccessKeys", params, keys, _shown, lambda key: key.access_key_id)
 
     async def update_access_key(self, call: Call, params: Structure) -> Structure:
         active = params["Status"] == _ACTIVE

@@ -19,9 +19,8 @@ from redrive.aws.iam.entities import (
     shown_role,
     shown_user,
 )
-from redrive.aws.iam.errors import absent
+from redrive.aws.iam.errors import PAGES, absent
 from redrive.aws.iam.groups import GROUPS_MAX
-from redrive.aws.iam.paging import paged
 from redrive.aws.iam.policies import VERSIONS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -79,7 +78,7 @@ class AccountReports:
 
     async def list_account_aliases(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_ListAccountAliases.html; no account has one."""
-        return {"AccountAliases": [], "IsTruncated": False}
+        return PAGES.of("ListAccountAliases", params, (), str)
 
     async def get_account_authorization_details(self, call: Call, params: Structure) -> Structure:
         entity_types = set(params.get("Filter") or ())
@@ -109,10 +108,9 @@ class AccountReports:
         if not entity_types or "AWSManagedPolicy" in entity_types:
             parts += [("Policies", each.arn, _of_policy(each, attached.count(each.arn))) for each in amazons]
         parts.sort(key=lambda part: part[1])
-        page = paged(parts, lambda part: part[1], params, "parts", lambda part: part)
-        answer: Structure = {name: value for name, value in page.items() if name != "parts"}
+        page, answer = PAGES.cut("GetAccountAuthorizationDetails", params, parts, lambda part: part[1])
         for name in ("UserDetailList", "GroupDetailList", "RoleDetailList", "Policies"):
-            answer[name] = [item for member, _, item in page["parts"] if member == name]
+            answer[name] = [item for member, _, item in page if member == name]
         return answer
 
 
@@ -126,22 +124,22 @@ class AbsentOperations:
         return await self.get_login_profile(call, params)
 
     async def list_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return {"MFADevices": [], "IsTruncated": False}
+        return PAGES.of("ListMFADevices", params, (), str)
 
     async def list_virtual_mfa_devices(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return {"VirtualMFADevices": [], "IsTruncated": False}
+        return PAGES.of("ListVirtualMFADevices", params, (), str)
 
     async def list_ssh_public_keys(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return {"SSHPublicKeys": [], "IsTruncated": False}
+        return PAGES.of("ListSSHPublicKeys", params, (), str)
 
     async def list_signing_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return {"Certificates": [], "IsTruncated": False}
+        return PAGES.of("ListSigningCertificates", params, (), str)
 
     async def list_service_specific_credentials(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         return {"ServiceSpecificCredentials": []}
 
     async def list_server_certificates(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return {"ServerCertificateMetadataList": [], "IsTruncated": False}
+        return PAGES.of("ListServerCertificates", params, (), str)
 
 
 _NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})

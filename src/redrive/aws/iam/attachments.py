@@ -7,8 +7,7 @@ from typing import Final, Generic, TypeVar
 from redrive.access.aws_managed import AMAZON, AWS_MANAGED
 from redrive.access.identities import Holder, ManagedPolicy, key_of
 from redrive.aws.iam.entities import POLICIES, Entity
-from redrive.aws.iam.errors import absent, invalid, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, invalid, too_many
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft, Resources
@@ -65,7 +64,7 @@ class Attachments(Generic[H]):
         entity, prefix = self._entity, params.get("PathPrefix") or "/"
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
         arns = sorted(arn for arn in holder.attached if _path(arn).startswith(prefix))
-        return paged(arns, str, params, "AttachedPolicies", shown_attached)
+        return PAGES.of(f"ListAttached{entity.word}Policies", params, arns, shown_attached, str)
 
 
 class Boundaries(Generic[H]):

@@ -1,5 +1,8 @@
 """IAM's errors, in the words that were recorded."""
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
@@ -60,3 +63,6 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, Conflict):
         return error("ConcurrentModification", "It was changed by another request at the same moment.")
     raise refusal
+
+
+PAGES: Final = Pages("iam", lambda token: invalid(f"Invalid Marker: {token}"))

@@ -5,8 +5,7 @@ from typing import Final
 
 from redrive.access.identities import Group
 from redrive.aws.iam.entities import GROUPS, USERS, in_path, shown_group, shown_user
-from redrive.aws.iam.errors import absent, in_use, taken, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, in_use, taken, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -38,16 +37,16 @@ class GroupOperations:
         documents = self._resources.documents
         group = await GROUPS.get(documents, call.account, params["GroupName"])
         users = await documents.find(USERS.kind, f"{call.account}/")
-        members = (user for user in users if group.name in user.groups)
-        page = paged(
-            members, lambda user: user.key, params, "Users", lambda user: shown_user(user, whole=False)
+        members = [user for user in users if group.name in user.groups]
+        page = PAGES.of(
+            "GetGroup", params, members, lambda user: shown_user(user, whole=False), lambda user: user.key
         )
         return {"Group": shown_group(group), **page}
 
     async def list_groups(self, call: Call, params: Structure) -> Structure:
         groups = await self._resources.documents.find(GROUPS.kind, f"{call.account}/")
-        groups_in_path = filter(in_path(params), groups)
-        return paged(groups_in_path, lambda group: group.key, params, "Groups", shown_group)
+        groups_in_path = list(filter(in_path(params), groups))
+        return PAGES.of("ListGroups", params, groups_in_path, shown_group, lambda group: group.key)
 
     async def update_group(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/IAM/latest/APIReference/API_UpdateGroup.html; its users stay in it."""

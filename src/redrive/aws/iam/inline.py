@@ -8,8 +8,7 @@ from redrive.access.identities import Holder
 from redrive.access.policy_document import Form
 from redrive.aws.iam.documents import check_document, handed_back
 from redrive.aws.iam.entities import Entity
-from redrive.aws.iam.errors import absent, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, too_many
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -71,7 +70,7 @@ class InlinePolicies(Generic[H]):
     async def _list(self, call: Call, params: Structure) -> Structure:
         entity = self._entity
         holder = await entity.get(self._resources.documents, call.account, params[entity.parameter])
-        return paged(sorted(holder.inline), str, params, "PolicyNames", str)
+        return PAGES.of(f"List{entity.word}Policies", params, sorted(holder.inline), str, str)
 
     def _missing(self, name: str) -> AwsError:
         return absent(f"The {self._entity.word.lower()} policy with name {name} cannot be found.")

@@ -5,8 +5,7 @@ from dataclasses import replace
 from redrive.access.identities import InstanceProfile, Role, key_of
 from redrive.aws.iam import tags
 from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_profile
-from redrive.aws.iam.errors import absent, in_use, taken, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, in_use, taken, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -44,13 +43,14 @@ class InstanceProfileOperations:
 
     async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
         profiles = await self._resources.documents.find(PROFILES.kind, f"{call.account}/")
-        return await self._listed(list(filter(in_path(params), profiles)), params)
+        return await self._listed("ListInstanceProfiles", list(filter(in_path(params), profiles)), params)
 
     async def list_instance_profiles_for_role(self, call: Call, params: Structure) -> Structure:
         documents = self._resources.documents
         role = await ROLES.get(documents, call.account, params["RoleName"])
         profiles = await documents.find(PROFILES.kind, f"{call.account}/")
-        return await self._listed([profile for profile in profiles if role.name in profile.roles], params)
+        of_role = [profile for profile in profiles if role.name in profile.roles]
+        return await self._listed("ListInstanceProfilesForRole", of_role, params)
 
     async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
 
@@ -94,12 +94,12 @@ class InstanceProfileOperations:
             roles += [] if role is None else [role]
         return roles
 
-    async def _listed(self, profiles: list[InstanceProfile], params: Structure) -> Structure:
+    async def _listed(self, operation: str, profiles: list[InstanceProfile], params: Structure) -> Structure:
         roles = {profile.name: await self._roles(profile) for profile in profiles}
-        return paged(
-            profiles,
-            lambda profile: profile.key,
+        return PAGES.of(
+            operation,
             params,
-            "InstanceProfiles",
+            profiles,
             lambda profile: shown_profile(profile, roles[profile.name], whole=False),
+            lambda profile: profile.key,
         )

@@ -1,6 +1,5 @@
 """Managed policies and their versions."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -11,8 +10,7 @@ from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.documents import check_document, handed_back
 from redrive.aws.iam.entities import HOLDERS, POLICIES, in_path, shown_policy
-from redrive.aws.iam.errors import absent, denied, in_use, taken, too_many
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent, denied, in_use, taken, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -74,12 +72,12 @@ class PolicyOperations:
         policies_in_path = sorted(
             filter(wanted, filter(in_path(params), policies)), key=lambda policy: policy.arn
         )
-        return paged(
-            policies_in_path,
-            lambda policy: policy.arn,
+        return PAGES.of(
+            "ListPolicies",
             params,
-            "Policies",
+            policies_in_path,
             lambda policy: shown_policy(policy, attached.count(policy.arn), whole=False),
+            lambda policy: policy.arn,
         )
 
     async def delete_policy(self, call: Call, params: Structure) -> Structure:
@@ -138,7 +136,9 @@ class PolicyOperations:
             return {name: value for name, value in version.items() if name != "Document"}
 
         newest_first = sorted(policy.versions, reverse=True)
-        return paged(newest_first, lambda number: f"{10**9 - number:010}", params, "Versions", shown)
+        return PAGES.of(
+            "ListPolicyVersions", params, newest_first, shown, lambda number: f"{10**9 - number:010}"
+        )
 
     async def delete_policy_version(self, call: Call, params: Structure) -> Structure:
 
@@ -175,15 +175,15 @@ class PolicyOperations:
                 return bounded or permitted
             return bounded if usage == "PermissionsBoundary" else permitted
 
-        answer: Structure = {"IsTruncated": False}
+        holders: list[Holder] = []
         for entity in HOLDERS:
-            holders: Iterable[Holder] = await self._resources.documents.find(entity.kind, f"{call.account}/")
-            if entity_type not in (None, entity.word):
-                holders = ()
-            answer[f"Policy{entity.word}s"] = [
-                {f"{entity.word}Name": holder.name, f"{entity.word}Id": holder.id}
-                for holder in filter(in_path(params), holders)
-                if has(holder)
+            if entity_type in (None, entity.word):
+                holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
+        having = sorted(filter(has, filter(in_path(params), holders)), key=lambda holder: holder.arn)
+        page, answer = PAGES.cut("ListEntitiesForPolicy", params, having, lambda holder: holder.arn)
+        for word in (entity.word for entity in HOLDERS):
+            answer[f"Policy{word}s"] = [
+                {f"{word}Name": holder.name, f"{word}Id": holder.id} for holder in page if holder.word == word
             ]
         return answer
 

@@ -10,8 +10,7 @@ from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import count_in, set_boundary_in
 from redrive.aws.iam.documents import check_document
 from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_role
-from redrive.aws.iam.errors import in_use, taken
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, in_use, taken
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -59,9 +58,13 @@ class RoleOperations:
 
     async def list_roles(self, call: Call, params: Structure) -> Structure:
         roles = await self._resources.documents.find(ROLES.kind, f"{call.account}/")
-        roles_in_path = filter(in_path(params), roles)
-        return paged(
-            roles_in_path, lambda role: role.key, params, "Roles", lambda role: shown_role(role, whole=False)
+        roles_in_path = list(filter(in_path(params), roles))
+        return PAGES.of(
+            "ListRoles",
+            params,
+            roles_in_path,
+            lambda role: shown_role(role, whole=False),
+            lambda role: role.key,
         )
 
     async def update_role(self, call: Call, params: Structure) -> Structure:

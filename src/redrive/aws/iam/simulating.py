@@ -19,8 +19,7 @@ from redrive.access.principals import (
 from redrive.access.statements import Policy
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.entities import GROUPS, HOLDERS
-from redrive.aws.iam.errors import absent, bad_input
-from redrive.aws.iam.paging import PAGE, paged
+from redrive.aws.iam.errors import PAGES, absent, bad_input
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.wire.shapes import Structure
@@ -51,12 +50,13 @@ class Simulating:
 
     async def simulate_custom_policy(self, call: Call, params: Structure) -> Structure:
         texts = _named("PolicyInputList", params.get("PolicyInputList"))
-        return await _simulated(call, params, texts, [])
+        return await _simulated("SimulateCustomPolicy", call, params, texts, [])
 
     async def simulate_principal_policy(self, call: Call, params: Structure) -> Structure:
         texts, boundary = await self._of(call, params["PolicySourceArn"])
         texts |= _named("PolicyInputList", params.get("PolicyInputList"))
-        return await _simulated(call, {"CallerArn": params["PolicySourceArn"], **params}, texts, boundary)
+        asked = {"CallerArn": params["PolicySourceArn"], **params}
+        return await _simulated("SimulatePrincipalPolicy", call, asked, texts, boundary)
 
     async def get_context_keys_for_custom_policy(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         return _keys(_named("PolicyInputList", params["PolicyInputList"]))
@@ -106,7 +106,7 @@ def _keys(texts: Mapping[str, str]) -> Structure:
 
 
 async def _simulated(
-    call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]
+    operation: str, call: Call, params: Structure, texts: Mapping[str, str], bounds: Sequence[str]
 ) -> Structure:
     """The answers to one page of questions: each action about each resource.
 
@@ -154,7 +154,7 @@ async def _simulated(
     steps = _QUESTION_STEPS + chars * max(map(len, (*actions, *resources))) // _PAIRS_PER_STEP
     if steps > _QUESTION_STEPS_MAX:
         raise bad_input("The policies and the names of resources are too long to be simulated.")
-    size = min(params.get("MaxItems") or PAGE, STEPS_MAX // steps)
+    size = min(PAGES.limit(operation, params), STEPS_MAX // steps)
 
     def page(budget: Budget) -> Structure:
         def answered(number: int) -> Structure:
@@ -163,7 +163,7 @@ async def _simulated(
 
         numbers = range(len(actions) * len(resources))
         paging = {**params, "MaxItems": size}
-        return paged(numbers, lambda number: f"{number:012}", paging, "EvaluationResults", answered)
+        return PAGES.of(operation, paging, numbers, answered)
 
     return await within_budget(call.account, page)
 

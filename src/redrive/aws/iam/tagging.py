@@ -8,8 +8,7 @@ from redrive.access.identities import Named
 from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.entities import POLICIES, Entity
-from redrive.aws.iam.errors import absent
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, absent
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft, Resources
@@ -38,7 +37,9 @@ class EntityTags:
     async def _list(self, call: Call, params: Structure) -> Structure:
         entity = await self._found(self._resources.documents, call, params)
         items = sorted(tags.shown(entity.tags), key=lambda tag: str(tag["Key"]))
-        return paged(items, lambda tag: str(tag["Key"]), params, "Tags", lambda tag: tag)
+        return PAGES.of(
+            f"List{self._entity.word}Tags", params, items, lambda tag: tag, lambda tag: str(tag["Key"])
+        )
 
     async def _change(
         self, call: Call, params: Structure, change: Callable[[Mapping[str, str]], Mapping[str, str]]

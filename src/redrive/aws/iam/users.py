@@ -6,8 +6,7 @@ from redrive.access.identities import USER_KEY, User, key_of
 from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import count_in, set_boundary_in
 from redrive.aws.iam.entities import GROUPS, USERS, in_path, name_in, shown_group, shown_user
-from redrive.aws.iam.errors import in_use, taken
-from redrive.aws.iam.paging import paged
+from redrive.aws.iam.errors import PAGES, in_use, taken
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -49,9 +48,13 @@ class UserOperations:
 
     async def list_users(self, call: Call, params: Structure) -> Structure:
         users = await self._resources.documents.find(USERS.kind, f"{call.account}/")
-        users_in_path = filter(in_path(params), users)
-        return paged(
-            users_in_path, lambda user: user.key, params, "Users", lambda user: shown_user(user, whole=False)
+        users_in_path = list(filter(in_path(params), users))
+        return PAGES.of(
+            "ListUsers",
+            params,
+            users_in_path,
+            lambda user: shown_user(user, whole=False),
+            lambda user: user.key,
         )
 
     async def update_user(self, call: Call, params: Structure) -> Structure:
@@ -99,7 +102,7 @@ class UserOperations:
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, params["UserName"])
         groups = [await GROUPS.get(documents, call.account, name) for name in sorted(user.groups)]
-        return paged(groups, lambda group: group.key, params, "Groups", shown_group)
+        return PAGES.of("ListGroupsForUser", params, groups, shown_group, lambda group: group.key)
 
 
 async def _check_free_in(draft: Draft, user: User) -> None:

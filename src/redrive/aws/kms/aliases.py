@@ -6,9 +6,8 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess
-from redrive.aws.kms.errors import error, not_found, not_valid, wrong_state
+from redrive.aws.kms.errors import PAGES, error, not_found, not_valid, wrong_state
 from redrive.aws.kms.keyring import MANAGED_PREFIX, KeyRing
-from redrive.aws.kms.paging import page
 from redrive.aws.kms.records import ALIAS, KEY, KeyAlias, KmsKey, alias_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -85,9 +84,8 @@ class Aliases:
         if key_id := params.get("KeyId"):
             key = await self._access.managed(call, key_id, "ListAliases")
             aliases = [alias for alias in aliases if alias.key_id == key.id]
-        page_items, answer = page(params, "Aliases", aliases, lambda alias: alias.name.name, 50)
-        answer["Aliases"] = [_shown(alias) for alias in page_items]
-        return answer
+        page, answer = PAGES.cut("ListAliases", params, aliases, lambda alias: alias.name.name, size=50)
+        return {"Aliases": [_shown(alias) for alias in page], **answer}
 
     async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:
         if key_id.startswith(_PREFIX) or ":alias/" in key_id:

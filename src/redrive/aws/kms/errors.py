@@ -1,6 +1,9 @@
 """KMS's errors: the recorded texts, and what the engine's refusals are called here."""
 
+from typing import Final
+
 from redrive.access.policy import Decision
+from redrive.aws.kit.paging import Pages
 from redrive.aws.kms.records import KmsKey
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
@@ -83,3 +86,9 @@ def translated(refusal: RedriveError) -> AwsError:
         text = "The system timed out while trying to fulfill the request. You can retry the request."
         return AwsError("DependencyTimeoutException", text, status=500, sender=False)
     raise refusal
+
+
+PAGES: Final = Pages(
+    "kms",
+    lambda _: error("InvalidMarkerException", "The marker is not one that this service gave out."),
+)

@@ -1,14 +1,13 @@
 """Grants: made, listed, retired and revoked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from redrive.access.policy import NOT_ALLOWED
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import grants
 from redrive.aws.kms.access import KeyAccess, check_enabled
-from redrive.aws.kms.errors import denied, dry_run, error, not_found, not_valid, unsupported
-from redrive.aws.kms.paging import page
+from redrive.aws.kms.errors import PAGES, denied, dry_run, error, not_found, not_valid, unsupported
 from redrive.aws.kms.records import GRANT, Grant, KmsKey
 from redrive.aws.kms.specs import ENCRYPTS, MACS, SIGNS
 from redrive.aws.wire.shapes import Structure
@@ -101,7 +100,7 @@ class Granting:
             for grant in await self._documents.find(GRANT, f"{key.name.key}/")
             if grant.id == (params.get("GrantId") or grant.id) and grant.grantee == (grantee or grant.grantee)
         ]
-        return _listed(params, chosen)
+        return _listed("ListGrants", params, chosen)
 
     async def list_retirable_grants(self, call: Call, params: Structure) -> Structure:
         principal, service = params.get("RetiringPrincipal"), params.get("RetiringServicePrincipal")
@@ -110,8 +109,9 @@ class Granting:
             raise not_valid(text)
         retirer = principal or service
         beginning = f"{call.account}/{call.region}/"
-        found = await self._documents.find(GRANT, beginning)
-        return _listed(params, [grant for grant in found if grant.retirer == retirer])
+        grants = await self._documents.find(GRANT, beginning)
+        retirable = (grant for grant in grants if grant.retirer == retirer)
+        return _listed("ListRetirableGrants", params, retirable)
 
     async def retire_grant(self, call: Call, params: Structure) -> Structure:
         grant = await self._meant(call, params)
@@ -173,10 +173,9 @@ def _is_same(grant: Grant, asked: Grant) -> bool:
     )
 
 
-def _listed(params: Structure, found: Sequence[Grant]) -> Structure:
-    shown, answer = page(params, "Grants", sorted(found, key=_place), _place, _LISTED)
-    answer["Grants"] = [_shown(grant) for grant in shown]
-    return answer
+def _listed(operation: str, params: Structure, grants: Iterable[Grant]) -> Structure:
+    page, answer = PAGES.cut(operation, params, sorted(grants, key=_place), _place, size=_LISTED)
+    return {"Grants": [_shown(grant) for grant in page], **answer}
 
 
 def _shown(grant: Grant) -> Structure:

@@ -8,7 +8,7 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess, may_set_policy
-from redrive.aws.kms.errors import error, not_found
+from redrive.aws.kms.errors import PAGES, error, not_found
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.records import KmsKey
 from redrive.aws.wire.shapes import Structure
@@ -65,7 +65,7 @@ class KeyPolicies:
 
     async def list_key_policies(self, call: Call, params: Structure) -> Structure:
         await self._access.managed(call, params["KeyId"], "ListKeyPolicies")
-        return {"PolicyNames": [_NAME], "Truncated": False}
+        return PAGES.of("ListKeyPolicies", params, [_NAME], str, str)
 
 
 def _check_name(params: Structure) -> None:

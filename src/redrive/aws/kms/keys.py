@@ -6,11 +6,10 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import key_policies
 from redrive.aws.kms.access import KeyAccess
-from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_state
+from redrive.aws.kms.errors import PAGES, error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.new_material import new_material
-from redrive.aws.kms.paging import page
 from redrive.aws.kms.records import DAY_MS, PENDING_DELETION, PENDING_IMPORT, KmsKey, Material
 from redrive.aws.kms.rendering import metadata
 from redrive.aws.kms.specs import SPECS
@@ -66,9 +65,11 @@ class Keys:
 
     async def list_keys(self, call: Call, params: Structure) -> Structure:
         keys = await self._keyring.of_account(call.account, call.region, call.now)
-        page_keys, answer = page(params, "Keys", keys, lambda key: key.id)
-        answer["Keys"] = [{"KeyId": key.id, "KeyArn": key.arn} for key in page_keys]
-        return answer
+
+        def shown(key: KmsKey) -> Structure:
+            return {"KeyId": key.id, "KeyArn": key.arn}
+
+        return PAGES.of("ListKeys", params, keys, shown, lambda key: key.id)
 
     async def update_key_description(self, call: Call, params: Structure) -> Structure:
         key = await self._access.changeable(call, params["KeyId"], "UpdateKeyDescription")

@@ -5,10 +5,9 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess, check_enabled
-from redrive.aws.kms.errors import error, not_valid, unsupported
+from redrive.aws.kms.errors import PAGES, error, not_valid, unsupported
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import Materials
-from redrive.aws.kms.paging import page
 from redrive.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.aws.wire.shapes import Structure
 
@@ -87,14 +86,8 @@ class Rotation:
         key = await self._access.managed(call, params["KeyId"], "ListKeyRotations")
         _check_symmetric(key)
         every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
-        chosen = [
-            (f"{number:05d}", material)
-            for number, material in enumerate(key.materials)
-            if every or material.rotation
-        ]
-        page_rotations, answer = page(params, "Rotations", chosen, lambda numbered: numbered[0])
-        answer["Rotations"] = [_shown(key, material) for _, material in page_rotations]
-        return answer
+        chosen = [material for material in key.materials if every or material.rotation]
+        return PAGES.of("ListKeyRotations", params, chosen, lambda material: _shown(key, material))
 
     async def _rotatable(
         self, call: Call, params: Structure, operation: str, unfit: str | None = None

@@ -6,9 +6,8 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kms.access import KeyAccess
-from redrive.aws.kms.errors import error
+from redrive.aws.kms.errors import PAGES, error
 from redrive.aws.kms.keyring import KeyRing
-from redrive.aws.kms.paging import page
 from redrive.aws.kms.records import KmsKey
 from redrive.aws.wire.shapes import Structure
 
@@ -75,6 +74,6 @@ class KeyTags:
 
     async def list_resource_tags(self, call: Call, params: Structure) -> Structure:
         key = await self._access.managed(call, params["KeyId"], "ListResourceTags")
-        page_tags, answer = page(params, "Tags", sorted(key.tags.items()), lambda tag: tag[0], 50)
-        answer["Tags"] = [{"TagKey": name, "TagValue": value} for name, value in page_tags]
-        return answer
+        tags = sorted(key.tags.items())
+        page, answer = PAGES.cut("ListResourceTags", params, tags, lambda tag: tag[0], size=50)
+        return {"Tags": [{"TagKey": name, "TagValue": value} for name, value in page], **answer}

@@ -1,5 +1,8 @@
 """CloudWatch Logs' errors: the recorded texts, and what the engine's refusals are called here."""
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError, StoreUnavailable
@@ -35,3 +38,6 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "The service cannot complete the request.")
     raise refusal
+
+
+PAGES: Final = Pages("logs", lambda _: invalid_token(), size=50)

@@ -10,10 +10,9 @@ from typing import Any, Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
-from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.group_filters import DESCRIBED_MAX, Compiled, GroupFilter, GroupFilters
-from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.group_filters import Compiled, GroupFilter, GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, TelemetryStore
@@ -81,8 +80,7 @@ class MetricFilters:
         found = [
             each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
         ]
-        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
-        return answer | {"metricFilters": [_shown(each) for each in shown]}
+        return PAGES.of("DescribeMetricFilters", params, sorted(found, key=place_of), _shown, place_of)
 
     async def test_metric_filter(self, call: Call, params: Structure) -> Structure:
         pattern = read_pattern(params["filterPattern"])

@@ -17,7 +17,6 @@ from redrive.model.document import Document
 from redrive.model.log import LogEvent, LogGroup
 from redrive.model.names import ResourceName
 
-DESCRIBED_MAX: Final = 50
 REGEX_FILTERS_MAX: Final = 5  # of a group, whatever their kinds
 
 
@@ -195,3 +194,8 @@ class GroupFilters(Generic[F]):
 
     def _forgotten(self, kind: str, _: str) -> None:
         self._outdated |= kind in ("", self._kind.name)
+
+
+def place_of(group_filter: GroupFilter) -> str:
+    """The place of a filter in lists."""
+    return f"{group_filter.group_id:020}/{group_filter.name}"

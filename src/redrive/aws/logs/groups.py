@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
-from redrive.aws.logs.errors import error, invalid, no_such_group
+from redrive.aws.logs.errors import PAGES, error, invalid, no_such_group
 from redrive.aws.logs.filters import MetricFilter
 from redrive.aws.logs.group_filters import GroupFilters
-from redrive.aws.logs.paging import LogPage
 from redrive.aws.logs.places import GROUP, LogPlaces, Settle
 from redrive.aws.logs.subscriptions import SubscriptionFilter
 from redrive.aws.wire.shapes import Structure
@@ -18,7 +17,6 @@ from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
 from redrive.model.names import ResourceName
 
-DESCRIBED_MAX = 50
 TAGS_MAX = 50
 RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
@@ -66,13 +64,11 @@ class LogGroupOperations:
         beginning = names.group_name(call, prefix or "")
         groups = await self._places.documents.find(GROUP, beginning.key)
         matching = [group for group in groups if (pattern or "").lower() in group.name.name.lower()]
-        page_groups, answer = LogPage.of(params, DESCRIBED_MAX).cut(
-            matching, lambda group: (0, group.name.name)
-        )
+        page, answer = PAGES.cut("DescribeLogGroups", params, matching, lambda group: group.name.name)
         sizes = await self._store.log_bytes()
         filters = await self._filters.count()
         answer["logGroups"] = [
-            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page_groups
+            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page
         ]
         if pattern:  # then the answer leaves out what is counted (recorded)
             for described in answer["logGroups"]:

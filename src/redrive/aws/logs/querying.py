@@ -10,7 +10,7 @@ import orjson
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.logs import names
-from redrive.aws.logs.errors import error, invalid
+from redrive.aws.logs.errors import PAGES, error, invalid
 from redrive.aws.logs.insights import Query, Rows, read_query
 from redrive.aws.logs.insights_values import STEPS_MAX, Fields, Value
 from redrive.aws.logs.places import GROUP, LogPlaces, Settle
@@ -134,8 +134,7 @@ class Querying:
             if params.get("logGroupName") in (None, *query.groups)
             and params.get("status") in (None, _COMPLETE)
         ]
-        shown = [_described(query) for query in found]
-        return {"queries": shown[: params.get("maxResults") or len(shown)]}
+        return PAGES.of("DescribeQueries", params, found, _described)
 
     # ---- kept --------------------------------------------------------------------------------------------
 

@@ -8,15 +8,13 @@ import orjson
 from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
-from redrive.aws.logs.errors import error, invalid
-from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.errors import PAGES, error, invalid
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
 from redrive.model.document import Document
 
 POLICIES_MAX: Final = 10  # of an account's region
-DESCRIBED_MAX: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,14 @@ class ResourcePolicies:
         return {"resourcePolicy": _shown(made, made.text)}
 
     async def describe_resource_policies(self, call: Call, params: Structure) -> Structure:
-        found = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
-        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda policy: (0, policy.name))
-        return answer | {"resourcePolicies": [_shown(policy, _normalised(policy.text)) for policy in shown]}
+        policies = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
+        return PAGES.of(
+            "DescribeResourcePolicies",
+            params,
+            policies,
+            lambda policy: _shown(policy, _normalised(policy.text)),
+            lambda policy: policy.name,
+        )
 
     async def delete_resource_policy(self, call: Call, params: Structure) -> Structure:
         name = params.get("policyName") or ""

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
-from redrive.aws.logs.errors import invalid
-from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.places import LogPlaces, Settle
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import NodeStore
 from redrive.model.log import END_OF_TIME, LogGroup, LogSpan, LogStream
 
-DESCRIBED_MAX = 50
 _EVENTS_PER_DROP = 1_000  # about 5 ms of the store's time
 
 
@@ -45,15 +43,16 @@ class LogStreamOperations:
         await self._settle()
         group = await self._places.group(names.named_group(call, params))
         streams = await self._places.streams(group, prefix)
-        page = LogPage.of(params, DESCRIBED_MAX)
-        if by_time:
-            spans = await self._spans(group, streams)
-            page_streams, answer = page.cut(streams, lambda stream: (_last_at(spans, stream), stream.name))
-        else:
-            page_streams, answer = page.cut(streams, lambda stream: (0, stream.name))
-            spans = await self._spans(group, page_streams)
-        answer["logStreams"] = [_shown(group, stream, spans.get(stream.id)) for stream in page_streams]
-        return answer
+        descending = bool(params.get("descending"))
+        spans = await self._spans(group, streams) if by_time else {}
+
+        def place(stream: LogStream) -> str:
+            return f"{_last_at(spans, stream):020}/{stream.name}"
+
+        ordered = sorted(streams, key=place, reverse=descending)
+        page, answer = PAGES.cut("DescribeLogStreams", params, ordered, place, descending=descending)
+        spans = spans or await self._spans(group, page)
+        return {"logStreams": [_shown(group, stream, spans.get(stream.id)) for stream in page], **answer}
 
     async def _spans(self, group: LogGroup, streams: Sequence[LogStream]) -> Mapping[int, LogSpan]:
         return await self._store.log_spans(group.id, [stream.id for stream in streams])

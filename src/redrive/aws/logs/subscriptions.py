@@ -11,11 +11,10 @@ from redrive.aws.gateway.rounds import ROUNDS_MAX
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.destinations import LogDestination, destination_of
-from redrive.aws.logs.errors import invalid
+from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import read_pattern
 from redrive.aws.logs.forwarded import Forwarded
-from redrive.aws.logs.group_filters import DESCRIBED_MAX, GroupFilter, GroupFilters
-from redrive.aws.logs.paging import LogPage
+from redrive.aws.logs.group_filters import GroupFilter, GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces, StreamNames
 from redrive.aws.logs.subscribed import DIALECT, SUBSCRIBED, TO_DESTINATION
 from redrive.aws.wire.shapes import Structure
@@ -102,9 +101,8 @@ class SubscriptionFilters:
         return {}
 
     async def describe_subscription_filters(self, call: Call, params: Structure) -> Structure:
-        found = await self.kept.find(call, params)
-        shown, answer = LogPage.of(params, DESCRIBED_MAX).cut(found, lambda each: (each.group_id, each.name))
-        return answer | {"subscriptionFilters": [_shown(each) for each in shown]}
+        filters = sorted(await self.kept.find(call, params), key=place_of)
+        return PAGES.of("DescribeSubscriptionFilters", params, filters, _shown, place_of)
 
     async def delete_subscription_filter(self, call: Call, params: Structure) -> Structure:
         await self.kept.remove(call, params)

@@ -3,7 +3,7 @@
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.contents import Contents
-from redrive.aws.s3.errors import error, no_bucket
+from redrive.aws.s3.errors import PAGES, error, no_bucket
 from redrive.aws.s3.names import check_bucket
 from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
@@ -47,20 +47,18 @@ class BucketOperations:
         return {"LocationConstraint": None if bucket.region == _FIRST_REGION else bucket.region}
 
     async def list_buckets(self, call: Call, params: Structure) -> Structure:
-        most = min(params.get("MaxBuckets") or BUCKETS_MAX, BUCKETS_MAX)
-        after, prefix = params.get("ContinuationToken") or "", params.get("Prefix") or ""
+        after, prefix = PAGES.after("ListBuckets", params), params.get("Prefix") or ""
         buckets = [
             bucket
             for bucket in await self._documents.find(BUCKET, prefix, after)
             if bucket.account == call.account and params.get("BucketRegion") in (None, bucket.region)
         ]
+        page, token = PAGES.cut("ListBuckets", params, buckets, lambda bucket: bucket.name)
         items = [
-            {"Name": each.name, "CreationDate": each.created_at, "BucketRegion": each.region}
-            for each in buckets[:most]
+            {"Name": each.name, "CreationDate": each.created_at, "BucketRegion": each.region} for each in page
         ]
-        token = items[-1]["Name"] if items and len(buckets) > most else None
         owner = {"ID": call.account, "DisplayName": call.account}
-        return {"Buckets": items, "Owner": owner, "ContinuationToken": token, "Prefix": params.get("Prefix")}
+        return {"Buckets": items, "Owner": owner, "Prefix": params.get("Prefix"), **token}
 
     async def delete_bucket(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; uploads under way end with it."""

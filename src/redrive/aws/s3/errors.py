@@ -3,6 +3,10 @@
 Source: "Error responses" of the API reference, and answers recorded of S3.
 """
 
+from typing import Final
+
+from redrive.aws.s3.quotas import BUCKETS_MAX
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
 
@@ -71,3 +75,11 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceUnavailable", "Service is unable to handle request.", 503)
     raise refusal
+
+
+PAGES: Final = Pages(
+    "s3",
+    lambda _: invalid("The continuation token provided is incorrect", ArgumentName="continuation-token"),
+    size=BUCKETS_MAX,
+    size_max=BUCKETS_MAX,
+)

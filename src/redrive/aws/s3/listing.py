@@ -1,6 +1,5 @@
 """Lists of objects: in the order of their keys' bytes, those behind a common prefix as one entry."""
 
-import base64
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +7,7 @@ from urllib.parse import quote
 
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.errors import invalid
+from redrive.aws.s3.errors import PAGES, invalid
 from redrive.aws.s3.quotas import LISTED_MAX
 from redrive.aws.s3.records import OBJECT, UPLOAD, Bucket, ObjectRecord, Upload, object_key, upload_key
 from redrive.aws.wire.shapes import Structure, Value
@@ -55,7 +54,7 @@ class ObjectListing:
 
     async def list_objects_v2(self, call: Call, params: Structure) -> Structure:
         token = params.get("ContinuationToken")
-        after = params.get("StartAfter") or "" if token is None else _read_token(token)
+        after = params.get("StartAfter") or "" if token is None else PAGES.after("ListObjectsV2", params)
         request = _asked(params, after)
         answer, last = await self._listed(call, params, request, fetch_owner=bool(params.get("FetchOwner")))
         count = len(answer["Contents"]) + len(answer["CommonPrefixes"])
@@ -65,7 +64,7 @@ class ObjectListing:
             "KeyCount": count,
             "ContinuationToken": token,
             "StartAfter": None if start is None else request.shown(start),
-            "NextContinuationToken": _token(last) if answer["IsTruncated"] else None,
+            **PAGES.ending("ListObjectsV2", last if answer["IsTruncated"] else ""),
         }
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
@@ -224,15 +223,3 @@ def _upload(upload: Upload, request: _Asked, bucket: Bucket) -> Structure:
     if upload.algorithm:
         item |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.checksum_type}
     return item
-
-
-def _token(last: str) -> str:
-    return base64.urlsafe_b64encode(last.encode()).decode()
-
-
-def _read_token(token: str) -> str:
-    try:
-        return base64.b64decode(token, b"-_", validate=True).decode()
-    except ValueError:
-        text = "The continuation token provided is incorrect"
-        raise invalid(text, ArgumentName="continuation-token") from None

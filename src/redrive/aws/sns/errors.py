@@ -3,8 +3,11 @@
 A text marked "chosen" was never seen on the wire; the others were.
 """
 
+from typing import Final
+
 from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.aws.encryption import refusals
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import KeyUnusable, NotFound, RedriveError, StoreUnavailable
@@ -67,3 +70,9 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal
+
+
+PAGES: Final = Pages(
+    "sns",
+    lambda token: invalid(f"NextToken Reason: {token} is not a token of this list"),  # chosen
+)

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +11,6 @@ from redrive.aws.sns import (
     destinations,
     limits,
     names,
-    paging,
     replays,
     subscription_attributes,
     subscription_state,
@@ -20,6 +19,7 @@ from redrive.aws.sns import (
 from redrive.aws.sns.access import check_owner, is_unsigned, topic_at
 from redrive.aws.sns.confirmations import Confirmations
 from redrive.aws.sns.errors import (
+    PAGES,
     AttributeRefused,
     denied,
     invalid,
@@ -151,11 +151,8 @@ class SubscriptionOperations:
 
     async def list_subscriptions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_ListSubscriptions.html; those to topics of others last."""
-        subscriptions, after, more = (
-            self._engine.resources.subscriptions,
-            paging.after(params),
-            paging.PAGE + 1,
-        )
+        operation, more = "ListSubscriptions", PAGES.size + 1
+        subscriptions, after = self._engine.resources.subscriptions, PAGES.after(operation, params)
         subscriptions_elsewhere: list[Subscription] = []
         if not after.startswith(_ELSEWHERE):
             subscriptions_elsewhere = await subscriptions.of_account(call.account, call.region, after, more)
@@ -165,20 +162,20 @@ class SubscriptionOperations:
             subscriptions_elsewhere += await subscriptions.elsewhere(
                 call.account, call.region, last, more - len(subscriptions_elsewhere)
             )
-        return _listed(
-            call,
-            subscriptions_elsewhere,
-            lambda subscription: _place_of(call, subscription),
-            owner=call.account,
+        page, token = PAGES.cut(
+            operation, params, subscriptions_elsewhere, lambda subscription: _place_of(call, subscription)
         )
+        return {"Subscriptions": _listed(call, page, call.account), **token}
 
     async def list_subscriptions_by_topic(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(
             call, self._engine.resources.topics, params["TopicArn"], "ListSubscriptionsByTopic"
         )
-        after = paging.after(params)
-        subscriptions = await self._engine.resources.subscriptions.of(topic.name, after, paging.PAGE + 1)
-        return _listed(call, subscriptions, lambda subscription: subscription.key)
+        operation = "ListSubscriptionsByTopic"
+        after = PAGES.after(operation, params)
+        subscriptions = await self._engine.resources.subscriptions.of(topic.name, after, PAGES.size + 1)
+        page, token = PAGES.cut(operation, params, subscriptions, lambda subscription: subscription.key)
+        return {"Subscriptions": _listed(call, page), **token}
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
         topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
@@ -292,14 +289,8 @@ def _place_of(call: Call, subscription: Subscription) -> str:
     )
 
 
-def _listed(
-    call: Call,
-    subscriptions: Sequence[Subscription],
-    place_of: Callable[[Subscription], str],
-    owner: str | None = None,
-) -> Structure:
-    page, token = paging.paged(subscriptions, place_of)
-    listed = [
+def _listed(call: Call, page: Sequence[Subscription], owner: str | None = None) -> Sequence[Structure]:
+    return [
         {
             "SubscriptionArn": _arn_listed(subscription, call.now),
             "Owner": subscription.owner,
@@ -314,7 +305,6 @@ def _listed(
         )
         and owner in (None, subscription.owner)
     ]
-    return {"Subscriptions": listed, **token}
 
 
 def _arn_listed(subscription: Subscription, now: int) -> str:

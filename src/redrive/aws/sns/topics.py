@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import limits, names, paging, subscription_state, tags, topic_attributes, topic_policy
+from redrive.aws.sns import limits, names, subscription_state, tags, topic_attributes, topic_policy
 from redrive.aws.sns.access import check, topic_at
-from redrive.aws.sns.errors import AttributeRefused, error, invalid, refused_alone, refused_at_creation
+from redrive.aws.sns.errors import PAGES, AttributeRefused, error, invalid, refused_alone, refused_at_creation
 from redrive.aws.sns.message import BYTES_MAX
 from redrive.aws.sns.protection import operations as data_protection
 from redrive.aws.wire.shapes import Structure
@@ -54,9 +54,13 @@ class TopicOperations:
 
     async def list_topics(self, call: Call, params: Structure) -> Structure:
         everything = ResourceName(call.account, call.region, "")
-        topics = await self._engine.resources.topics.find(everything, paging.after(params), paging.PAGE + 1)
-        page, token = paging.paged(topics, lambda topic: topic.name.key)
-        return {"Topics": [{"TopicArn": names.arn_of(topic.name)} for topic in page], **token}
+        after = PAGES.after("ListTopics", params)
+        topics = await self._engine.resources.topics.find(everything, after, PAGES.size + 1)
+
+        def shown(topic: Topic) -> Structure:
+            return {"TopicArn": names.arn_of(topic.name)}
+
+        return PAGES.of("ListTopics", params, topics, shown, lambda topic: topic.name.key)
 
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.access.policy import Decision
 from redrive.aws.encryption import refusals
 from redrive.aws.kit.call import Call
@@ -89,3 +92,14 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal
+
+
+PAGES: Final = Pages(
+    "sqs",
+    lambda token: invalid("NextToken", token, "The token is not one of ListQueues."),
+    size=1000,
+    size_max=1000,
+    size_refusal=lambda size: invalid(
+        "MaxResults", size, "MaxResults must be an integer between 1 and 1000."
+    ),
+)

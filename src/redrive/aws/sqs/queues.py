@@ -9,7 +9,7 @@ import orjson
 from redrive.aws.kit.call import Call
 from redrive.aws.sqs import attributes, names
 from redrive.aws.sqs.access import QueueAccess, check_not_at_queue
-from redrive.aws.sqs.errors import error, invalid
+from redrive.aws.sqs.errors import PAGES, error, invalid
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, Refused
@@ -18,7 +18,6 @@ from redrive.model.queue import Queue
 
 RECREATE_AFTER_MS = 60_000
 PURGE_AGAIN_AFTER_MS = 60_000
-PAGE_MAX = 1000
 TAGS_MAX = 50
 _TARGET = "x-amz-target"
 
@@ -100,30 +99,25 @@ class QueueOperations:
     async def list_queues(self, call: Call, params: Structure) -> Structure:
         check_not_at_queue(call, "ListQueues")
         beginning = ResourceName(call.account, call.region, params.get("QueueNamePrefix") or "")
-        limit, after = _page(params)
+        after, limit = PAGES.after("ListQueues", params), PAGES.limit("ListQueues", params)
         queues = await self._engine.resources.queues.find(beginning, after, limit + 1)
-        return self._paged("QueueUrls", call, queues, limit, paging=params.get("MaxResults") is not None)
+        answer = self._page("ListQueues", call, params, queues)
+        return answer if answer["QueueUrls"] else {}
 
     async def list_dead_letter_source_queues(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "ListDeadLetterSourceQueues")
-        limit, after = _page(params)
-        sources = [
-            source
-            for source in await self._engine.resources.queues.sources_of(queue.name)
-            if source.name.key > after
-        ]
-        answer = self._paged("queueUrls", call, sources, limit, paging=params.get("MaxResults") is not None)
-        return {"queueUrls": []} | answer
+        sources = await self._engine.resources.queues.sources_of(queue.name)
+        return self._page("ListDeadLetterSourceQueues", call, params, sources)
 
-    def _paged(
-        self, member: str, call: Call, queues: Sequence[Queue], limit: int, *, paging: bool
-    ) -> Structure:
-        answer: Structure = {}
-        page = queues[:limit]
-        if page:
-            answer[member] = [self._access.urls.write(call, queue.name) for queue in page]
-        if paging and len(queues) > limit:
-            answer["NextToken"] = urlsafe_b64encode(page[-1].name.key.encode()).decode()
+    def _page(self, operation: str, call: Call, params: Structure, queues: Sequence[Queue]) -> Structure:
+        """A page of queues, which has a token only for a caller who says how many it is to have."""
+
+        def url(queue: Queue) -> str:
+            return self._access.urls.write(call, queue.name)
+
+        answer = PAGES.of(operation, params, queues, url, lambda queue: queue.name.key)
+        if params.get("MaxResults") is None:
+            answer.pop("NextToken", None)
         return answer
 
     async def get_queue_attributes(self, call: Call, params: Structure) -> Structure:
@@ -204,19 +198,3 @@ def _check_tags(tags: Mapping[str, str]) -> None:
             raise invalid("Key", key, "Tag keys are 1 to 128 characters and do not begin with aws:.")
         if len(value) > 256:  # noqa: PLR2004 - tag restrictions
             raise invalid("Value", value, "Tag values have at most 256 characters.")
-
-
-# ---- paging ----------------------------------------------------------------------------------------------------
-
-
-def _page(params: Structure) -> tuple[int, str]:
-    """The size of a page, and the key that it begins after."""
-    limit: int | None = params.get("MaxResults")
-    if limit is not None and not 1 <= limit <= PAGE_MAX:
-        raise invalid("MaxResults", limit, f"MaxResults must be an integer between 1 and {PAGE_MAX}.")
-    token: str = params.get("NextToken") or ""
-    try:
-        after = b64decode(token, b"-_", validate=True).decode()
-    except ValueError:
-        raise invalid("NextToken", token, "The token is not one of ListQueues.") from None
-    return limit or PAGE_MAX, after

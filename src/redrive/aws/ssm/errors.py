@@ -1,5 +1,8 @@
 """The errors of Systems Manager, in its own words."""
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError
@@ -23,3 +26,8 @@ def not_found() -> AwsError:
 def translated(refusal: RedriveError) -> AwsError:
     """Of the engine nothing is asked that it refuses."""
     raise refusal
+
+
+PAGES: Final = Pages(
+    "ssm", lambda _: error("InvalidNextToken", "The specified token isn't valid."), size=10, size_max=50
+)

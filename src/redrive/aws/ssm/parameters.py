@@ -1,15 +1,15 @@
 """Operations on parameters."""
 
 import re
-from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
 import re2
 
 from redrive.aws.kit.call import Call
-from redrive.aws.ssm.errors import error, invalid, not_found
+from redrive.aws.ssm.errors import PAGES, error, invalid, not_found
 from redrive.aws.ssm.records import PARAMETER, VERSIONS_KEPT, Parameter, parameter_key
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -17,8 +17,6 @@ from redrive.engine.resources import Draft
 
 PARAMETERS_MAX: Final = 10_000  # of an account's region
 VALUE_BYTES_MAX: Final = 8192  # of the advanced tier, which is not told from the standard one
-_PAGE: Final = 10
-_PAGE_MAX: Final = 50
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-/]{1,1011}")
 _RESERVED: Final = re.compile(r"/?(?:aws|ssm)", re.IGNORECASE)
 _TYPES: Final = ("String", "StringList", "SecureString")
@@ -80,9 +78,11 @@ class ParameterOperations:
         under = [each for each in parameters if each.name.startswith(path) or (path == "/" and each.name)]
         if not params.get("Recursive"):
             under = [each for each in under if "/" not in each.name.removeprefix(path)]
-        page, token = _page(under, params)
-        decrypts = bool(params.get("WithDecryption"))
-        return {"Parameters": [_shown(each, each.version, decrypts=decrypts) for each in page], **token}
+
+        def shown(parameter: Parameter) -> Structure:
+            return _shown(parameter, parameter.version, decrypts=bool(params.get("WithDecryption")))
+
+        return PAGES.of("GetParametersByPath", params, under, shown, lambda parameter: parameter.name)
 
     async def delete_parameter(self, call: Call, params: Structure) -> Structure:
         if not await self._documents.remove(PARAMETER, self._key(call, params["Name"])):
@@ -101,8 +101,7 @@ class ParameterOperations:
         parameters = await self._all(call)
         for condition in params.get("ParameterFilters") or ():
             parameters = [each for each in parameters if _passes(each, condition)]
-        page, token = _page(parameters, params)
-        return {"Parameters": [_described(each) for each in page], **token}
+        return PAGES.of("DescribeParameters", params, parameters, _described, lambda each: each.name)
 
     def _key(self, call: Call, name: str) -> str:
         return parameter_key(call.account, call.region, plain_name(name))
@@ -232,14 +231,3 @@ def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
     if option == "BeginsWith":
         return any(given.startswith(value) for value in values)
     return any(value in given for value in values) if option == "Contains" else given in values
-
-
-def _page(parameters: Sequence[Parameter], params: Structure) -> tuple[Sequence[Parameter], Structure]:
-    size = min(params.get("MaxResults") or _PAGE, _PAGE_MAX)
-    try:
-        begin = int(urlsafe_b64decode(params.get("NextToken") or "") or b"0")
-    except ValueError:
-        raise error("InvalidNextToken", "The specified token isn't valid.") from None
-    end = max(begin, 0) + size
-    more = {"NextToken": urlsafe_b64encode(str(end).encode()).decode()} if end < len(parameters) else {}
-    return parameters[max(begin, 0) : end], more

@@ -88,7 +88,7 @@ class Service:
         Raises:
             KeyError: Redrive knows no such service.
         """
-        return Service(PROFILES[name], _published_model(name))
+        return Service(PROFILES[name], published(name, "service-2"))
 
     @property
     def routes(self) -> Mapping[str, tuple[str, str]]:
@@ -177,12 +177,20 @@ class Service:
                 )
 
 
-def _published_model(name: str) -> Raw:
-    """Read the newest model of a service from botocore's data, without importing botocore (70 ms)."""
+def published(service: str, file: str) -> Raw:
+    """Read a file of the newest version of a service from botocore's data, without importing botocore (70 ms).
+
+    Args:
+        service: Botocore's name of it.
+        file: Without its ending: `service-2`, `paginators-1`.
+
+    Raises:
+        ModuleNotFoundError: Botocore is not installed.
+    """
     botocore = importlib.util.find_spec("botocore")
     if botocore is None or not botocore.submodule_search_locations:
         raise ModuleNotFoundError("botocore, whose service models Redrive reads, is not installed")
-    models = Path(botocore.submodule_search_locations[0], "data", name).glob("*/service-2.json*")
+    models = Path(botocore.submodule_search_locations[0], "data", service).glob(f"*/{file}.json*")
     newest = max(models, key=lambda path: path.parent.name)
     content = newest.read_bytes()
     model: Raw = orjson.loads(gzip.decompress(content) if newest.suffix == ".gz" else content)

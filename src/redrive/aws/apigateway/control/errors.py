@@ -1,5 +1,8 @@
 """The errors of API Gateway, in its own words; REST and HTTP APIs have the same."""
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError
@@ -38,3 +41,20 @@ def no_api(account: str, api_id: str) -> AwsError:
 def translated(refusal: RedriveError) -> AwsError:
     """Raises a refusal of the engine as it is: API Gateway asks it for nothing that it refuses."""
     raise refusal
+
+
+PAGES: Final = Pages(
+    "apigateway",
+    lambda _: bad_request("Invalid position parameter"),
+    size=25,
+    size_max=500,
+    size_refusal=lambda _: bad_request("Invalid limit parameter. Limit must be between 1 and 500"),
+)
+#: Of HTTP APIs, in whose lists everything fits on one page unless the caller asks for less.
+HTTP_PAGES: Final = Pages(
+    "apigatewayv2",
+    lambda _: bad_request("Invalid NextToken parameter"),  # chosen
+    size=500,
+    size_max=500,
+    size_refusal=lambda _: bad_request("MaxResults must be between 1 and 500"),  # chosen
+)

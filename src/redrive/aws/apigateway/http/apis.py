@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, bad_request, conflict, not_found, unoffered
 from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
 from redrive.aws.apigateway.control.records import (
     API_PLACE,
@@ -76,9 +76,9 @@ class HttpApiOperations:
     async def get_api(self, call: Call, params: Structure) -> Structure:
         return shown(call, await self.api(call, params["ApiId"]))
 
-    async def get_apis(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - all of them in one answer
+    async def get_apis(self, call: Call, params: Structure) -> Structure:
         apis = await self._documents.find(HTTP_API, api_key(call.account, call.region, ""))
-        return {"Items": [shown(call, api) for api in apis]}
+        return HTTP_PAGES.of("GetApis", params, apis, lambda api: shown(call, api))
 
     async def update_api(self, call: Call, params: Structure) -> Structure:
         changes = {name: params[name] for name in _GIVEN if params.get(name) is not None}
@@ -233,7 +233,7 @@ class HttpApiOperations:
         await self.api(call, params["ApiId"])
         beginning = deployment_key(call.account, call.region, params["ApiId"], "")
         deployments = await self._documents.find(DEPLOYMENT, beginning)
-        return {"Items": [_shown_deployment(each) for each in deployments]}
+        return HTTP_PAGES.of("GetDeployments", params, deployments, _shown_deployment)
 
     async def delete_deployment(self, call: Call, params: Structure) -> Structure:
         key = deployment_key(call.account, call.region, params["ApiId"], params["DeploymentId"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.access_log import check_destination
-from redrive.aws.apigateway.control.errors import conflict, not_found
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, conflict, not_found
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.http.apis import HttpApiOperations
@@ -67,7 +67,8 @@ class HttpPartOperations:
     async def get_all(self, call: Call, params: Structure) -> Structure:
         """Show all of an API."""
         api = await self._apis.api(call, params["ApiId"])
-        return {"Items": list((api.tree.get(self._kind.place) or {}).values())}
+        items = list((api.tree.get(self._kind.place) or {}).values())
+        return HTTP_PAGES.of(f"Get{self._kind.noun}s", params, items, dict)
 
     async def delete(self, call: Call, params: Structure) -> Structure:
         """Remove one, unless another part needs it."""

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.ids import API_CHARS, chosen_id, new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import (
     API_PLACE,
     DEPLOYMENT,
@@ -125,7 +124,7 @@ class RestApiOperations:
 
     async def get_rest_apis(self, call: Call, params: Structure) -> Structure:
         apis = await self._documents.find(REST_API, api_key(call.account, call.region, ""))
-        return page([shown(api) for api in apis], params)
+        return PAGES.of("GetRestApis", params, apis, shown)
 
     async def update_rest_api(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()

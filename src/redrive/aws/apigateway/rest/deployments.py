@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, not_found, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, not_found, unoffered
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import (
     DEPLOYMENT,
     REST_API,
@@ -66,7 +65,7 @@ class DeploymentOperations:
         await self._editing.api(call, params["restApiId"])
         beginning = deployment_key(call.account, call.region, params["restApiId"], "")
         deployments = await self._documents.find(DEPLOYMENT, beginning)
-        return page([shown(deployment) for deployment in deployments], params)
+        return PAGES.of("GetDeployments", params, deployments, shown)
 
     async def update_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateDeployment.html: its description alone."""

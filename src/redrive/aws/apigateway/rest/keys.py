@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, not_found, unoffered
 from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
 from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import patched
@@ -65,12 +64,13 @@ class ApiKeyOperations:
         keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
         beginning, customer = params.get("nameQuery") or "", params.get("customerId")
         items = [
-            shown(key, whole=bool(params.get("includeValues")))
+            key
             for key in keys
             if str(key.settings.get("name", "")).startswith(beginning)
             and customer in (None, key.settings.get("customerId"))
         ]
-        return page(items, params)
+        whole = bool(params.get("includeValues"))
+        return PAGES.of("GetApiKeys", params, items, lambda key: shown(key, whole=whole))
 
     async def update_api_key(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()

@@ -6,10 +6,9 @@ And those that make models, validators and gateway responses.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.editing import Editing
@@ -57,7 +56,8 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
     async def get_all(call: Call, params: Structure) -> Structure:
         api = await editing.api(call, params["restApiId"])
         parts: Mapping[str, Structure] = api.tree.get(kind.place[0]) or {}
-        return page([kind.shown(parts[name]) for name in sorted(parts)], params)
+        items = [parts[name] for name in sorted(parts)]
+        return PAGES.of(f"Get{kind.plural}", params, items, kind.shown)
 
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
@@ -142,7 +142,10 @@ class PartOperations:
     async def get_gateway_responses(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetGatewayResponses.html: all there are."""
         api = await self._editing.api(call, params["restApiId"])
-        return page([_shown_response(api.tree, kind) for kind in sorted(RESPONSES)], params)
+        responses = sorted(RESPONSES)
+        return PAGES.of(
+            "GetGatewayResponses", params, responses, lambda kind: _shown_response(api.tree, kind)
+        )
 
     async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
         kind, operations = _known(params["responseType"]), params.get("patchOperations") or ()

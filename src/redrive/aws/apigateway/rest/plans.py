@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict, no_api, not_found
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, no_api, not_found
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
 from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
@@ -53,7 +52,8 @@ class UsagePlanOperations:
     async def get_usage_plans(self, call: Call, params: Structure) -> Structure:
         plans = await self._documents.find(USAGE_PLAN, api_key(call.account, call.region, ""))
         key_id = params.get("keyId")
-        return page([shown(plan) for plan in plans if not key_id or key_id in plan.keys], params)
+        having = [plan for plan in plans if not key_id or key_id in plan.keys]
+        return PAGES.of("GetUsagePlans", params, having, shown)
 
     async def update_usage_plan(self, call: Call, params: Structure) -> Structure:
         operations = params.get("patchOperations") or ()
@@ -118,11 +118,9 @@ class UsagePlanOperations:
             keys.append(found)
         beginning = params.get("nameQuery") or ""
         items = [
-            _shown_key(key)
-            for key in keys
-            if key is not None and str(key.settings.get("name", "")).startswith(beginning)
+            key for key in keys if key is not None and str(key.settings.get("name", "")).startswith(beginning)
         ]
-        return page(items, params)
+        return PAGES.of("GetUsagePlanKeys", params, items, _shown_key)
 
     async def delete_usage_plan_key(self, call: Call, params: Structure) -> Structure:
         at = api_key(call.account, call.region, params["usagePlanId"])

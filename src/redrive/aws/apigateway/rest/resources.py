@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request, conflict, error
+from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, error
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.paging import page
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.kinds import METHODS, RESOURCE, RESOURCES
@@ -40,7 +39,7 @@ class ResourceOperations:
         api = await self._editing.api(call, params["restApiId"])
         whole = "methods" in (params.get("embed") or ())
         resources = sorted(api.tree[RESOURCES].values(), key=lambda resource: str(resource["path"]))
-        return page([shown(resource, whole=whole) for resource in resources], params)
+        return PAGES.of("GetResources", params, resources, lambda resource: shown(resource, whole=whole))
 
     async def get_resource(self, call: Call, params: Structure) -> Structure:
         api = await self._editing.api(call, params["restApiId"])

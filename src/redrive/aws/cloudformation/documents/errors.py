@@ -1,6 +1,9 @@
 """The errors of CloudFormation, in its own words."""
 
+from typing import Final
+
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError
@@ -31,3 +34,6 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, TemplateInvalid):
         return invalid(str(refusal))
     raise refusal
+
+
+PAGES: Final = Pages("cloudformation", lambda _: invalid("NextToken is invalid."))

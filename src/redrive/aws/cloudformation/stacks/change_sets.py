@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.journal import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.documents.errors import error, invalid, no_stack
+from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
 from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
 from redrive.aws.cloudformation.documents.names import change_set_arn, check_name, id_in
@@ -19,7 +19,6 @@ from redrive.aws.cloudformation.documents.records import (
     template_key,
 )
 from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable
-from redrive.aws.cloudformation.stacks import paging
 from redrive.aws.cloudformation.stacks.describing import hash_order
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
 from redrive.aws.cloudformation.stacks.preview import preview
@@ -128,7 +127,7 @@ class ChangeSetOperations:
     async def describe_change_set(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._found(call, params)
         settings = change_set.settings
-        page, token = paging.page(change_set.changes, params)
+        page, token = PAGES.cut("DescribeChangeSet", params, change_set.changes)
         if not params.get("IncludePropertyValues"):
             page = [without_values(change) for change in page]
         values = [
@@ -152,8 +151,7 @@ class ChangeSetOperations:
     async def list_change_sets(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
         found = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
-        page, token = paging.page(found, params)
-        return {"Summaries": [_summary(stack, change_set) for change_set in page], **token}
+        return PAGES.of("ListChangeSets", params, found, lambda change_set: _summary(stack, change_set))
 
     async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._found(call, params)

@@ -6,11 +6,10 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
+from redrive.aws.cloudformation.documents.errors import PAGES, invalid, no_described_stack
 from redrive.aws.cloudformation.documents.finding import find_stack, standing_stack
 from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
 from redrive.aws.cloudformation.documents.records import RESOURCE, STACK, Stack, StackResource, resource_key
-from redrive.aws.cloudformation.stacks import paging
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
 from redrive.aws.cloudformation.template.sections import section
@@ -42,14 +41,13 @@ class StackViews:
                 raise no_described_stack(given)
             return {"Stacks": [await self._described(stack)]}
         stacks = [stack for stack in await self._stacks(call) if stack.status != "DELETE_COMPLETE"]
-        page, token = paging.page(stacks, params)
+        page, token = PAGES.cut("DescribeStacks", params, stacks)
         return {"Stacks": [await self._described(stack) for stack in page], **token}
 
     async def list_stacks(self, call: Call, params: Structure) -> Structure:
         wanted: Sequence[str] = params.get("StackStatusFilter") or ()
         stacks = [stack for stack in await self._stacks(call) if not wanted or stack.status in wanted]
-        page, token = paging.page(stacks, params)
-        return {"StackSummaries": [_summary(stack) for stack in page], **token}
+        return PAGES.of("ListStacks", params, stacks, _summary)
 
     async def _stacks(self, call: Call) -> list[Stack]:
         """The stacks of a caller, the latest first."""
@@ -118,11 +116,12 @@ class StackViews:
 
     async def list_stack_resources(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
-        page, token = paging.page(await self._resources(stack), params)
-        return {
-            "StackResourceSummaries": [_resource(resource, "LastUpdatedTimestamp") for resource in page],
-            **token,
-        }
+        return PAGES.of(
+            "ListStackResources",
+            params,
+            await self._resources(stack),
+            lambda resource: _resource(resource, "LastUpdatedTimestamp"),
+        )
 
     async def _resources(self, stack: Stack) -> list[StackResource]:
         return await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/")
@@ -134,8 +133,9 @@ class StackViews:
             raise invalid("StackName is a required parameter.")
         stack = await standing_stack(self._engine, call, params["StackName"])
         found = await self._engine.resources.documents.find(EVENT, f"{stack.key}/")
-        page, token = paging.page(found[::-1], params)
-        return {"StackEvents": [_of_stack(stack) | _event(event) for event in page], **token}
+        return PAGES.of(
+            "DescribeStackEvents", params, found[::-1], lambda event: _of_stack(stack) | _event(event)
+        )
 
 
 def _basics(stack: Stack) -> Structure:

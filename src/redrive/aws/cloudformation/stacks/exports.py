@@ -1,10 +1,9 @@
 """Operations on exports: values that stacks of an account share within a region."""
 
-from redrive.aws.cloudformation.documents.errors import invalid
+from redrive.aws.cloudformation.documents.errors import PAGES, invalid
 from redrive.aws.cloudformation.documents.finding import place
 from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, export_key
 from redrive.aws.cloudformation.documents.records import STACK
-from redrive.aws.cloudformation.stacks import paging
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -18,7 +17,7 @@ class ExportOperations:
 
     async def list_exports(self, call: Call, params: Structure) -> Structure:
         exports = await self._documents.find(EXPORT, f"{call.account}/{call.region}/")
-        page, token = paging.page(exports, params)
+        page, token = PAGES.cut("ListExports", params, exports)
         items = []
         for export in page:
             stack = await self._documents.get(STACK, export.stack)
@@ -31,5 +30,4 @@ class ExportOperations:
         importers = await self._documents.find(IMPORT, f"{export_key(place(call, ''), name)}/")
         if not importers:
             raise invalid(f"Export '{name}' is not imported by any stack.")
-        page, token = paging.page([user.stack_name for user in importers], params)
-        return {"Imports": list(page), **token}
+        return PAGES.of("ListImports", params, importers, lambda importer: importer.stack_name)

@@ -1,20 +1,19 @@
 """Describing alarms: which there are, by every filter, page by page."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dataclasses import replace
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARMS, COMPOSITE, METRIC, Alarm
 from redrive.aws.cloudwatch.alarms.rule import children_of
-from redrive.aws.cloudwatch.metrics.errors import combination, error
+from redrive.aws.cloudwatch.metrics.errors import PAGES, combination, error
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import dimensions_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 
-PAGE: Final = 50
-PAGE_MAX: Final = 100
+ALARM_PAGES: Final = replace(PAGES, size=50, size_max=100)
 _FAMILY: Final = ("ChildrenOfAlarmName", "ParentsOfAlarmName")
 
 
@@ -26,21 +25,15 @@ class Describing:
 
     async def describe_alarms(self, call: Call, params: Structure) -> Structure:
         _check(params)
-        size, after = page_size(params), position(params.get("NextToken"))
-        alarms = [
-            alarm
-            for alarm in await self._found(call, params)
-            if alarm.name.name > after and _is_wanted(alarm, params)
-        ]
-        page, family = alarms[:size], any(params.get(name) for name in _FAMILY)
+        alarms = [alarm for alarm in await self._found(call, params) if _is_wanted(alarm, params)]
+        page, ending = ALARM_PAGES.cut("DescribeAlarms", params, alarms, _name)
+        family = any(params.get(name) for name in _FAMILY)
         items = [_relative(alarm) if family else described(alarm) for alarm in page]
-        answer: Structure = {
+        return {
             "CompositeAlarms": _of_kind(page, items, COMPOSITE),
             "MetricAlarms": _of_kind(page, items, METRIC),
+            **ending,
         }
-        if len(alarms) > size:
-            answer["NextToken"] = token(page[-1].name.name)
-        return answer
 
     async def _found(self, call: Call, params: Structure) -> Sequence[Alarm]:
         """The alarms that names, a prefix or kinship pick, in order of their names."""
@@ -157,29 +150,3 @@ def _relative(alarm: Alarm) -> Structure:
     names = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp")
     parents = ("AlarmRule",) if alarm.kind == COMPOSITE else ()
     return {name: whole[name] for name in (*names, *parents)}
-
-
-# ---- pages -----------------------------------------------------------------------------------------------------
-
-
-def page_size(params: Structure) -> int:
-    """The number that is shown at once."""
-    size: int = params.get("MaxRecords") or PAGE
-    return min(size, PAGE_MAX)
-
-
-def token(last: str) -> str:
-    """The token of the page behind this name or key."""
-    return urlsafe_b64encode(last.encode()).decode()
-
-
-def position(token: str | None) -> str:
-    """The name or key that a token stands for; empty without one.
-
-    Raises:
-        AwsError: `InvalidNextToken`.
-    """
-    try:
-        return urlsafe_b64decode(token or "").decode()
-    except ValueError:
-        raise error("InvalidNextToken", "The nextToken is invalid.") from None

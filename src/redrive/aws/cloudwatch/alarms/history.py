@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from redrive.aws.cloudwatch.alarms.describing import page_size, position, token
+from redrive.aws.cloudwatch.alarms.describing import ALARM_PAGES
 from redrive.aws.cloudwatch.alarms.operations import named
 from redrive.aws.cloudwatch.alarms.records import (
     HISTORY,
@@ -34,14 +34,10 @@ class History:
         entries = [(_place(key), item) for key, _, item in stored if _is_wanted(item, params)]
         ascending = params.get("ScanBy") == "TimestampAscending"
         entries.sort(key=lambda pair: pair[0], reverse=not ascending)
-        after = position(params.get("NextToken"))
-        if after:
-            entries = [pair for pair in entries if (pair[0] > after if ascending else pair[0] < after)]
-        page = entries[: page_size(params)]
-        answer: Structure = {"AlarmHistoryItems": [_shown(item) for _, item in page]}
-        if len(entries) > len(page):
-            answer["NextToken"] = token(page[-1][0])
-        return answer
+        page, ending = ALARM_PAGES.cut(
+            "DescribeAlarmHistory", params, entries, lambda pair: pair[0], descending=not ascending
+        )
+        return {"AlarmHistoryItems": [_shown(item) for _, item in page], **ending}
 
     async def sweep(self, now: int) -> None:
         """Remove items that are too old."""

@@ -1,5 +1,8 @@
 """CloudWatch's errors: the texts it answers with, and what the engine's refusals are called here."""
 
+from typing import Final
+
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError, StoreUnavailable
@@ -47,3 +50,6 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
     raise refusal
+
+
+PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))

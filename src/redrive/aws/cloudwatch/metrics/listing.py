@@ -1,6 +1,5 @@
 """ListMetrics: which series there are, page by page."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from heapq import nsmallest
@@ -8,7 +7,7 @@ from itertools import chain
 
 import orjson
 
-from redrive.aws.cloudwatch.metrics.errors import invalid
+from redrive.aws.cloudwatch.metrics.errors import PAGES, invalid
 from redrive.aws.cloudwatch.metrics.own_metrics import NAMESPACES, MetricName, names_of
 from redrive.aws.cloudwatch.metrics.reading import MetricReader
 from redrive.aws.kit.call import Call
@@ -31,13 +30,12 @@ class MetricListing:
         self._reading = reading
 
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
-        after = _position(params.get("NextToken"))
+        after = _behind(PAGES.after("ListMetrics", params))
         await self._reading.settle()
         names = await self._found(call, params, after)
         page = names[:PAGE_MAX]
-        answer: Structure = {"Metrics": [_shown(metric) for metric in page]}
-        if len(names) > PAGE_MAX:
-            answer["NextToken"] = _token(page[-1])
+        ending = PAGES.ending("ListMetrics", _key(page[-1]) if len(names) > PAGE_MAX else "")
+        answer: Structure = {"Metrics": [_shown(metric) for metric in page], **ending}
         if params.get("IncludeLinkedAccounts"):
             answer["OwningAccounts"] = [call.account] * len(page)
         return answer
@@ -99,19 +97,13 @@ def _shown(metric: MetricName) -> Structure:
     }
 
 
-def _token(metric: MetricName) -> str:
-    parts = [metric.namespace, metric.name, *chain.from_iterable(metric.dimensions)]
-    return urlsafe_b64encode(orjson.dumps(parts)).decode()
+def _key(metric: MetricName) -> str:
+    return orjson.dumps([metric.namespace, metric.name, *chain.from_iterable(metric.dimensions)]).decode()
 
 
-def _position(token: str | None) -> MetricName | None:
-    if not token:
+def _behind(key: str) -> MetricName | None:
+    """The metric that a page begins behind."""
+    if not key:
         return None
-    try:
-        parts = orjson.loads(urlsafe_b64decode(token))
-    except ValueError:
-        parts = None
-    if not isinstance(parts, list) or len(parts) < 2 or not all(isinstance(part, str) for part in parts):  # noqa: PLR2004 - namespace and name
-        raise invalid("Request parameter NextToken is invalid.")
-    namespace, name, *dimensions = parts
-    return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=False)))
+    namespace, name, *dimensions = orjson.loads(key)
+    return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=True)))

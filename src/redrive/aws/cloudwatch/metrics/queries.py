@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from redrive.aws.cloudwatch.metrics.computed import computed, in_order
-from redrive.aws.cloudwatch.metrics.errors import error, unreadable
+from redrive.aws.cloudwatch.metrics.errors import PAGES, error, unreadable
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import (
@@ -108,7 +108,7 @@ class Queries:
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
         request = _asked(params["MetricDataQueries"])
-        begin = _position(params.get("NextToken"))
+        begin = int(PAGES.after("GetMetricData", params) or 0)
         await self._reading.settle()
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
         if request.expressions:
@@ -117,10 +117,8 @@ class Queries:
             rows = await self._rows(call, request, start, end, begin, room)
         latest_first = params.get("ScanBy") != "TimestampAscending"
         results, more = _page(rows, _labels(request), begin, room, latest_first=latest_first)
-        answer: Structure = {"MetricDataResults": results, "Messages": []}
-        if more:
-            answer["NextToken"] = urlsafe_b64encode(b"%d" % (begin + room)).decode()
-        return answer
+        ending = PAGES.ending("GetMetricData", str(begin + room) if more else "")
+        return {"MetricDataResults": results, "Messages": [], **ending}
 
     async def _rows(
         self, call: Call, asked: _Asked, start: int, end: int, begin: int, room: int
@@ -279,16 +277,6 @@ def _of_metric(path: str, metric_stat: Structure, stat: Structure) -> _Query:
     return _Query(
         metric_stat["Id"], metric, known, period_seconds, stat.get("Unit"), metric_stat.get("Label")
     )
-
-
-def _position(token: str | None) -> int:
-    try:
-        return int(urlsafe_b64decode(token)) if token else 0
-    except ValueError:
-        raise error("InvalidNextToken", "The nextToken is invalid.") from None
-
-
-# ---- the answer ------------------------------------------------------------------------------------------------
 
 
 def _page(

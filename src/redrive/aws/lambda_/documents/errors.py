@@ -1,6 +1,9 @@
 """Lambda's errors: their texts, and the translation of the engine's refusals."""
 
+from typing import Final
+
 from redrive.access.policy import NOT_ALLOWED, Decision
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
@@ -69,3 +72,11 @@ def translated(refusal: RedriveError) -> AwsError:
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceException", "Service is unavailable. Please try again.")
     raise refusal
+
+
+PAGES: Final = Pages(
+    "lambda",
+    lambda token: invalid(f"Invalid marker: {token}"),  # chosen
+    size=50,
+    size_max=50,
+)

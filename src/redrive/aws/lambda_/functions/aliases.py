@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import invalid, no_function, no_such, outdated, taken
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_function, no_such, outdated, taken
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
 from redrive.aws.lambda_.documents.records import (
@@ -112,15 +112,15 @@ class AliasOperations:
     async def list_aliases(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
         await self._lookup.function(call, reference, "ListAliases")
-        after, size = paging.after(params), paging.limit(params)
+        after, size = PAGES.after("ListAliases", params), PAGES.limit("ListAliases", params)
         version = params.get("FunctionVersion")
         documents = self._engine.resources.documents
         aliases = await documents.find(
             ALIAS, key_beginning(reference.name), after, None if version else size + 1
         )
-        page = [alias for alias in aliases if version in (None, alias.version)]
-        return paging.paged(
-            page, lambda alias: alias_key(reference.name, alias.name), size, "Aliases", _rendered
+        chosen = [alias for alias in aliases if version in (None, alias.version)]
+        return PAGES.of(
+            "ListAliases", params, chosen, _rendered, lambda alias: alias_key(reference.name, alias.name)
         )
 
     def _revision(self) -> str:

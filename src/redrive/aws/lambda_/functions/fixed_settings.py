@@ -5,7 +5,7 @@ Terraform and SAM read them with every function, and write back what they read.
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import error, unoffered
+from redrive.aws.lambda_.documents.errors import PAGES, error, unoffered
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.wire.shapes import Structure
 
@@ -38,7 +38,7 @@ class FixedSettings:
         return {}
 
     async def list_code_signing_configs(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as a Verb
-        return {"CodeSigningConfigs": []}
+        return PAGES.of("ListCodeSigningConfigs", params, (), str)
 
     # ---- loops are ended: see `rounds` -----------------------------------------------------------------------
 

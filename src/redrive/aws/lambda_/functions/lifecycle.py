@@ -7,8 +7,16 @@ from functools import partial
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import denied, invalid, no_function, outdated, taken, unoffered
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import (
+    PAGES,
+    denied,
+    invalid,
+    no_function,
+    outdated,
+    taken,
+    unoffered,
+)
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
@@ -168,16 +176,18 @@ class FunctionOperations:
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
         beginning = f"{call.account}/{call.region}/"
-        after, size = paging.after(params), paging.limit(params)
+        after, size = PAGES.after("ListFunctions", params), PAGES.limit("ListFunctions", params)
         documents = self._engine.resources.documents
         functions = await documents.find(FUNCTION, beginning, after, size + 1)
         found = [await self._variables.shown(call, function.latest) for function in functions]
         if params.get("FunctionVersion") != "ALL":
-            return paging.paged(found, _key, size, "Functions", listed)
+            return PAGES.of("ListFunctions", params, found, listed, _key)
         versions = await documents.find(VERSION, beginning, after, size + 1)
         found += [await self._variables.shown(call, version) for version in versions]
         found.sort(key=_key)
-        return paging.paged(found, _key, size, "Functions", lambda version: listed(version, version.version))
+        return PAGES.of(
+            "ListFunctions", params, found, lambda version: listed(version, version.version), _key
+        )
 
     # ---- change ----------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import error, invalid, taken
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, error, invalid, taken
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
@@ -63,16 +63,16 @@ class ProvisionedConcurrency:
 
     async def list_provisioned_concurrency_configs(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, reference, "ListProvisionedConcurrencyConfigs")
-        after, size = paging.after(params), paging.limit(params)
+        operation = "ListProvisionedConcurrencyConfigs"
+        await self._lookup.function(call, reference, operation)
+        after, size = PAGES.after(operation, params), PAGES.limit(operation, params)
         documents, beginning = self._engine.resources.documents, key_beginning(reference.name)
         configs = await documents.find(PROVISIONED, beginning, after, size + 1)
-        items = [
-            (each, {"FunctionArn": arn_of(each.function, each.qualifier), **self._state(each)})
-            for each in configs
-        ]
-        member = "ProvisionedConcurrencyConfigs"
-        return paging.paged(items, lambda pair: pair[0].key, size, member, lambda pair: pair[1])
+
+        def shown(config: Provisioned) -> Structure:
+            return {"FunctionArn": arn_of(config.function, config.qualifier), **self._state(config)}
+
+        return PAGES.of(operation, params, configs, shown, lambda config: config.key)
 
     async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
         reference, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import invalid, outdated
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, invalid, outdated
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST
 from redrive.aws.lambda_.documents.records import (
@@ -54,14 +54,15 @@ class VersionOperations:
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"])
-        function = await self._lookup.function(call, named, "ListVersionsByFunction")
-        after, size = paging.after(params), paging.limit(params)
+        operation = "ListVersionsByFunction"
+        function = await self._lookup.function(call, named, operation)
+        after, size = PAGES.after(operation, params), PAGES.limit(operation, params)
         beginning = key_beginning(function.name)
         documents = self._engine.resources.documents
         found = await documents.find(VERSION, beginning, after or beginning, size + 1)
         versions = found if after else [function.latest, *found]
         shown = [await self._variables.shown(call, version) for version in versions]
-        return paging.paged(shown, _key, size, "Versions", lambda version: listed(version, version.version))
+        return PAGES.of(operation, params, shown, lambda version: listed(version, version.version), _key)
 
 
 def _key(version: Configuration) -> str:

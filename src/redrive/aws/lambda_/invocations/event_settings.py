@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import invalid, no_such
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
 from redrive.aws.lambda_.documents.records import EVENTS, EventSettings, events_key
@@ -79,13 +79,13 @@ class EventSettingsOperations:
 
     async def list_function_event_invoke_configs(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "ListFunctionEventInvokeConfigs")
-        after, size = paging.after(params), paging.limit(params)
+        operation = "ListFunctionEventInvokeConfigs"
+        await self._lookup.function(call, named, operation)
+        after = PAGES.after(operation, params)
         found = await self._engine.resources.documents.find(EVENTS, key_beginning(named.name), after)
         shown = [settings for settings in found if settings.modified_at is not None]
-        member = "FunctionEventInvokeConfigs"
-        return paging.paged(
-            shown, lambda settings: events_key(named.name, settings.qualifier), size, member, _rendered
+        return PAGES.of(
+            operation, params, shown, _rendered, lambda settings: events_key(named.name, settings.qualifier)
         )
 
     async def _named(self, call: Call, params: Structure, action: str) -> FunctionReference:

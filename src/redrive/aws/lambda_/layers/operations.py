@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import paging
-from redrive.aws.lambda_.documents.errors import denied, no_such
+from redrive.aws.lambda_.documents.errors import PAGES, denied, no_such
 from redrive.aws.lambda_.documents.layer_records import (
     LAYER,
     LAYER_VERSION,
@@ -105,9 +104,8 @@ class LayerOperations:
             LAYER_VERSION, f"{call.account}/{call.region}/"
         )
         newest = {version.name.key: version for version in versions if _fits(version, params)}
-        after, size = paging.after(params), paging.limit(params)
-        page = [newest[key] for key in sorted(newest) if key > after]
-        return paging.paged(page, lambda version: version.name.key, size, "Layers", _as_layer)
+        layers = [newest[key] for key in sorted(newest)]
+        return PAGES.of("ListLayers", params, layers, _as_layer, lambda version: version.name.key)
 
     async def list_layer_versions(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListLayerVersions.html; the newest first."""
@@ -115,11 +113,11 @@ class LayerOperations:
         if reference.name.account != call.account:
             raise denied(call.principal.name, "ListLayerVersions", reference.arn)
         versions = await self._engine.resources.documents.find(LAYER_VERSION, f"{reference.name.key}/")
-        after, size = paging.after(params), paging.limit(params)
-        page = [
-            each for each in reversed(versions) if _fits(each, params) and (not after or each.key < after)
-        ]
-        return paging.paged(page, lambda version: version.key, size, "LayerVersions", _listed)
+        fitting = [each for each in reversed(versions) if _fits(each, params)]
+        page, answer = PAGES.cut(
+            "ListLayerVersions", params, fitting, lambda version: version.key, descending=True
+        )
+        return {"LayerVersions": [_listed(version) for version in page], **answer}
 
     async def delete_layer_version(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_DeleteLayerVersion.html; functions that use it keep it."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import invalid, no_such, taken
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_such, taken
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.documents.names import FunctionReference, arn_of
@@ -79,16 +79,15 @@ class MappingOperations:
     async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
         source, function = params.get("EventSourceArn"), params.get("FunctionName")
         reference = None if function is None else names.read(call, function)
-        mappings = await self._engine.resources.documents.find(
-            MAPPING, _beginning(call), paging.after(params)
-        )
-        page = [
+        operation = "ListEventSourceMappings"
+        after = PAGES.after(operation, params)
+        mappings = await self._engine.resources.documents.find(MAPPING, _beginning(call), after)
+        chosen = [
             mapping
             for mapping in mappings
             if source in (None, mapping.queue_arn) and (reference is None or mapping.named == reference)
         ]
-        size = paging.limit(params)
-        return paging.paged(page, lambda mapping: mapping.key, size, "EventSourceMappings", _rendered)
+        return PAGES.of(operation, params, chosen, _rendered, lambda mapping: mapping.key)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
         before = await self._found(call, params)

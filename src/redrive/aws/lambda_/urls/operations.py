@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents import names, paging
-from redrive.aws.lambda_.documents.errors import error, no_such, taken
+from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.errors import PAGES, error, no_such, taken
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
@@ -82,14 +82,11 @@ class UrlOperations:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionUrlConfigs.html; of all its aliases."""
         named = names.read(call, params["FunctionName"])
         function = await self._function(call, named, "ListFunctionUrlConfigs", _NO_FUNCTION)
-        after, size = paging.after(params), paging.limit(params)
-        found = sorted(function.urls.items(), key=_key)
-        shown = [pair for pair in found if not after or _key(pair) > after]
 
         def show(pair: tuple[str, FunctionUrl]) -> Structure:
             return _shown(call, FunctionReference(function.name, pair[0] or None), pair[1])
 
-        return paging.paged(shown, _key, size, "FunctionUrlConfigs", show)
+        return PAGES.of("ListFunctionUrlConfigs", params, sorted(function.urls.items(), key=_key), show, _key)
 
     async def _function(
         self, call: Call, named: FunctionReference, action: str, missing: str

@@ -7,10 +7,10 @@ from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import paging, values
+from redrive.aws.sns import values
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
-from redrive.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.aws.wire.shapes import Structure
 from redrive.aws.wire.violations import Violation, ViolationKind, coral_error
 from redrive.engine.engine import Engine
@@ -81,11 +81,14 @@ class PlatformApplicationOperations:
         return {}
 
     async def list_platform_applications(self, call: Call, params: Structure) -> Structure:
-        prefix = f"{call.account}/{call.region}/"
-        found = await self._documents.find(APPLICATION, prefix, paging.after(params), paging.PAGE + 1)
-        page, token = paging.paged(found, lambda application: application.name.key)
-        listed = [{"PlatformApplicationArn": each.name.arn, "Attributes": _shown(each)} for each in page]
-        return {"PlatformApplications": listed, **token}
+        operation, prefix = "ListPlatformApplications", f"{call.account}/{call.region}/"
+        after = PAGES.after(operation, params)
+        applications = await self._documents.find(APPLICATION, prefix, after, PAGES.size + 1)
+
+        def shown(application: Application) -> Structure:
+            return {"PlatformApplicationArn": application.name.arn, "Attributes": _shown(application)}
+
+        return PAGES.of(operation, params, applications, shown, lambda application: application.name.key)
 
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""

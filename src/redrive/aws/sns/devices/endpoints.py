@@ -6,11 +6,11 @@ from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import paging, values
+from redrive.aws.sns import values
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.events import Events
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, Device
-from redrive.aws.sns.errors import AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -58,15 +58,17 @@ class PlatformEndpointOperations:
         return {}
 
     async def list_endpoints_by_platform_application(self, call: Call, params: Structure) -> Structure:
-        name = platform.application_in(
-            call, params["PlatformApplicationArn"], "ListEndpointsByPlatformApplication"
-        )
+        operation = "ListEndpointsByPlatformApplication"
+        name = platform.application_in(call, params["PlatformApplicationArn"], operation)
         if await self._documents.get(APPLICATION, name.key) is None:
             raise no_such("PlatformApplication")
-        devices = await self._documents.find(DEVICE, f"{name.key}/", paging.after(params), paging.PAGE + 1)
-        page, token = paging.paged(devices, lambda device: device.key)
-        listed = [{"EndpointArn": each.arn, "Attributes": dict(each.attributes)} for each in page]
-        return {"Endpoints": listed, **token}
+        after = PAGES.after(operation, params)
+        devices = await self._documents.find(DEVICE, f"{name.key}/", after, PAGES.size + 1)
+
+        def shown(device: Device) -> Structure:
+            return {"EndpointArn": device.arn, "Attributes": dict(device.attributes)}
+
+        return PAGES.of(operation, params, devices, shown, lambda device: device.key)
 
     async def delete_endpoint(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteEndpoint.html; its subscriptions stay."""

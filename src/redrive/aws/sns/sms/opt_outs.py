@@ -6,8 +6,8 @@ A number comes here when its owner answers STOP (see `telephones`), and leaves b
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import destinations, paging
-from redrive.aws.sns.errors import invalid
+from redrive.aws.sns import destinations
+from redrive.aws.sns.errors import PAGES, invalid
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents
@@ -36,12 +36,10 @@ class OptOuts:
         return {"isOptedOut": await self.has(call, _number(params))}
 
     async def list_phone_numbers_opted_out(self, call: Call, params: Structure) -> Structure:
-        prefix, after = key_of(call.account, call.region, ""), paging.after(params, "nextToken")
-        opt_outs = await self._documents.find(OPT_OUT, prefix, after, paging.PAGE + 1)
-        page, token = paging.paged(
-            opt_outs, lambda number: key_of(call.account, call.region, number), member="nextToken"
-        )
-        return {"phoneNumbers": list(page), **token}
+        operation, prefix = "ListPhoneNumbersOptedOut", key_of(call.account, call.region, "")
+        after = PAGES.after(operation, params)
+        opt_outs = await self._documents.find(OPT_OUT, prefix, after, PAGES.size + 1)
+        return PAGES.of(operation, params, opt_outs, str, lambda number: f"{prefix}{number}")
 
     async def opt_in_phone_number(self, call: Call, params: Structure) -> Structure:
         await self._documents.remove(OPT_OUT, key_of(call.account, call.region, _number(params)))

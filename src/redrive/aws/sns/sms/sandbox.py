@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import paging
 from redrive.aws.sns.direct import Direct
-from redrive.aws.sns.errors import error
+from redrive.aws.sns.errors import PAGES, error
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
@@ -88,17 +87,18 @@ class SandboxOperations:
         return {}
 
     async def list_sms_sandbox_phone_numbers(self, call: Call, params: Structure) -> Structure:
-        limit: int = params.get("MaxResults") or paging.PAGE
-        numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), paging.after(params), limit + 1)
-        page, token = paging.paged(numbers, lambda telephone: _key(call, telephone.number), limit)
-        return {
-            "PhoneNumbers": [{"PhoneNumber": each.number, "Status": each.status} for each in page],
-            **token,
-        }
+        operation = "ListSMSSandboxPhoneNumbers"
+        after, limit = PAGES.after(operation, params), PAGES.limit(operation, params)
+        numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), after, limit + 1)
+
+        def shown(number: SandboxNumber) -> Structure:
+            return {"PhoneNumber": number.number, "Status": number.status}
+
+        return PAGES.of(operation, params, numbers, shown, lambda number: _key(call, number.number))
 
     async def list_origination_numbers(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
         """https://docs.aws.amazon.com/sns/latest/api/API_ListOriginationNumbers.html; nobody has any here."""
-        return {"PhoneNumbers": []}
+        return PAGES.of("ListOriginationNumbers", params, (), str)
 
 
 def _key(call: Call, number: str) -> str:

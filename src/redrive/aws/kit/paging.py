@@ -1,0 +1,164 @@
+"""Pages of lists, once for every service: the names of their members come from botocore's published paginators.
+
+A token is the place of the last item on its page with a digest of it and of its operation, so one that was damaged, or
+that another list or another service gave out, is refused. It is no secret: whoever may list may begin anywhere.
+"""
+
+from base64 import b64decode, urlsafe_b64encode
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2s
+from typing import Any, TypeVar
+
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.service import published
+from redrive.aws.wire.shapes import Structure
+
+T = TypeVar("T")
+_DIGEST_BYTES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The lists of one service.
+
+    Attributes:
+        service: Botocore's name of it.
+        refusal: Makes the service's error of a token that it did not give out.
+        size: How many items a page has, where the caller does not say.
+        size_max: How many it has at most; more are cut off, or refused. None: the published model bounds them.
+        size_refusal: Makes the service's error of a size out of bounds; None: it is cut down.
+    """
+
+    service: str
+    refusal: Callable[[str], AwsError]
+    size: int = 100
+    size_max: int | None = None
+    size_refusal: Callable[[int], AwsError] | None = None
+
+    def of(
+        self,
+        operation: str,
+        params: Structure,
+        items: Sequence[T],
+        show: Callable[[T], object],
+        key: Callable[[T], str] | None = None,
+    ) -> Structure:
+        """The answer with the page that is asked for.
+
+        Args:
+            operation: The vendor's name of it.
+            params: Its parameters.
+            items: All of them, in the order of their keys.
+            show: Makes what the answer shows of an item.
+            key: Of an item, unique; None: the token counts those that were listed.
+
+        Raises:
+            AwsError: The token is not one of this list.
+        """
+        page, answer = self.cut(operation, params, items, key)
+        return {_members(self.service, operation)["result_key"]: [show(item) for item in page], **answer}
+
+    def cut(
+        self,
+        operation: str,
+        params: Structure,
+        items: Sequence[T],
+        key: Callable[[T], str] | None = None,
+        *,
+        size: int | None = None,
+        descending: bool = False,
+    ) -> tuple[Sequence[T], Structure]:
+        """The items of the page that is asked for, and the members of the answer that lead to the next; see `of`.
+
+        Args:
+            operation: See `of`.
+            params: See `of`.
+            items: See `of`; those behind the token are enough.
+            key: See `of`.
+            size: How many, where the caller does not say; None: as many as is usual for the service.
+            descending: Whether the greatest key comes first.
+
+        Raises:
+            AwsError: The token is not one of this list.
+        """
+        after = self.after(operation, params)
+        if key is None:
+            begin = int(after or 0)
+        elif descending:
+            begin = len(items) - bisect_left(items[::-1], after, key=key) if after else 0
+        else:
+            begin = bisect_right(items, after, key=key)
+        end = begin + self.limit(operation, params, size)
+        page = items[begin:end]
+        if len(items) <= end:
+            return page, self.ending(operation)
+        return page, self.ending(operation, str(end) if key is None else key(page[-1]))
+
+    def after(self, operation: str, params: Structure) -> str:
+        """The key that a page begins behind; empty for the first.
+
+        Raises:
+            AwsError: The token is not one of this list.
+        """
+        token: str = params.get(_members(self.service, operation)["input_token"]) or ""
+        if not token:
+            return ""
+        try:
+            content = b64decode(token, b"-_", validate=True)
+            key = content[_DIGEST_BYTES:].decode()
+        except ValueError:
+            raise self.refusal(token) from None
+        if content[:_DIGEST_BYTES] != _digest(operation, key):
+            raise self.refusal(token)
+        return key
+
+    def limit(self, operation: str, params: Structure, size: int | None = None) -> int:
+        """The largest number of items on a page.
+
+        Args:
+            operation: See `of`.
+            params: See `of`.
+            size: Where the caller does not say; None: as many as is usual for the service.
+
+        Raises:
+            AwsError: The caller asks for too few or too many.
+        """
+        asked = params.get(_members(self.service, operation).get("limit_key", ""))
+        if isinstance(asked, str):  # as HTTP APIs have it
+            asked = int(asked) if asked.isdecimal() else 0
+        most = self.size_max
+        if self.size_refusal and asked is not None and not 1 <= asked <= (most or asked):
+            raise self.size_refusal(asked)
+        number: int = asked or size or self.size
+        return number if most is None else min(number, most)
+
+    def ending(self, operation: str, last: str = "") -> Structure:
+        """The members of an answer that say whether there is more.
+
+        Args:
+            operation: See `of`.
+            last: The key of the last item, which the next page begins behind; empty: there is none behind it.
+        """
+        members = _members(self.service, operation)
+        answer: Structure = {members["more_results"]: bool(last)} if "more_results" in members else {}
+        if last:
+            token = urlsafe_b64encode(_digest(operation, last) + last.encode())
+            answer[members["output_token"]] = token.decode()
+        return answer
+
+
+def _digest(operation: str, key: str) -> bytes:
+    return blake2s(f"{operation}\n{key}".encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+@cache
+def _paginators(service: str) -> Mapping[str, Mapping[str, Any]]:
+    return published(service, "paginators-1")["pagination"]
+
+
+def _members(service: str, operation: str) -> Mapping[str, Any]:
+    """The names of the token, limit and result members of a list."""
+    return _paginators(service)[operation]
