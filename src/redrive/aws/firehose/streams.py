@@ -12,6 +12,7 @@ from redrive.aws.gateway.identities import account_of
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -25,6 +26,10 @@ DESTINATION: Final = "destinationId-000000000001"
 KEPT_MS: Final = DAY_MS
 _LISTED: Final = 10
 _LISTED_MAX: Final = 10_000
+TAGS: Final = Tagging(
+    too_many=lambda: error("LimitExceededException", "A delivery stream has at most 50 tags."),
+    reserved=lambda _: invalid("Tag keys that begin with aws: are reserved."),
+)
 _PLAIN: Final = (
     *("RoleARN", "BucketARN", "Prefix", "ErrorOutputPrefix", "BufferingHints", "CompressionFormat"),
     *("EncryptionConfiguration", "CloudWatchLoggingOptions"),
@@ -58,7 +63,12 @@ class DeliveryStreamOperations:
         await self._check_role(call, settings["RoleARN"])
         await encrypting.check_key(self._calls, call, encrypting.asked(params))
         delivery_stream = DeliveryStream(
-            *name, call.id, call.now, settings, tags=tags_of(params), encryption=encrypting.asked(params)
+            *name,
+            call.id,
+            call.now,
+            settings,
+            tags=TAGS.read(params.get("Tags")),
+            encryption=encrypting.asked(params),
         )
         streams = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
 
@@ -155,27 +165,19 @@ class DeliveryStreamOperations:
     # ---- tags --------------------------------------------------------------------------------------------
 
     async def tag_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        tags = tags_of(params)
-
-        def tagged(current: DeliveryStream) -> DeliveryStream:
-            return replace(current, tags=_checked({**current.tags, **tags}))
-
-        await self.change(await self.named(call, params), tagged)
+        tags = TAGS.read(params["Tags"])
+        stream = await self.named(call, params)
+        await self.change(stream, lambda current: replace(current, tags=TAGS.added(current.tags, tags)))
         return {}
 
     async def untag_delivery_stream(self, call: Call, params: Structure) -> Structure:
-        taken = set(params["TagKeys"])
-
-        def untagged(current: DeliveryStream) -> DeliveryStream:
-            left = {key: value for key, value in current.tags.items() if key not in taken}
-            return replace(current, tags=left)
-
-        await self.change(await self.named(call, params), untagged)
+        keys, stream = params["TagKeys"], await self.named(call, params)
+        await self.change(stream, lambda current: replace(current, tags=TAGS.without(current.tags, keys)))
         return {}
 
     async def list_tags_for_delivery_stream(self, call: Call, params: Structure) -> Structure:
         stream = await self.named(call, params)
-        limit, after = params.get("Limit") or _TAGS_MAX, params.get("ExclusiveStartTagKey") or ""
+        limit, after = params.get("Limit") or TAGS.most, params.get("ExclusiveStartTagKey") or ""
         listed = [{"Key": key, "Value": value} for key, value in sorted(stream.tags.items()) if key > after]
         return {"Tags": listed[:limit], "HasMoreTags": len(listed) > limit}
 
@@ -242,23 +244,3 @@ def _shown_destination(stream: DeliveryStream) -> Structure:
         "S3DestinationDescription": plain,
         "ExtendedS3DestinationDescription": settings,
     }
-
-
-_TAGS_MAX: Final = 50
-
-
-def tags_of(params: Structure) -> dict[str, str]:
-    """The tags of a request.
-
-    Raises:
-        AwsError: `InvalidArgumentException`.
-    """
-    return _checked({tag["Key"]: tag.get("Value") or "" for tag in params.get("Tags") or ()})
-
-
-def _checked(tags: dict[str, str]) -> dict[str, str]:
-    if len(tags) > _TAGS_MAX:
-        raise error("LimitExceededException", f"A delivery stream has at most {_TAGS_MAX} tags.")
-    if any(key.lower().startswith("aws:") for key in tags):
-        raise invalid("Tag keys that begin with aws: are reserved.")
-    return tags

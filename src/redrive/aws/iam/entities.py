@@ -21,9 +21,8 @@ from redrive.access.identities import (
     User,
     key_of,
 )
-from redrive.aws.iam import tags
 from redrive.aws.iam.documents import handed_back
-from redrive.aws.iam.errors import absent, invalid
+from redrive.aws.iam.errors import TAGS, absent, invalid
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
@@ -170,7 +169,7 @@ def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = 
         **_shown("InstanceProfile", profile),
         "Roles": [shown_role(role, whole=False) for role in roles],
     }
-    return {**members, "Tags": tags.shown(profile.tags)} if whole and profile.tags else members
+    return {**members, "Tags": TAGS.shown(profile.tags)} if whole and profile.tags else members
 
 
 def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
@@ -186,7 +185,7 @@ def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True)
     if whole and policy.description:
         members["Description"] = policy.description
     if whole and policy.tags:
-        members["Tags"] = tags.shown(policy.tags)
+        members["Tags"] = TAGS.shown(policy.tags)
     return members
 
 
@@ -208,5 +207,5 @@ def _more(holder: Holder) -> Structure:
             "PermissionsBoundaryArn": holder.boundary,
         }
     if holder.tags:
-        more["Tags"] = tags.shown(holder.tags)
+        more["Tags"] = TAGS.shown(holder.tags)
     return more

@@ -3,6 +3,7 @@
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
@@ -66,3 +67,10 @@ def translated(refusal: RedriveError) -> AwsError:
 
 
 PAGES: Final = Pages("iam", lambda token: invalid(f"Invalid Marker: {token}"))
+TAGS: Final = Tagging(
+    too_many=lambda: too_many("Cannot exceed quota for TagsPerResource: 50"),
+    duplicate=lambda: bad_input("Duplicate tag keys found. Please note that Tag keys are case insensitive."),
+    reserved=lambda _: bad_input("Tag keys that begin with aws: are reserved for system use."),
+    any_case=True,
+    pages=PAGES,
+)

@@ -17,7 +17,7 @@ from redrive.aws.iam.permissions import guarded
 from redrive.aws.iam.policies import PolicyOperations
 from redrive.aws.iam.roles import RoleOperations
 from redrive.aws.iam.simulating import Simulating
-from redrive.aws.iam.tagging import EntityTags
+from redrive.aws.iam.tags import EntityTags
 from redrive.aws.iam.users import UserOperations
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of

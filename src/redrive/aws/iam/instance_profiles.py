@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from redrive.access.identities import InstanceProfile, Role, key_of
-from redrive.aws.iam import tags
 from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_profile
-from redrive.aws.iam.errors import PAGES, absent, in_use, taken, too_many
+from redrive.aws.iam.errors import PAGES, TAGS, absent, in_use, taken, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -26,7 +25,7 @@ class InstanceProfileOperations:
             params["InstanceProfileName"],
             PROFILES.new_id(self._runtime.chance),
             call.now,
-            tags.added({}, tags.read(params)),
+            TAGS.read(params.get("Tags")),
         )
 
         async def decide(draft: Draft) -> None:

@@ -6,11 +6,10 @@ from typing import Final
 from redrive.access.aws_managed import AMAZON, AWS_MANAGED
 from redrive.access.identities import Holder, ManagedPolicy, PolicyVersion
 from redrive.access.policy_document import Form
-from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.documents import check_document, handed_back
 from redrive.aws.iam.entities import HOLDERS, POLICIES, in_path, shown_policy
-from redrive.aws.iam.errors import PAGES, absent, denied, in_use, taken, too_many
+from redrive.aws.iam.errors import PAGES, TAGS, absent, denied, in_use, taken, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -37,7 +36,7 @@ class PolicyOperations:
             params["PolicyName"],
             POLICIES.new_id(self._runtime.chance),
             call.now,
-            tags.added({}, tags.read(params)),
+            TAGS.read(params.get("Tags")),
             params.get("Description") or "",
             {1: PolicyVersion(text, call.now)},
             updated_at=call.now,
@@ -183,7 +182,9 @@ class PolicyOperations:
         page, answer = PAGES.cut("ListEntitiesForPolicy", params, having, lambda holder: holder.arn)
         for word in (entity.word for entity in HOLDERS):
             answer[f"Policy{word}s"] = [
-                {f"{word}Name": holder.name, f"{word}Id": holder.id} for holder in page if holder.word == word
+                {f"{word}Name": holder.name, f"{word}Id": holder.id}
+                for holder in page
+                if holder.word == word.lower()
             ]
         return answer
 

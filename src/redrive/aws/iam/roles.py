@@ -6,11 +6,10 @@ from typing import Final
 
 from redrive.access.identities import MAX_SESSION_SECONDS, Role
 from redrive.access.policy_document import Form
-from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import count_in, set_boundary_in
 from redrive.aws.iam.documents import check_document
 from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_role
-from redrive.aws.iam.errors import PAGES, in_use, taken
+from redrive.aws.iam.errors import PAGES, TAGS, in_use, taken
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -36,7 +35,7 @@ class RoleOperations:
             params["RoleName"],
             ROLES.new_id(self._runtime.chance),
             call.now,
-            tags.added({}, tags.read(params)),
+            TAGS.read(params.get("Tags")),
             boundary=params.get("PermissionsBoundary") or "",
             trust=trust,
             description=params.get("Description") or "",

@@ -1,49 +1,58 @@
 """Tags of users, roles, policies and instance profiles."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from redrive.aws.iam.errors import bad_input, too_many
+from redrive.access.identities import Named
+from redrive.aws.iam.attachments import managed_in
+from redrive.aws.iam.entities import POLICIES, Entity
+from redrive.aws.iam.errors import TAGS, absent
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.tagging import Tags
 from redrive.aws.wire.shapes import Structure
-
-TAGS_MAX: Final = 50
-_RESERVED: Final = "aws:"
+from redrive.engine.resources import Documents, Draft, Resources
 
 
-def read(params: Structure) -> dict[str, str]:
-    """The tags of a call.
+class EntityTags:
+    """Things of one kind, as `Tagging` labels them."""
 
-    Raises:
-        AwsError: Two keys are the same but for their case, or one is Amazon's.
-    """
-    given: list[Any] = params.get("Tags") or []
-    tags = {tag["Key"]: tag["Value"] for tag in given}
-    if len({key.lower() for key in tags}) < len(given):
-        raise bad_input("Duplicate tag keys found. Please note that Tag keys are case insensitive.")
-    if any(key.lower().startswith(_RESERVED) for key in tags):
-        raise bad_input("Tag keys that begin with aws: are reserved for system use.")
-    return tags
+    def __init__(self, resources: Resources, entity: Entity[Any]) -> None:
+        self._resources = resources
+        self._entity = entity
 
+    @property
+    def operations(self) -> Mapping[str, Verb]:
+        """Those of this kind."""
+        word = self._entity.word
+        named = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
+        return named.operations(self)
 
-def added(before: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
-    """Tags with others over them; keys are the same in any case.
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+        """See `Tagged.tags`."""
+        return (await self._found(self._resources.documents, call, params)).tags
 
-    Raises:
-        AwsError: That is more than may be.
-    """
-    again = {key.lower() for key in more}
-    tags = {key: value for key, value in before.items() if key.lower() not in again} | dict(more)
-    if len(tags) > TAGS_MAX:
-        raise too_many(f"Cannot exceed quota for TagsPerResource: {TAGS_MAX}")
-    return tags
+    async def retag(
+        self,
+        call: Call,
+        params: Structure,
+        operation: str,  # noqa: ARG002 - see `Tagged`
+        change: Callable[[Tags], dict[str, str]],
+    ) -> None:
+        """See `Tagged.retag`."""
 
+        async def decide(draft: Draft) -> None:
+            entity = await self._found(draft, call, params)
+            draft.put(self._entity.kind, entity.key, replace(entity, tags=change(entity.tags)))
 
-def without(before: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
-    """Tags without those of some keys."""
-    removed_keys = {key.lower() for key in keys}
-    return {key: value for key, value in before.items() if key.lower() not in removed_keys}
+        await self._resources.write(decide)
 
-
-def shown(tags: Mapping[str, str]) -> list[Structure]:
-    """Tags, as answers have them."""
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
+    async def _found(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
+        if self._entity is not POLICIES:
+            entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
+            return entity
+        arn = params["PolicyArn"]
+        policy = await managed_in(source, arn)
+        if policy is None or policy.account != call.account:
+            raise absent(POLICIES.missing.format(arn))
+        return policy

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from redrive.access.identities import USER_KEY, User, key_of
-from redrive.aws.iam import tags
 from redrive.aws.iam.attachments import count_in, set_boundary_in
 from redrive.aws.iam.entities import GROUPS, USERS, in_path, name_in, shown_group, shown_user
-from redrive.aws.iam.errors import PAGES, in_use, taken
+from redrive.aws.iam.errors import PAGES, TAGS, in_use, taken
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
@@ -27,7 +26,7 @@ class UserOperations:
             params["UserName"],
             USERS.new_id(self._runtime.chance),
             call.now,
-            tags.added({}, tags.read(params)),
+            TAGS.read(params.get("Tags")),
             boundary=params.get("PermissionsBoundary") or "",
         )
 

@@ -156,7 +156,8 @@ def _digest(operation: str, key: str) -> bytes:
 
 @cache
 def _paginators(service: str) -> Mapping[str, Mapping[str, Any]]:
-    return published(service, "paginators-1")["pagination"]
+    pagination: Mapping[str, Mapping[str, Any]] = published(service, "paginators-1")["pagination"]
+    return pagination
 
 
 def _members(service: str, operation: str) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from redrive.aws.kms.records import ALIAS, GRANT, KEY, alias_arn
 from redrive.aws.kms.replicating import Replicating
 from redrive.aws.kms.rotation import Rotation
 from redrive.aws.kms.signing import Signing
-from redrive.aws.kms.tags import KeyTags
+from redrive.aws.kms.tags import TAGS, KeyTags
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -54,7 +54,7 @@ class Kms:
             Keys(keyring, access, materials),
             Aliases(keyring, access, documents),
             KeyPolicies(keyring, access),
-            KeyTags(keyring, access),
+            TAGS.operations(KeyTags(keyring, access)),
             Rotation(keyring, access, materials),
             Encrypting(keyring, access, materials),
             Signing(access, materials),

@@ -13,7 +13,7 @@ from redrive.aws.kms.new_material import new_material
 from redrive.aws.kms.records import DAY_MS, PENDING_DELETION, PENDING_IMPORT, KmsKey, Material
 from redrive.aws.kms.rendering import metadata
 from redrive.aws.kms.specs import SPECS
-from redrive.aws.kms.tags import read_tags
+from redrive.aws.kms.tags import TAGS
 from redrive.aws.wire.shapes import Structure
 from redrive.model.names import ResourceName
 
@@ -44,7 +44,7 @@ class Keys:
             origin=origin,
             description=params.get("Description") or "",
             primary_region=call.region if multi_region else "",
-            tags=read_tags(params.get("Tags")),
+            tags=TAGS.read(params.get("Tags")),
         )
         if params.get("Policy"):
             key_policies.check(

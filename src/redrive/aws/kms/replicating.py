@@ -9,7 +9,7 @@ from redrive.aws.kms.errors import error, unsupported
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.records import KEY, KmsKey
 from redrive.aws.kms.rendering import metadata
-from redrive.aws.kms.tags import read_tags
+from redrive.aws.kms.tags import TAGS
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft
 
@@ -40,7 +40,7 @@ class Replicating:
             policy=policy,
             description=params.get("Description") or "",
             replica_regions=regions,
-            tags=read_tags(params.get("Tags")),
+            tags=TAGS.read(params.get("Tags")),
             materials=tuple(self._materials.copied(key, material, name) for material in key.materials),
         )
         if params.get("Policy"):

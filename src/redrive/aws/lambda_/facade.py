@@ -24,7 +24,7 @@ from redrive.aws.lambda_.functions.permissions import FunctionPermissions
 from redrive.aws.lambda_.functions.provisioned import ProvisionedConcurrency
 from redrive.aws.lambda_.functions.quotas import ConcurrencyOperations
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.functions.tags import FunctionTagOperations
+from redrive.aws.lambda_.functions.tags import TAGS, FunctionTags
 from redrive.aws.lambda_.functions.versions import VersionOperations
 from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
@@ -115,7 +115,7 @@ class Lambda:
             ConcurrencyOperations(engine, lookup),
             FixedSettings(lookup),
             ProvisionedConcurrency(engine, lookup, warmth),
-            FunctionTagOperations(engine, lookup),
+            TAGS.operations(FunctionTags(engine, lookup)),
             StreamingInvocations(engine, lookup, executor),
             Invoking(engine, lookup, executor, invocations),
             EventSettingsOperations(engine, lookup, roles),

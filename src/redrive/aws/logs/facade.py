@@ -80,9 +80,11 @@ class Logs:
         self.tails = LiveTails(store, places, settle, engine.runtime, leaps=leaps)
         self.profile = OwedCallProfile(DIALECT)
         self.endpoint = SubscribedEndpoint(destinations)
+        groups = LogGroupOperations(store, places, settle, self._filters.kept, self._subscriptions.kept)
         self.operations: Mapping[str, Verb] = operations_of(
             "logs",
-            LogGroupOperations(store, places, settle, self._filters.kept, self._subscriptions.kept),
+            groups,
+            groups.tagging,
             LogStreamOperations(store, places, settle),
             PutEventOperations(places, self.write_down),
             LogReader(store, places, settle),

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
-from redrive.aws.kit.call import Call
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.tagging import Tagging, Tags
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import PAGES, error, invalid, no_such_group
 from redrive.aws.logs.filters import MetricFilter
@@ -17,7 +19,16 @@ from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
 from redrive.model.names import ResourceName
 
-TAGS_MAX = 50
+_TAGS: Final = Tagging(
+    too_many=lambda: error("TooManyTagsException", "A resource can have at most 50 tags."),
+    pair=(),
+    given="tags",
+    keys="tagKeys",
+    listed="tags",
+)
+_OLD_TAGS: Final = replace(
+    _TAGS, add="TagLogGroup", remove="UntagLogGroup", list="ListTagsLogGroup", keys="tags"
+)
 RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
@@ -41,6 +52,11 @@ class LogGroupOperations:
         self._store = store
         self._places = places
         self._settle = settle
+
+    @property
+    def tagging(self) -> Mapping[str, Verb]:
+        """The operations on tags: those that name a group, and those that name its ARN."""
+        return _OLD_TAGS.operations(self) | _TAGS.operations(self)
 
     async def create_log_group(self, call: Call, params: Structure) -> Structure:
         _check_plain(params)
@@ -90,43 +106,19 @@ class LogGroupOperations:
 
     # ---- tags --------------------------------------------------------------------------------------------
 
-    async def tag_log_group(self, call: Call, params: Structure) -> Structure:
-        return await self._tag(names.group_name(call, params["logGroupName"]), params["tags"])
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+        """See `Tagged.tags`."""
+        return (await self._places.group(_labelled(call, params))).tags
 
-    async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        return await self._tag(names.name_in_arn(call, params["resourceArn"]), params["tags"])
-
-    async def untag_log_group(self, call: Call, params: Structure) -> Structure:
-        return await self._untag(names.group_name(call, params["logGroupName"]), params["tags"])
-
-    async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        return await self._untag(names.name_in_arn(call, params["resourceArn"]), params["tagKeys"])
-
-    async def list_tags_log_group(self, call: Call, params: Structure) -> Structure:
-        return {"tags": dict((await self._group(call, params)).tags)}
-
-    async def list_tags_for_resource(self, call: Call, params: Structure) -> Structure:
-        group = await self._places.group(names.name_in_arn(call, params["resourceArn"]))
-        return {"tags": dict(group.tags)}
-
-    async def _tag(self, name: ResourceName, given: Mapping[str, str]) -> Structure:
-        def tagged(group: LogGroup) -> LogGroup:
-            tags = {**group.tags, **given}
-            if len(tags) > TAGS_MAX:
-                raise error("TooManyTagsException", f"A resource can have at most {TAGS_MAX} tags.")
-            return replace(group, tags=tags)
-
-        await self._update(name, tagged)
-        return {}
-
-    async def _untag(self, name: ResourceName, keys: list[str]) -> Structure:
-        await self._update(
-            name,
-            lambda group: replace(
-                group, tags={key: value for key, value in group.tags.items() if key not in keys}
-            ),
-        )
-        return {}
+    async def retag(
+        self,
+        call: Call,
+        params: Structure,
+        operation: str,  # noqa: ARG002 - see `Tagged`
+        change: Callable[[Tags], dict[str, str]],
+    ) -> None:
+        """See `Tagged.retag`."""
+        await self._update(_labelled(call, params), lambda group: replace(group, tags=change(group.tags)))
 
     # ---- inside ------------------------------------------------------------------------------------------
 
@@ -141,6 +133,12 @@ class LogGroupOperations:
             await self._places.documents.update(GROUP, name.key, change)
         except NotFound:
             raise no_such_group() from None
+
+
+def _labelled(call: Call, params: Structure) -> ResourceName:
+    if arn := params.get("resourceArn"):
+        return names.name_in_arn(call, arn)
+    return names.group_name(call, params["logGroupName"])
 
 
 def _check_plain(params: Structure) -> None:

@@ -12,7 +12,7 @@ from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.bucket_policies import check_policy, is_public
 from redrive.aws.s3.errors import denied, error, no_bucket
 from redrive.aws.s3.records import BUCKET, Bucket
-from redrive.aws.s3.tag_sets import bucket_tags
+from redrive.aws.s3.tag_sets import BUCKET_TAGS, bucket_tags
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
@@ -56,7 +56,7 @@ class BucketSettings:
         bucket = await self._access.bucket(call, params, "GetBucketTagging")
         if not bucket.tags:
             raise _absent("NoSuchTagSet", "The TagSet does not exist", bucket)
-        return {"TagSet": [{"Key": key, "Value": value} for key, value in bucket.tags.items()]}
+        return {"TagSet": BUCKET_TAGS.shown(bucket.tags)}
 
     async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketTagging")

@@ -5,7 +5,6 @@ from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.contents import Contents
 from redrive.aws.s3.errors import PAGES, error, no_bucket
 from redrive.aws.s3.names import check_bucket
-from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

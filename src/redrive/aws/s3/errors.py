@@ -5,8 +5,8 @@ Source: "Error responses" of the API reference, and answers recorded of S3.
 
 from typing import Final
 
-from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.kit.paging import Pages
+from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from redrive.aws.kit.call import Call
 from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.objects import Objects
-from redrive.aws.s3.tag_sets import object_tags
+from redrive.aws.s3.tag_sets import BUCKET_TAGS, object_tags
 from redrive.aws.wire.shapes import Structure
 
 
@@ -19,7 +19,7 @@ class ObjectTags:
     async def get_object_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "GetObjectTagging", params["Key"])
         document = await self._objects.get(bucket, params["Key"])
-        return {"TagSet": [{"Key": key, "Value": value} for key, value in document.tags.items()]}
+        return {"TagSet": BUCKET_TAGS.shown(document.tags)}
 
     async def put_object_tagging(self, call: Call, params: Structure) -> Structure:
         return await self._set(call, params, "Put", object_tags(params))

@@ -19,7 +19,7 @@ from redrive.aws.sns.publishing import PublishOperations
 from redrive.aws.sns.roles import with_roles_checked
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
-from redrive.aws.sns.tags import TopicTagOperations
+from redrive.aws.sns.tags import TAGS, TopicTags
 from redrive.aws.sns.topics import TopicOperations
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.aws.wire.arn import parse_arn
@@ -61,7 +61,7 @@ class Sns:
         operations = operations_of(
             "sns",
             TopicOperations(engine),
-            TopicTagOperations(engine),
+            TAGS.operations(TopicTags(engine)),
             SubscriptionOperations(engine, confirmations, tokens, filters_max),
             confirmations,
             PublishOperations(engine, direct, screening, encryption),

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import limits, names, subscription_state, tags, topic_attributes, topic_policy
+from redrive.aws.sns import limits, names, subscription_state, topic_attributes, topic_policy
 from redrive.aws.sns.access import check, topic_at
 from redrive.aws.sns.errors import PAGES, AttributeRefused, error, invalid, refused_alone, refused_at_creation
 from redrive.aws.sns.message import BYTES_MAX
 from redrive.aws.sns.protection import operations as data_protection
+from redrive.aws.sns.tags import TAGS
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists
@@ -25,7 +26,7 @@ class TopicOperations:
     async def create_topic(self, call: Call, params: Structure) -> Structure:
         name = ResourceName(call.account, call.region, params["Name"])
         attributes: Mapping[str, str] = params.get("Attributes") or {}
-        labels = tags.read(params.get("Tags") or ())
+        labels = TAGS.read(params.get("Tags"))
         try:
             new_topic = topic_attributes.new_topic(name, attributes, labels, call.now)
         except AttributeRefused as refusal:

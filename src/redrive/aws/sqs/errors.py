@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
 from typing import Final
 
-from redrive.aws.kit.paging import Pages
 from redrive.access.policy import Decision
 from redrive.aws.encryption import refusals
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.model.errors import (

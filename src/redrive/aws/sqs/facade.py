@@ -12,7 +12,7 @@ from redrive.aws.sqs.access import QueueAccess
 from redrive.aws.sqs.errors import translated
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.permissions import QueuePermissions
-from redrive.aws.sqs.queues import QueueOperations
+from redrive.aws.sqs.queues import TAGS, QueueOperations
 from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import Receiving
 from redrive.aws.sqs.sending import Sending
@@ -56,9 +56,11 @@ class Sqs:
         handles = Handles(secret)
         quotas = QueueQuotas(enforced=fifo_quotas)
         access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
+        queues = QueueOperations(engine, access, waits=waits)
         self.operations: Mapping[str, Verb] = operations_of(
             "sqs",
-            QueueOperations(engine, access, waits=waits),
+            queues,
+            TAGS.operations(queues),
             QueuePermissions(engine, access),
             Tasks(engine),
             Sending(engine, access, quotas, encryption),

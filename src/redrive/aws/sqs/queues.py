@@ -1,15 +1,17 @@
 """Queues and their attributes and tags: create, find, change, empty, delete."""
 
 import asyncio
-from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import orjson
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import Tagging, Tags
 from redrive.aws.sqs import attributes, names
 from redrive.aws.sqs.access import QueueAccess, check_not_at_queue
 from redrive.aws.sqs.errors import PAGES, error, invalid
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import AlreadyExists, Refused
@@ -18,7 +20,32 @@ from redrive.model.queue import Queue
 
 RECREATE_AFTER_MS = 60_000
 PURGE_AGAIN_AFTER_MS = 60_000
-TAGS_MAX = 50
+_KEY_CHARS_MAX = 128
+_VALUE_CHARS_MAX = 256
+
+
+def _fault(key: str, value: str) -> AwsError | None:
+    if not 1 <= len(key) <= _KEY_CHARS_MAX:
+        return _reserved(key)
+    if len(value) > _VALUE_CHARS_MAX:
+        return invalid("Value", value, "Tag values have at most 256 characters.")
+    return None
+
+
+def _reserved(key: str) -> AwsError:
+    return invalid("Key", key, "Tag keys are 1 to 128 characters and do not begin with aws:.")
+
+
+TAGS: Final = Tagging(
+    too_many=lambda: error("InvalidParameterValueException", "Too many tags added for queue. Maximum is 50."),
+    reserved=_reserved,
+    fault=_fault,
+    pair=(),
+    add="TagQueue",
+    remove="UntagQueue",
+    list="ListQueueTags",
+    omitted=True,
+)
 _TARGET = "x-amz-target"
 
 
@@ -37,9 +64,8 @@ class QueueOperations:
         name = ResourceName(call.account, call.region, params["QueueName"])
         given: Mapping[str, str] = params.get("Attributes") or {}
         _check_no_null(call, "tags")
-        tags: Mapping[str, str] = params.get("tags") or {}
-        queue = attributes.new_queue(name, given, tags)
-        _check_tags(queue.tags)
+        queue = attributes.new_queue(name, given, params.get("tags") or {})
+        TAGS.read(queue.tags)
         await self._check_dead_letter_target(queue, given)
         existing = await self._engine.resources.queues.get_stored(name)
         if existing is None:
@@ -156,27 +182,22 @@ class QueueOperations:
 
     # ---- tags ------------------------------------------------------------------------------------------------
 
-    async def tag_queue(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "TagQueue")
-        _check_no_null(call, "Tags")
-        given: Mapping[str, str] = params["Tags"]
-        if not given:
-            raise error("MissingRequiredParameterException", "The request must contain the parameter Tags.")
-        _check_tags({**queue.tags, **given})
-        await self._engine.resources.queues.label(queue.name, lambda tags: {**tags, **given})
-        return {}
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+        """See `Tagged.tags`."""
+        return (await self._access.at(call, params["QueueUrl"], operation)).tags
 
-    async def untag_queue(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "UntagQueue")
-        tag_keys = frozenset(params["TagKeys"])
-        await self._engine.resources.queues.label(
-            queue.name, lambda tags: {key: value for key, value in tags.items() if key not in tag_keys}
-        )
-        return {}
-
-    async def list_queue_tags(self, call: Call, params: Structure) -> Structure:
-        queue = await self._access.at(call, params["QueueUrl"], "ListQueueTags")
-        return {"Tags": dict(queue.tags)} if queue.tags else {}
+    async def retag(
+        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
+    ) -> None:
+        """See `Tagged.retag`."""
+        queue = await self._access.at(call, params["QueueUrl"], operation)
+        if operation == TAGS.add:
+            _check_no_null(call, "Tags")
+            if not params["Tags"]:
+                raise error(
+                    "MissingRequiredParameterException", "The request must contain the parameter Tags."
+                )
+        await self._engine.resources.queues.label(queue.name, change)
 
 
 def _check_no_null(call: Call, member: str) -> None:
@@ -186,15 +207,3 @@ def _check_no_null(call: Call, member: str) -> None:
     tags = orjson.loads(call.request.body).get(member)
     if isinstance(tags, dict) and None in tags.values():
         raise invalid("Value", "null", "Tag values must not be null.")
-
-
-def _check_tags(tags: Mapping[str, str]) -> None:
-    if len(tags) > TAGS_MAX:
-        raise error(
-            "InvalidParameterValueException", f"Too many tags added for queue. Maximum is {TAGS_MAX}."
-        )
-    for key, value in tags.items():
-        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:"):  # noqa: PLR2004 - tag restrictions
-            raise invalid("Key", key, "Tag keys are 1 to 128 characters and do not begin with aws:.")
-        if len(value) > 256:  # noqa: PLR2004 - tag restrictions
-            raise invalid("Value", value, "Tag values have at most 256 characters.")

@@ -9,7 +9,7 @@ from redrive.aws.kit.resource_scopes import ResourceScope, values_of
 from redrive.aws.ssm.errors import translated
 from redrive.aws.ssm.parameters import ParameterOperations, plain_name
 from redrive.aws.ssm.records import PARAMETER
-from redrive.aws.ssm.tags import ParameterTags
+from redrive.aws.ssm.tags import TAGS, ParameterTags
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -25,7 +25,7 @@ class Ssm:
 
     def __init__(self, engine: Engine) -> None:
         self.operations: Mapping[str, Verb] = operations_of(
-            "ssm", ParameterOperations(engine), ParameterTags(engine)
+            "ssm", ParameterOperations(engine), TAGS.operations(ParameterTags(engine))
         )
 
     async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`

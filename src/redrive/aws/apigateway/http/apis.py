@@ -24,6 +24,7 @@ from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.aws.apigateway.rest.definitions import read_definition
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import Tagging, Tags
 from redrive.aws.wire.hosted_urls import hosted_url
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -34,6 +35,7 @@ _GIVEN: Final = (
     *("RouteSelectionExpression", "ApiKeySelectionExpression", "DisableSchemaValidation", "IpAddressType"),
 )
 _PAYLOAD: Final = "2.0"
+TAGS: Final = Tagging(too_many=lambda: bad_request("A resource has at most 50 tags"), pair=(), list="GetTags")
 
 
 class HttpApiOperations:
@@ -56,7 +58,7 @@ class HttpApiOperations:
         tree: Tree = {}
         if params.get("Target"):
             tree = self._quick(params, call.now)
-        return await self._make(call, settings, tree, params.get("Tags") or {})
+        return await self._make(call, settings, tree, TAGS.read(params.get("Tags")))
 
     async def import_api(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis.html: from OpenAPI 3."""
@@ -252,25 +254,19 @@ class HttpApiOperations:
 
     # ---- tags ------------------------------------------------------------------------------------------------
 
-    async def get_tags(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
-        return {"Tags": dict((await self.api(call, _tagged(params))).tags)}
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+        """See `Tagged.tags`."""
+        return (await self.api(call, _tagged(params))).tags
 
-    async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
-        tags = params.get("Tags") or {}
-        await self.edit(call, _tagged(params), lambda api: replace(api, tags={**api.tags, **tags}))
-        return {}
-
-    async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        """https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/tags-resource-arn.html; of APIs."""
-        tag_keys = params["TagKeys"]
-
-        def change(api: HttpApi) -> HttpApi:
-            return replace(api, tags={key: value for key, value in api.tags.items() if key not in tag_keys})
-
-        await self.edit(call, _tagged(params), change)
-        return {}
+    async def retag(
+        self,
+        call: Call,
+        params: Structure,
+        operation: str,  # noqa: ARG002 - see `Tagged`
+        change: Callable[[Tags], dict[str, str]],
+    ) -> None:
+        """See `Tagged.retag`."""
+        await self.edit(call, _tagged(params), lambda api: replace(api, tags=change(api.tags)))
 
 
 def _standing(http_api: HttpApi | None, api_id: str) -> HttpApi:

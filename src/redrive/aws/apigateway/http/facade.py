@@ -6,7 +6,7 @@ from typing import Any
 from redrive.aws.apigateway.control.errors import translated
 from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.control.scopes import http_scopes
-from redrive.aws.apigateway.http.apis import HttpApiOperations
+from redrive.aws.apigateway.http.apis import TAGS, HttpApiOperations
 from redrive.aws.apigateway.http.parts import operations_alike
 from redrive.aws.apigateway.http.records import HTTP_API
 from redrive.aws.gateway.identities import Identities
@@ -28,7 +28,7 @@ class HttpApiGateway:
         apis = HttpApiOperations(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(apis, engine),
-            **operations_of("apigatewayv2", apis),
+            **operations_of("apigatewayv2", apis, TAGS.operations(apis)),
         }
 
     scopes = staticmethod(http_scopes)

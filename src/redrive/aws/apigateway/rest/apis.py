@@ -22,7 +22,7 @@ from redrive.aws.apigateway.rest.definitions import imported_tree, read_definiti
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
 from redrive.aws.apigateway.rest.patching import patched
-from redrive.aws.apigateway.rest.tags import check_tags
+from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -59,7 +59,7 @@ class RestApiOperations:
         if params.get("cloneFrom"):
             raise unoffered("cloneFrom")
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
-        return shown(await self._make(call, settings, params.get("tags") or {}))
+        return shown(await self._make(call, settings, TAGS.read(params.get("tags"))))
 
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
@@ -88,7 +88,6 @@ class RestApiOperations:
         tags: dict[str, str],
         document: Mapping[str, Any] | None = None,
     ) -> RestApi:
-        check_tags(tags)
         root = new_id(self._chance, API_CHARS)
         endpoints = {
             "types": ["EDGE"],

@@ -26,7 +26,7 @@ from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.resources import ResourceOperations
 from redrive.aws.apigateway.rest.stages import StageOperations
-from redrive.aws.apigateway.rest.tags import ApiTagOperations
+from redrive.aws.apigateway.rest.tags import TAGS, ApiTags
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
@@ -63,7 +63,7 @@ class ApiGateway:
                 PartOperations(engine, editing),
                 DeploymentOperations(engine, editing),
                 StageOperations(engine, editing),
-                ApiTagOperations(engine),
+                TAGS.operations(ApiTags(engine)),
                 ApiKeyOperations(engine),
                 UsagePlanOperations(engine),
                 GatewayAccountOperations(engine, log_roles(identities)),

@@ -9,7 +9,7 @@ from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
 from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
 from redrive.aws.apigateway.rest.kinds import shape_of
 from redrive.aws.apigateway.rest.patching import patched
-from redrive.aws.apigateway.rest.tags import check_tags
+from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -37,8 +37,7 @@ class ApiKeyOperations:
             _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
         ):
             raise bad_request(f"API Key value should be at least {_VALUE_CHARS_MIN} characters")
-        tags = params.get("tags") or {}
-        check_tags(tags)
+        tags = TAGS.read(params.get("tags"))
         settings = {
             "enabled": False,
             **{name: params[name] for name in _GIVEN if params.get(name) is not None},

@@ -10,7 +10,7 @@ from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
 from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
 from redrive.aws.apigateway.rest.patching import patched, steps_of
-from redrive.aws.apigateway.rest.tags import check_tags
+from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -31,8 +31,7 @@ class UsagePlanOperations:
         self._chance = engine.runtime.chance
 
     async def create_usage_plan(self, call: Call, params: Structure) -> Structure:
-        tags = params.get("tags") or {}
-        check_tags(tags)
+        tags = TAGS.read(params.get("tags"))
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
         settings["apiStages"] = list(params.get("apiStages") or ())
         usage_plan = UsagePlan(

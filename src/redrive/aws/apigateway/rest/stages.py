@@ -11,7 +11,7 @@ from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, RestApi
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import STAGE, STAGES
 from redrive.aws.apigateway.rest.patching import patched, steps_of, typed
-from redrive.aws.apigateway.rest.tags import check_tags
+from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.apigateway.rest.trees import found, with_value, without
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
@@ -136,7 +136,7 @@ def made_stage(params: Mapping[str, Any], now: int) -> dict[str, Any]:
     if not _NAME.fullmatch(name):
         raise bad_request("Stage name only allows a-zA-Z0-9-_")
     check_variables(params.get("variables") or {})
-    check_tags(params.get("tags") or {})
+    TAGS.read(params.get("tags"))
     refuse_unoffered(params)
     settings = {key: params[key] for key in _GIVEN if params.get(key) is not None}
     return {

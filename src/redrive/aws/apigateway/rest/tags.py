@@ -1,6 +1,6 @@
 """Tags of APIs, stages, keys and plans, which callers name by ARN."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,12 +9,20 @@ from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN
 from redrive.aws.apigateway.rest.kinds import STAGES
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import Tagging, Tags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
 
-TAGS_MAX: Final = 50
+TAGS: Final = Tagging(
+    too_many=lambda: bad_request("A resource has at most 50 tags"),
+    pair=(),
+    list="GetTags",
+    given="tags",
+    keys="tagKeys",
+    listed="tags",
+)
 _ARN_PARTS: Final = 6
 _KINDS: Final[Mapping[str, DocumentKind[Any]]] = {
     "restapis": REST_API,
@@ -24,27 +32,14 @@ _KINDS: Final[Mapping[str, DocumentKind[Any]]] = {
 _OF_STAGE: Final = 4  # `restapis`, the API, `stages`, the stage
 
 
-class ApiTagOperations:
-    """Labels what callers have."""
+class ApiTags:
+    """APIs, stages, keys and plans, as `Tagging` labels them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        given = params["tags"]
-        await self._change(call, params["resourceArn"], lambda tags: {**tags, **given})
-        return {}
-
-    async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        tag_keys: Collection[str] = params["tagKeys"]
-        await self._change(
-            call,
-            params["resourceArn"],
-            lambda tags: {key: value for key, value in tags.items() if key not in tag_keys},
-        )
-        return {}
-
-    async def get_tags(self, call: Call, params: Structure) -> Structure:
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+        """See `Tagged.tags`."""
         kind, document_id, stage = _named(params["resourceArn"])
         document = await self._engine.resources.documents.get(
             kind, api_key(call.account, call.region, document_id)
@@ -52,16 +47,22 @@ class ApiTagOperations:
         if document is None:
             raise _absent()
         if not stage:
-            return {"tags": dict(document.tags)}
+            tags: Tags = document.tags
+            return tags
         stage_tree = found(document.tree, [STAGES, stage])
         if stage_tree is None:
             raise _absent()
-        return {"tags": dict(stage_tree.get("tags") or {})}
+        return stage_tree.get("tags") or {}
 
-    async def _change(
-        self, call: Call, arn: str, change: Callable[[Mapping[str, str]], dict[str, str]]
+    async def retag(
+        self,
+        call: Call,
+        params: Structure,
+        operation: str,  # noqa: ARG002 - see `Tagged`
+        change: Callable[[Tags], dict[str, str]],
     ) -> None:
-        kind, document_id, stage = _named(arn)
+        """See `Tagged.retag`."""
+        kind, document_id, stage = _named(params["resourceArn"])
         key = api_key(call.account, call.region, document_id)
 
         async def decide(draft: Draft) -> None:
@@ -78,7 +79,6 @@ class ApiTagOperations:
             else:
                 tags = change(document.tags)
                 changed = replace(document, tags=tags)
-            check_tags(tags)
             draft.put(kind, key, changed)
 
         await self._engine.resources.write(decide)
@@ -98,13 +98,3 @@ def _named(arn: str) -> tuple[DocumentKind[Any], str, str]:
 
 def _absent() -> Exception:
     return not_found("Invalid resource identifier specified")
-
-
-def check_tags(tags: Mapping[str, str]) -> None:
-    """Refuse more tags than there may be.
-
-    Raises:
-        AwsError: `BadRequestException`.
-    """
-    if len(tags) > TAGS_MAX:
-        raise bad_request(f"A resource has at most {TAGS_MAX} tags")

@@ -4,6 +4,7 @@ from typing import Final
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError
@@ -37,3 +38,8 @@ def translated(refusal: RedriveError) -> AwsError:
 
 
 PAGES: Final = Pages("cloudformation", lambda _: invalid("NextToken is invalid."))
+TAGS: Final = Tagging(
+    too_many=lambda: invalid("A stack has at most 50 tags."),  # chosen; the published model bounds them first
+    duplicate=lambda: invalid("Duplicate tag keys found."),
+    reserved=lambda _: invalid("aws: prefixed tag key names are not allowed for external use."),
+)

@@ -14,7 +14,7 @@ from redrive.aws.cloudformation.changes.programs import (
     program_of,
 )
 from redrive.aws.cloudformation.changes.sources import template_body
-from redrive.aws.cloudformation.documents.errors import error, invalid
+from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
 from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
 from redrive.aws.cloudformation.documents.names import check_name
@@ -334,15 +334,8 @@ def new_stack(
 
 
 def _tags(params: Structure, before: StackSettings) -> Mapping[str, str]:
-    tags: Sequence[Mapping[str, str]] | None = params.get("Tags")
-    if tags is None:
-        return before.tags
-    new_tags = {tag["Key"]: tag["Value"] for tag in tags}
-    if len(new_tags) < len(tags):
-        raise invalid("Duplicate tag keys found.")
-    if any(key.lower().startswith("aws:") for key in new_tags):
-        raise invalid("aws: prefixed tag key names are not allowed for external use.")
-    return new_tags
+    tags = params.get("Tags")
+    return before.tags if tags is None else TAGS.read(tags)
 
 
 def _topics(params: Structure, before: StackSettings) -> tuple[str, ...]:

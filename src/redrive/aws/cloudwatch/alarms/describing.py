@@ -1,12 +1,12 @@
 """Describing alarms: which there are, by every filter, page by page."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from dataclasses import replace
 from redrive.aws.cloudwatch.alarms.records import ACTIONS, ALARMS, COMPOSITE, METRIC, Alarm
 from redrive.aws.cloudwatch.alarms.rule import children_of
-from redrive.aws.cloudwatch.metrics.errors import PAGES, combination, error
+from redrive.aws.cloudwatch.metrics.errors import PAGES, combination
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import dimensions_of
 from redrive.aws.kit.call import Call

@@ -14,7 +14,7 @@ from redrive.aws.cloudwatch.alarms.operations import AlarmOperations
 from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
 from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
-from redrive.aws.cloudwatch.alarms.tags import AlarmTags
+from redrive.aws.cloudwatch.alarms.tags import TAGS, AlarmTags
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
 from redrive.aws.cloudwatch.alarms.turns import TURN, EvaluationTurns
 from redrive.aws.gateway.inner_calls import InnerCalls
@@ -82,7 +82,7 @@ class Alarms:
             composites,
             Describing(documents),
             history,
-            AlarmTags(documents),
+            TAGS.operations(AlarmTags(documents)),
         )
         calls = InnerCalls(services, engine.runtime)
         endpoint = ActionEndpoint(calls, documents, open_functions=open_functions)

@@ -18,6 +18,7 @@ from redrive.model.queue import DAY_MS
 
 PAGE_MAX = 500
 _SERIES_PER_READ = 1_000
+_PAGES = replace(PAGES, refusal=lambda _: invalid("Request parameter NextToken is invalid."))
 _ACTIVE_MS = 14 * DAY_MS  # "metrics that have not reported data in the past two weeks do not appear"
 _RECENTLY_MS = {"PT3H": 180 * MINUTE_MS}
 
@@ -30,11 +31,11 @@ class MetricListing:
         self._reading = reading
 
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
-        after = _behind(PAGES.after("ListMetrics", params))
+        after = _behind(_PAGES.after("ListMetrics", params))
         await self._reading.settle()
         names = await self._found(call, params, after)
         page = names[:PAGE_MAX]
-        ending = PAGES.ending("ListMetrics", _key(page[-1]) if len(names) > PAGE_MAX else "")
+        ending = _PAGES.ending("ListMetrics", _key(page[-1]) if len(names) > PAGE_MAX else "")
         answer: Structure = {"Metrics": [_shown(metric) for metric in page], **ending}
         if params.get("IncludeLinkedAccounts"):
             answer["OwningAccounts"] = [call.account] * len(page)

@@ -1,13 +1,12 @@
 """GetMetricData: many metrics at once, each as one row of values."""
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from redrive.aws.cloudwatch.metrics.computed import computed, in_order
-from redrive.aws.cloudwatch.metrics.errors import PAGES, error, unreadable
+from redrive.aws.cloudwatch.metrics.errors import PAGES, unreadable
 from redrive.aws.cloudwatch.metrics.expressions import ExpressionError, Node, read_expression
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName
 from redrive.aws.cloudwatch.metrics.reading import (

@@ -36,7 +36,7 @@ from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.reading import configured
 from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.functions.tags import check
+from redrive.aws.lambda_.functions.tags import TAGS
 from redrive.aws.lambda_.functions.versions import publish_in
 from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
 from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
@@ -105,7 +105,7 @@ class FunctionOperations:
             raise unoffered("PackageType")
         if not (params.get("Runtime") and params.get("Handler")):
             raise invalid(_MANDATORY)
-        check(params.get("Tags") or {})
+        tags = TAGS.read(params.get("Tags"))
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
         wanted = self._configured(self._blank(call, named, params), params)
@@ -121,7 +121,7 @@ class FunctionOperations:
             if await draft.get(FUNCTION, named.name.key) is not None:
                 raise taken(f"Function already exist: {named.name.name}")
             latest = await _layered_in(draft, call, wanted, params)
-            function = FunctionRecord(latest, tags=params.get("Tags") or {})
+            function = FunctionRecord(latest, tags=tags)
             draft.put(FUNCTION, named.name.key, function)
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
 

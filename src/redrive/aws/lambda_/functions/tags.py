@@ -1,10 +1,11 @@
 """Tags of functions and of event source mappings."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.tagging import Tagging, Tags
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import denied, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in
@@ -14,58 +15,50 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
-TAGS_MAX: Final = 50
-_RESERVED: Final = "aws:"
 _MAPPING: Final = ":event-source-mapping:"
+TAGS: Final = Tagging(
+    too_many=lambda: invalid("Number of tags exceeds resource tag limit."),
+    reserved=lambda _: invalid("aws: prefixed tag key names are not allowed for external use."),
+    pair=(),
+    list="ListTags",
+)
 
 
-class FunctionTagOperations:
-    """Labels functions and mappings."""
+class FunctionTags:
+    """Functions and mappings, as `Tagging` labels them."""
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
-        self._engine = engine
+        self._resources = engine.resources
         self._lookup = lookup
 
-    async def tag_resource(self, call: Call, params: Structure) -> Structure:
-        await self._change(call, params["Resource"], "TagResource", params["Tags"], ())
-        return {}
-
-    async def untag_resource(self, call: Call, params: Structure) -> Structure:
-        await self._change(call, params["Resource"], "UntagResource", {}, params["TagKeys"])
-        return {}
-
-    async def list_tags(self, call: Call, params: Structure) -> Structure:
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+        """See `Tagged.tags`."""
         arn: str = params["Resource"]
         if _MAPPING in arn:
-            mapping = await self._engine.resources.documents.get(MAPPING, _key(call, arn, "ListTags"))
-            return {"Tags": dict(_standing(mapping).tags)}
-        function = await self._lookup.function(call, _function(arn), "ListTags")
-        return {"Tags": dict(function.tags)}
+            mapping = await self._resources.documents.get(MAPPING, _key(call, arn, operation))
+            return _standing(mapping).tags
+        return (await self._lookup.function(call, _function(arn), operation)).tags
 
-    async def _change(
-        self, call: Call, arn: str, action: str, given: Mapping[str, str], tag_keys: Collection[str]
+    async def retag(
+        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
     ) -> None:
+        """See `Tagged.retag`."""
+        arn: str = params["Resource"]
+
         async def of_mapping(draft: Draft) -> None:
-            found = await draft.get(MAPPING, _key(call, arn, action))
-            mapping = _standing(found)
-            draft.put(MAPPING, mapping.key, replace(mapping, tags=_merged(mapping.tags, given, tag_keys)))
+            stored = await draft.get(MAPPING, _key(call, arn, operation))
+            mapping = _standing(stored)
+            draft.put(MAPPING, mapping.key, replace(mapping, tags=change(mapping.tags)))
 
         async def of_function(draft: Draft) -> None:
             function = await function_in(draft, _function(arn))
-            tags = _merged(function.tags, given, tag_keys)
-            draft.put(FUNCTION, function.name.key, replace(function, tags=tags))
+            draft.put(FUNCTION, function.name.key, replace(function, tags=change(function.tags)))
 
         if _MAPPING in arn:
-            await self._engine.resources.write(of_mapping)
+            await self._resources.write(of_mapping)
             return
-        await self._lookup.function(call, _function(arn), action)
-        await self._engine.resources.write(of_function)
-
-
-def _merged(before: Mapping[str, str], given: Mapping[str, str], tag_keys: Collection[str]) -> dict[str, str]:
-    tags = {key: value for key, value in {**before, **given}.items() if key not in tag_keys}
-    check(tags)
-    return tags
+        await self._lookup.function(call, _function(arn), operation)
+        await self._resources.write(of_function)
 
 
 def _function(arn: str) -> names.FunctionReference:
@@ -89,15 +82,3 @@ def _standing(mapping: EventSourceMapping | None) -> EventSourceMapping:
     if mapping is None:
         raise no_such()
     return mapping
-
-
-def check(tags: Mapping[str, str]) -> None:
-    """Refuse more tags than a resource may have, and those of Amazon's own.
-
-    Raises:
-        AwsError: `InvalidParameterValueException`.
-    """
-    if len(tags) > TAGS_MAX:
-        raise invalid("Number of tags exceeds resource tag limit.")
-    if any(key.lower().startswith(_RESERVED) for key in tags):
-        raise invalid("aws: prefixed tag key names are not allowed for external use.")

@@ -11,7 +11,7 @@ from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.documents.names import FunctionReference, arn_of
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.functions.tags import check
+from redrive.aws.lambda_.functions.tags import TAGS
 from redrive.aws.lambda_.mappings.reading import given
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -54,8 +54,7 @@ class MappingOperations:
         plain = EventSourceMapping(
             id_text(self._engine.runtime.message_id()), queue.name, reference.name, reference.qualifier
         )
-        tags = params.get("Tags") or {}
-        check(tags)
+        tags = TAGS.read(params.get("Tags"))
         mapping = replace(given(plain, params), modified_at=call.now, tags=tags)
 
         async def decide(draft: Draft) -> None:

@@ -1,0 +1,146 @@
+"""Tags, once for every service: what a request may give, how answers show it, and the three operations on them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.paging import Pages
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
+
+Tags = Mapping[str, str]
+_RESERVED = "aws:"  # in whatever case: for AWS's own services
+
+
+class Tagged(Protocol):
+    """A service's resources that have tags."""
+
+    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+        """The tags of the resource that a call names.
+
+        Raises:
+            AwsError: There is none, or the caller may not.
+        """
+        ...
+
+    async def retag(
+        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
+    ) -> None:
+        """Change the tags of the resource that a call names; see `tags`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagging:
+    """The tags of a service's resources, and the service's words about them.
+
+    Attributes:
+        too_many: Makes the error for more than there may be.
+        duplicate: Makes the error for a key that stands twice; None: the last one counts.
+        reserved: Makes the error for a key that begins with `aws:`; None: it may be given.
+        fault: Makes the error for a key or value that the published model does not bound; None: it bounds all.
+        most: Of a resource.
+        any_case: Whether keys are the same in any case.
+        pair: The members of a tag, where tags are a list of structures; empty: they are an object by key.
+        add: The operation that sets some, and leaves the others.
+        remove: The operation that takes some away.
+        list: The operation that answers with a resource's tags.
+        given: The parameter of `add` that has the tags.
+        keys: The parameter of `remove` that has their keys.
+        listed: The member of the answer of `list` that has the tags.
+        omitted: Whether `listed` is left out where a resource has none.
+        pages: The service's, where `list` has pages, in order of the keys; None: it has all.
+    """
+
+    too_many: Callable[[], AwsError]
+    duplicate: Callable[[], AwsError] | None = None
+    reserved: Callable[[str], AwsError] | None = None
+    fault: Callable[[str, str], AwsError | None] = lambda _key, _value: None
+    most: int = 50
+    any_case: bool = False
+    pair: tuple[str, ...] = ("Key", "Value")
+    add: str = "TagResource"
+    remove: str = "UntagResource"
+    list: str = "ListTagsForResource"
+    given: str = "Tags"
+    keys: str = "TagKeys"
+    listed: str = "Tags"
+    omitted: bool = False
+    pages: Pages | None = None
+
+    def read(self, given: Any) -> dict[str, str]:
+        """The tags that a request gives; none where it gives nothing.
+
+        Raises:
+            AwsError: The service's: a key stands twice or is reserved, or there are too many.
+        """
+        if isinstance(given, Mapping) or not self.pair:
+            return self.checked([*(given or {}).items()])
+        key, value = self.pair
+        return self.checked([(tag.get(key) or "", tag.get(value) or "") for tag in given or ()])
+
+    def checked(self, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """Tags by their keys; see `read`."""
+        if self.duplicate and len({self._same(key) for key, _ in pairs}) < len(pairs):
+            raise self.duplicate()
+        for key, value in pairs:
+            if self.reserved and key.lower().startswith(_RESERVED):
+                raise self.reserved(key)
+            if fault := self.fault(key, value):
+                raise fault
+        return self._bounded(dict(pairs))
+
+    def added(self, before: Tags, more: Tags) -> dict[str, str]:
+        """Tags with others over them.
+
+        Raises:
+            AwsError: That is more than there may be.
+        """
+        again = {self._same(key) for key in more}
+        left = {key: value for key, value in before.items() if key in more or self._same(key) not in again}
+        return self._bounded({**left, **more})
+
+    def without(self, before: Tags, keys: Collection[str]) -> dict[str, str]:
+        """Tags without those of some keys."""
+        removed = {self._same(key) for key in keys}
+        return {key: value for key, value in before.items() if self._same(key) not in removed}
+
+    def shown(self, tags: Tags) -> Any:
+        """Tags, as answers have them."""
+        if not self.pair:
+            return dict(tags)
+        name, text = self.pair
+        return [{name: key, text: value} for key, value in tags.items()]
+
+    def operations(self, resources: Tagged) -> dict[str, Verb]:
+        """The operations on tags of these resources."""
+
+        async def add(call: Call, params: Structure) -> Structure:
+            def added(before: Tags) -> dict[str, str]:
+                return self.added(before, self.read(params.get(self.given)))
+
+            await resources.retag(call, params, self.add, added)
+            return {}
+
+        async def remove(call: Call, params: Structure) -> Structure:
+            keys: Collection[str] = params[self.keys]
+            await resources.retag(call, params, self.remove, lambda before: self.without(before, keys))
+            return {}
+
+        async def show(call: Call, params: Structure) -> Structure:
+            tags = await resources.tags(call, params, self.list)
+            if self.pages is None:
+                return {self.listed: self.shown(tags)} if tags or not self.omitted else {}
+            page, answer = self.pages.cut(self.list, params, sorted(tags.items()), lambda tag: tag[0])
+            return {self.listed: self.shown(dict(page)), **answer}
+
+        return {self.add: add, self.remove: remove, self.list: show}
+
+    def _same(self, key: str) -> str:
+        return key.lower() if self.any_case else key
+
+    def _bounded(self, tags: dict[str, str]) -> dict[str, str]:
+        if len(tags) > self.most:
+            raise self.too_many()
+        return tags
