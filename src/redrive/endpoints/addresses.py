@@ -6,12 +6,11 @@ import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from typing_extensions import override
 from yarl import URL
 
 # Names that are asked for at once. A dead name server is waited for up to ten seconds in glibc, and the loop's own
@@ -23,6 +22,9 @@ _LOOKUPS_MAX: Final = 32
 _SENDABLE: Final = re.compile(r"[!-~]+")
 
 Network: TypeAlias = IPv4Network | IPv6Network
+
+AddressInfo: TypeAlias = tuple[int, int, int, str, Any]
+"""An answer of `socket.getaddrinfo`."""
 
 # Addresses that carry an IPv4 address in their last four bytes: a translator on the way unpacks it.
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
@@ -108,38 +110,24 @@ def _unwrapped(address: str) -> IPv4Address | IPv6Address:
     return parsed.ipv4_mapped or parsed.sixtofour or parsed
 
 
-class SystemResolver(AbstractResolver):
+class SystemResolver:
     """Asks what the system asks (hosts file, name servers, plug-ins), in threads of its own."""
 
     def __init__(self) -> None:
         """Begin without a thread; they come as they are needed."""
         self._threads = ThreadPoolExecutor(_LOOKUPS_MAX, thread_name_prefix="redrive-names")
 
-    @override
     async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+        self, host: str, port: int, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[AddressInfo]:
         """The addresses of a host.
 
         Raises:
             OSError: It has none.
         """
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, socket.getaddrinfo, host, port, family, socket.SOCK_STREAM
-        )
-        return [
-            ResolveResult(
-                hostname=host,
-                host=str(address[0]),
-                port=port,
-                family=found_family,
-                proto=protocol,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for found_family, _, protocol, _, address in found
-        ]
+        ask = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
+        return [*await asyncio.get_running_loop().run_in_executor(self._threads, ask)]
 
-    @override
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let the threads end when their look-ups do."""
         self._threads.shutdown(wait=False, cancel_futures=True)

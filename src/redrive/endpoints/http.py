@@ -3,25 +3,23 @@
 import asyncio
 import logging
 import random
-import socket
 import ssl
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
-from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-import aiohttp
 from typing_extensions import override
 
 from redrive.endpoints import verdicts
-from redrive.endpoints.addresses import Destination, Network, SystemResolver, is_private, is_within, read_url
+from redrive.endpoints.addresses import Destination, Network, is_private, is_within, read_url
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
+from redrive.endpoints.http_connection import UnansweredError, WebAnswer
+from redrive.endpoints.http_pool import ForbiddenAddressError, HttpConnections, WebOrigin
 from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import FORBIDDEN, Verdict
 from redrive.engine.ports import PushRequest
@@ -30,10 +28,7 @@ logger = logging.getLogger(__name__)
 
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
-# Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
-# push that meets the very moment is repeated on a fresh connection.
-_KEEP_ALIVE_SECONDS: Final = 30
-_AT_ONCE_BYTES_MAX: Final = 1024 * 1024  # aiohttp writes more in pieces, and warns where it is not let
+_UNMEASURED: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # an empty body goes without its length
 _URLS_MAX: Final = 10_000
 # Without the address: subscribers would learn what names mean inside.
 _PRIVATE: Final = (
@@ -97,23 +92,6 @@ class Fetched(NamedTuple):
     body: bytes
 
 
-@dataclass(slots=True)
-class _Dial:
-    """The steps a push took for its connection: none when it was given an idle one.
-
-    Attributes:
-        opened: It opened a socket.
-        forbidden: An address that it was not allowed to open one to.
-    """
-
-    opened: bool = False
-    forbidden: str | None = None
-
-
-# The connector asks for a socket within the context of the push that needs it, and nowhere else names that push.
-_DIAL: Final[ContextVar[_Dial]] = ContextVar("dial")
-
-
 class HttpEndpoint(TimedEndpoint):
     """Pushes requests by HTTP.
 
@@ -132,16 +110,18 @@ class HttpEndpoint(TimedEndpoint):
         super().__init__(now)
         self._chance = chance
         self._policy = policy or HttpPolicy()
-        self._resolver = SystemResolver()
-        self._session: aiohttp.ClientSession | None = None
+        self._connections = HttpConnections(
+            self._policy.forbids,
+            self._trust,
+            self._policy.connections_max,
+            self._policy.connections_per_host_max,
+        )
         self._authorizers: dict[str, Authorizer] = {}
 
     @override
     async def close(self) -> None:
         """Let go of connections."""
-        if self._session is not None:
-            await self._session.close()
-        await self._resolver.close()
+        await self._connections.close()
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
@@ -152,19 +132,14 @@ class HttpEndpoint(TimedEndpoint):
 
     async def ask(self, push_request: PushRequest) -> Answer | Verdict:
         """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
-        dial = _Dial()
-        _DIAL.set(dial)
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
-                return await self._converse(_read_url(push_request.endpoint), push_request, dial)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            if dial.forbidden and not dial.opened:
-                logger.info(
-                    "endpoint.forbidden url=%s address=%s",
-                    _without_secrets(push_request.endpoint),
-                    dial.forbidden,
-                )
-                return FORBIDDEN.verdict(response=_PRIVATE)
+                return await self._converse(_read_url(push_request.endpoint), push_request)
+        except ForbiddenAddressError as error:
+            url = _without_secrets(push_request.endpoint)
+            logger.info("endpoint.forbidden url=%s address=%s", url, error.address)
+            return FORBIDDEN.verdict(response=_PRIVATE)
+        except (OSError, ValueError) as error:
             return verdicts.of_failure(error, unusable=FORBIDDEN)
 
     async def fetch(
@@ -183,39 +158,28 @@ class HttpEndpoint(TimedEndpoint):
         Raises:
             TimeoutError: It took longer.
         """
-        dial = _Dial()
-        _DIAL.set(dial)
-        session = self._session or self._open()
-        content = body if len(body) <= _AT_ONCE_BYTES_MAX else BytesIO(body)
         try:
-            async with (
-                asyncio.timeout(timeout_ms / 1000),
-                session.request(
-                    method, _read_url(url).url, data=content, headers=headers, allow_redirects=False
-                ) as response,
-            ):
-                found = await response.content.read(bytes_max + 1)
-                while not response.content.at_eof() and len(found) <= bytes_max:
-                    found += await response.content.read(bytes_max + 1 - len(found))
-                if len(found) > bytes_max:
-                    return f"The answer has more than {bytes_max} bytes"
-                names = dict.fromkeys(name.lower() for name in response.headers)
-                kept = {name: ",".join(response.headers.getall(name)) for name in names}
-                return Fetched(response.status, kept, found)
+            async with asyncio.timeout(timeout_ms / 1000):
+                web_answer = await self._request(_read_url(url), method, headers, body, bytes_max + 1)
         except TimeoutError:
             raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            forbidden = dial.forbidden and not dial.opened
-            return _PRIVATE if forbidden else str(error) or type(error).__name__
+        except ForbiddenAddressError:
+            return _PRIVATE
+        except (OSError, ValueError) as error:
+            return str(error) or type(error).__name__
+        if len(web_answer.body) > bytes_max:
+            return f"The answer has more than {bytes_max} bytes"
+        names = dict.fromkeys(name for name, _ in web_answer.headers)
+        return Fetched(
+            web_answer.status, {name: ",".join(_values(web_answer, name)) for name in names}, web_answer.body
+        )
 
-    async def _converse(self, destination: Destination, push_request: PushRequest, dial: _Dial) -> Answer:
+    async def _converse(self, destination: Destination, push_request: PushRequest) -> Answer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
 
         SNS sends no password that nobody asked for. Who has asked is answered at once from then on.
         """
-        answer = await self._post(
-            destination, push_request, self._authorizers.get(push_request.endpoint), dial
-        )
+        answer = await self._post(destination, push_request, self._authorizers.get(push_request.endpoint))
         if answer.status != HTTPStatus.UNAUTHORIZED or destination.user is None:
             return answer
         authorizer = authorizer_for(
@@ -227,7 +191,7 @@ class HttpEndpoint(TimedEndpoint):
         )
         if authorizer is None:
             return answer
-        answer = await self._post(destination, push_request, authorizer, dial)
+        answer = await self._post(destination, push_request, authorizer)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             self._remember(push_request.endpoint, authorizer)
         return answer
@@ -238,70 +202,41 @@ class HttpEndpoint(TimedEndpoint):
         self._authorizers[endpoint] = authorizer
 
     async def _post(
-        self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None, dial: _Dial
-    ) -> Answer:
-        """Post; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
-
-        Each repetition uses up one resting connection, so it ends with a fresh one.
-        """
-        while True:
-            dial.opened = False
-            try:
-                return await self._post_once(destination, push_request, authorizer)
-            except aiohttp.ClientConnectorError:
-                raise
-            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                if dial.opened:
-                    raise
-
-    async def _post_once(
         self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None
     ) -> Answer:
         headers = {**push_request.headers, "Content-Type": push_request.content_type}
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(push_request.method, destination.url.raw_path_qs)
-        session = self._session or self._open()
-        body = (
-            push_request.body if len(push_request.body) <= _AT_ONCE_BYTES_MAX else BytesIO(push_request.body)
+        bytes_max = push_request.answer_bytes_max
+        web_answer = await self._request(
+            destination, push_request.method, headers, push_request.body, bytes_max
         )
-        response = await session.request(
-            push_request.method, destination.url, data=body, headers=headers, allow_redirects=False
-        )
-        try:
-            return await _read(response, push_request.headers_kept, push_request.answer_bytes_max)
-        finally:
-            response.close()  # drops the connection if anything is unread or unsent; else it is back already
+        return _answer(web_answer, push_request, bytes_max)
 
-    def _open(self) -> aiohttp.ClientSession:
-        """Open a session, which takes a running event loop."""
+    async def _request(
+        self, destination: Destination, method: str, headers: Mapping[str, str], body: bytes, bytes_max: int
+    ) -> WebAnswer:
+        """Ask; again when a connection that had rested turns out to be closed, which says nothing of the endpoint.
+
+        Each repetition uses up one resting connection, so it ends with a fresh one.
+        """
+        origin, target, host = _way(destination)
+        head = _head(f"{method} {target} HTTP/1.1", host, method, headers, len(body))
+        while True:
+            connection, fresh = await self._connections.take(origin)
+            try:
+                return await connection.ask(method, head, body, bytes_max)
+            except UnansweredError:
+                if fresh:
+                    raise
+            finally:
+                self._connections.give_back(origin, connection)
+
+    def _trust(self) -> ssl.SSLContext:
         trust = ssl.create_default_context()
         if self._policy.ca_file is not None:
             trust.load_verify_locations(self._policy.ca_file)
-        connector = aiohttp.TCPConnector(
-            resolver=self._resolver,
-            ssl=trust,
-            limit=self._policy.connections_max,
-            limit_per_host=self._policy.connections_per_host_max,
-            keepalive_timeout=_KEEP_ALIVE_SECONDS,
-            socket_factory=self._open_socket,
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # a push has one for everything
-            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
-            auto_decompress=False,  # 4 KiB can become 4 MiB
-        )
-        return self._session
-
-    def _open_socket(self, place: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, address = place
-        dial = _DIAL.get()
-        if self._policy.forbids(str(address[0])):
-            dial.forbidden = str(address[0])
-            raise PermissionError(_PRIVATE)
-        dial.opened = True
-        return socket.socket(family, kind, protocol)
+        return trust
 
 
 def _without_secrets(url: str) -> str:
@@ -313,16 +248,52 @@ def _without_secrets(url: str) -> str:
 _read_url = lru_cache(_URLS_MAX)(read_url)
 
 
-async def _read(response: aiohttp.ClientResponse, headers_kept: Sequence[str], bytes_max: int) -> Answer:
-    content = response.content
-    body = await content.read(bytes_max)
-    while not content.at_eof() and len(body) < bytes_max:
-        body += await content.read(bytes_max - len(body))
-    encoding = response.headers.get("Content-Encoding", "")
-    text = _inflated(body, encoding, bytes_max).decode("utf-8", "replace")
-    challenges = response.headers.getall("WWW-Authenticate", [])
-    kept = tuple((name, response.headers[name]) for name in headers_kept if name in response.headers)
-    return Answer(response.status, text or response.reason or "", challenges, kept)
+@lru_cache(_URLS_MAX)
+def _way(destination: Destination) -> tuple[WebOrigin, str, str]:
+    """The origin a request to a URL goes to, its target, and its Host."""
+    url = destination.url
+    if url.raw_host is None or url.port is None:
+        raise ValueError("An endpoint is an http or https URL with a host")
+    return (
+        WebOrigin(url.raw_host, url.port, destination.secure),
+        url.raw_path_qs,
+        url.host_port_subcomponent or "",
+    )
+
+
+def _head(line: str, host: str, method: str, headers: Mapping[str, str], length: int) -> bytes:
+    """The head of a request.
+
+    Raises:
+        ValueError: A header would be more than one.
+    """
+    fields = {name.lower() for name in headers}
+    if "transfer-encoding" in fields:
+        raise ValueError("The body of a request has a length")
+    lines = [line] if "host" in fields else [line, f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if "content-length" not in fields and (length or method not in _UNMEASURED):
+        lines.append(f"Content-Length: {length}")
+    head = "\r\n".join(lines)
+    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
+        raise ValueError("A header is one line")
+    return f"{head}\r\n\r\n".encode()
+
+
+def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) -> Answer:
+    encoding = ",".join(_values(web_answer, "content-encoding"))
+    text = _inflated(web_answer.body, encoding, bytes_max).decode("utf-8", "replace")
+    challenges = _values(web_answer, "www-authenticate")
+    kept = tuple(
+        (name, values[0])
+        for name in push_request.headers_kept
+        if (values := _values(web_answer, name.lower()))
+    )
+    return Answer(web_answer.status, text or web_answer.phrase, challenges, kept)
+
+
+def _values(web_answer: WebAnswer, name: str) -> list[str]:
+    return [value for other, value in web_answer.headers if other == name]
 
 
 def _inflated(body: bytes, encoding: str, bytes_max: int) -> bytes:

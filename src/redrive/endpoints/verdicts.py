@@ -11,8 +11,6 @@ from http import HTTPStatus
 from socket import gaierror
 from typing import Final, NamedTuple
 
-import aiohttp
-
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 
 RESPONSE_CHARS_MAX: Final = 1024
@@ -91,16 +89,16 @@ def of_failure(error: BaseException, unusable: Meaning = INVALID) -> Verdict:
     All of it may pass, so all of it is retried; only a request that cannot be made is not.
 
     Args:
-        error: Raised by the event loop, or by aiohttp.
+        error: Raised by the event loop.
         unusable: The meaning of a ValueError: the request cannot be made as it is.
     """
     said = str(error) or type(error).__name__
     match error:
         case TimeoutError():
             return TIMED_OUT.verdict(response="No answer in the time given")
-        case ssl.SSLError() | aiohttp.ClientSSLError():  # a certificate's error is a ValueError too
+        case ssl.SSLError():  # a certificate's error is a ValueError too
             return TLS.verdict(response=said)
-        case gaierror() | aiohttp.ClientConnectorDNSError():
+        case gaierror():
             return NAME_NOT_RESOLVED.verdict(response=said)
         case ValueError():
             return unusable.verdict(response=said)

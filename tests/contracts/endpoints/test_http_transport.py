@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from redrive.endpoints import http
+from redrive.endpoints import http, http_pool
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -278,12 +278,12 @@ async def test_a_name_that_resolves_anew_cannot_dodge_it(
 ) -> None:
     """The address checked is the address connected to, whatever was answered before."""
     monkeypatch.setattr(http, "is_private", lambda address: address == "127.0.0.2")
+    monkeypatch.setattr(http_pool, "_NAMES_SECONDS", 0)
     endpoint = http_endpoint(_STRICT)
     url = f"http://rebinding.test:{hook.port}/"
     _resolve(monkeypatch, "127.0.0.1")
     hook.say(answer("200 OK", b"", "Connection: close"))
     assert (await endpoint.push(http_push(url))).delivered
-    endpoint._session.connector.clear_dns_cache()  # type: ignore[union-attr]  # what ten seconds would do
     _resolve(monkeypatch, "127.0.0.2")
     assert (await endpoint.push(http_push(url))).reason is Reason.FORBIDDEN_ADDRESS
     assert len(hook.received) == 1

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Final
 from xml.etree.ElementTree import ParseError
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpResponse
 from azure.storage.queue.aio import QueueServiceClient
@@ -52,7 +54,7 @@ class StorageQueueEndpoint(TimedEndpoint):
         super().__init__(now)
         self._connection_string = connection_string
         self._ca_file = ca_file
-        self._resolver = SystemResolver()
+        self._resolver = _Resolver()
         self._session: aiohttp.ClientSession | None = None
         self._account = lru_cache(_ACCOUNTS_MAX)(self._opened_account)
         # Two lines for each request at the level that a server usually has.
@@ -114,9 +116,38 @@ def _of_answer(response: AsyncHttpResponse) -> Verdict:
     return verdicts.of_status(response.status_code or 0, said or response.reason or "", BY_STATUS)
 
 
-def _of_failure(error: Exception) -> Verdict:
+class _Resolver(AbstractResolver):
+    """The system's names in aiohttp's form."""
+
+    def __init__(self) -> None:
+        self._system = SystemResolver()
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=port,
+                family=family,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for family, _, protocol, _, address in await self._system.resolve(host, port, family)
+        ]
+
+    @override
+    async def close(self) -> None:
+        self._system.close()
+
+
+def _of_failure(error: BaseException) -> Verdict:
     match error:
         case AzureError(inner_exception=Exception() as cause):
+            return _of_failure(cause)
+        case aiohttp.ClientConnectorError(os_error=OSError() as cause):
             return verdicts.of_failure(cause)
         case _:
             return verdicts.of_failure(error)

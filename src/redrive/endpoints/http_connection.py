@@ -1,0 +1,216 @@
+"""One connection to a webhook: HTTP/1.1, one request under way at a time, and its answer as far as it is wanted."""
+
+import asyncio
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+import httptools
+from typing_extensions import override
+
+from redrive.endpoints.kept_connection import KeptConnection
+
+# Under the 60 s after which load balancers drop a resting connection; an endpoint that is quicker is noticed, and a
+# push that meets the very moment is repeated on a fresh connection.
+_REST_SECONDS: Final = 30
+_TOGETHER_BYTES_MAX: Final = 65_536  # a larger body is not copied behind its head
+_HEAD_BYTES_MAX: Final = 65_536  # of an answer; httptools has no bound of its own
+_BODILESS: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
+class UnansweredError(ConnectionError):
+    """The connection ended before there was anything of an answer."""
+
+
+class WebAnswer(NamedTuple):
+    """The answer to a request.
+
+    Attributes:
+        status: Its status code.
+        phrase: Its reason phrase.
+        headers: Names in lower case, in the order they came.
+        body: Its beginning; all of it where it is no longer than was asked for.
+    """
+
+    status: int
+    phrase: str
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+
+class HttpConnection(KeptConnection):
+    """A connection to one host. The parser calls the `on_…` methods; what it need not accept ends the connection.
+
+    The parser lets pass what webhooks send and nobody is hurt by: spaces after a chunk's size, bare line feeds, whatever
+    bytes in the values of headers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("endpoint")
+        self._answering: asyncio.Future[WebAnswer] | None = None
+        self._parser = self._new_parser()
+        self._begin("", 0)
+
+    def _new_parser(self) -> httptools.HttpResponseParser:
+        parser = httptools.HttpResponseParser(self)
+        parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        return parser
+
+    def _begin(self, method: str, bytes_max: int) -> None:
+        self._method = method
+        self._bytes_max = bytes_max
+        self._phrase = b""
+        self._body = bytearray()
+        self._headers: list[tuple[str, str]] = []
+        self._head_bytes = 0
+        self._head_ended = False
+        self._ends_with_connection = False
+
+    async def ask(self, method: str, head: bytes, body: bytes, bytes_max: int) -> WebAnswer:
+        """Send a request; its answer, with so many bytes of its body at most.
+
+        The connection can be used again unless `usable` is false: anything of the answer or of the request is left.
+
+        Raises:
+            UnansweredError: The connection ended before the head of an answer.
+            OSError: It ended later, or what came is no answer.
+        """
+        if self._socket is None:
+            raise UnansweredError(str(self._why))
+        self._stay()
+        self._begin(method, bytes_max)
+        answering: asyncio.Future[WebAnswer] = self._loop.create_future()
+        self._answering = answering
+        if len(body) <= _TOGETHER_BYTES_MAX:
+            self._socket.write(head + body)
+        else:
+            self._socket.write(head)
+            self._socket.write(body)
+        try:
+            return await answering
+        except asyncio.CancelledError:
+            self._drop()
+            raise
+        finally:
+            self._answering = None
+            self._rest(_REST_SECONDS)
+
+    # ---- the socket ------------------------------------------------------------------------------------------
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        if self._answering is None:  # nobody asked for it
+            self._drop()
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._drop()  # its own protocol is spoken from here on
+        except httptools.HttpParserError as error:
+            self._lose(ConnectionError(f"The answer is no HTTP: {error}"))
+        else:
+            self._bound()
+
+    @override
+    def eof_received(self) -> None:
+        """See asyncio.Protocol."""
+        if self._ends_with_connection:
+            self._answer()
+
+    def _bound(self) -> None:
+        """Take no more of an answer than is wanted."""
+        if self._answering is None or self._answering.done():
+            return
+        if not self._head_ended:
+            if self._head_bytes > _HEAD_BYTES_MAX:
+                self._lose(ConnectionError(f"The head of the answer has more than {_HEAD_BYTES_MAX} bytes"))
+        elif len(self._body) >= self._bytes_max:
+            self._drop()
+            self._answer()
+
+    # ---- what the parser calls -------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer."""
+        if self._answering is None or self._answering.done():
+            self._drop()  # one after the answer
+
+    def on_status(self, phrase: bytes) -> None:
+        """The reason phrase, or a part of it."""
+        self._phrase += phrase
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer."""
+        self._head_bytes += len(name) + len(value)
+        if not self._head_ended:
+            self._headers.append((_text(name).lower(), _text(value).strip()))
+
+    def on_headers_complete(self) -> None:
+        """The head is over; that of an interim answer says nothing."""
+        status = self._parser.get_status_code()
+        if self._is_interim(status):
+            return
+        self._head_ended = True
+        if not self._parser.should_keep_alive():
+            self.usable = False
+            self._ends_with_connection = status not in _BODILESS
+        if self._method == "HEAD":
+            self._drop()  # the parser would wait for the body that the head speaks of
+            self._answer()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        if len(self._body) < self._bytes_max:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        """The answer is whole, unless it was an interim one."""
+        if self._is_interim(self._parser.get_status_code()):
+            self._phrase, self._headers = b"", []
+        else:
+            self._answer()
+
+    @staticmethod
+    def _is_interim(status: int) -> bool:
+        return status < HTTPStatus.OK and status != HTTPStatus.SWITCHING_PROTOCOLS
+
+    # ---- the answer ------------------------------------------------------------------------------------------
+
+    def _answer(self) -> None:
+        answering = self._answering
+        if answering is None or answering.done():
+            return
+        if self._socket is not None and self._socket.get_write_buffer_size():
+            self._drop()  # it did not want the rest of the request
+        body = bytes(self._body[: self._bytes_max])
+        status = self._parser.get_status_code()
+        answering.set_result(WebAnswer(status, _text(self._phrase), self._headers, body))
+
+    def _lose(self, why: Exception) -> None:
+        if self._answering is not None and not self._answering.done():
+            self._answering.set_exception(why)
+        self._drop()
+
+    def _drop(self) -> None:
+        self.usable = False
+        self.abort()
+
+    @override
+    def _is_busy(self) -> bool:
+        return self._answering is not None
+
+    @override
+    def _say_goodbye(self) -> None:
+        self._close_socket()
+
+    @override
+    def _fail(self, why: Exception) -> None:
+        unanswered = UnansweredError(str(why))
+        self._lose(ConnectionError(f"The answer is not whole: {why}") if self._head_ended else unanswered)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
