@@ -175,6 +175,8 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     _only(document, _STATEMENT_ELEMENTS - form.value)
     document = {**_IMPLIED[form], **document}
     effect = document.get("Effect")
+    if form is Form.TRUST and isinstance(effect, str):
+        effect = effect.capitalize()  # IAM takes any case in a trust policy alone (recorded)
     if effect not in ("Allow", "Deny"):
         raise PolicyInvalid("Effect must be Allow or Deny")
     not_principal, principals = _one_of(document, "Principal")

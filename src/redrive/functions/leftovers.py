@@ -70,7 +70,10 @@ def _users_of(folders: Sequence[Path]) -> set[int]:
 
 
 def _is_orphan(folder: Path) -> bool:
-    own = folder.lstat().st_uid == os.geteuid()  # anybody can make one of that name in /tmp
+    try:
+        own = folder.lstat().st_uid == os.geteuid()  # anybody can make one of that name in /tmp
+    except FileNotFoundError:  # another server, which ends or begins just now, has removed it
+        return False
     return own and _is_gone(folder.name.removeprefix(_FOLDER).rpartition("-")[0])
 
 

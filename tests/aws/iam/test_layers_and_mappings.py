@@ -44,7 +44,7 @@ def test_tags_of_mappings_are_their_account_s() -> None:
         with pytest.raises(Refused, match="is not authorized to perform: lambda:TagResource"):
             await stage.call(ann, "lambda", "TagResource", Resource=MAPPING, Tags={"car": "1"})
         ben = await stage.user("ben", allow("lambda:ListTags", on=MAPPING))
-        with pytest.raises(Refused, match="The resource you requested does not exist"):
+        with pytest.raises(Refused, match="Event source mapping not found"):
             await stage.call(ben, "lambda", "ListTags", Resource=MAPPING)
 
     on_stage(play, functions="on")

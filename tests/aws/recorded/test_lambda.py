@@ -5,9 +5,10 @@ import zipfile
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import orjson
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage
+from tests.aws.iam.stage import ACCOUNT, REGION, Refused, Stage, on_stage, signed
 
 FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function"
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/functions"
@@ -18,11 +19,11 @@ def played(play: Callable[[Stage], Awaitable[None]], **settings: Any) -> None:
     on_stage(play, auth="off", functions="on", **settings)
 
 
-def package() -> bytes:
+def package(comment: str = "") -> bytes:
     """A deployment package of one handler."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("index.py", "def handler(event, context):\n    return event\n")
+        archive.writestr("index.py", f"def handler(event, context):\n    return event  # {comment}\n")
     return packed.getvalue()
 
 
@@ -44,7 +45,8 @@ async def new_function(stage: Stage, name: str = "f", **more: Any) -> dict[str, 
 def test_an_arn_that_ends_before_the_name_names_a_function_called_function(operation: str) -> None:
     async def play(stage: Stage) -> None:
         refusal = await stage.refusal(stage.root, "lambda", operation, FunctionName=FUNCTION)
-        assert refusal == f"ResourceNotFoundException: Function not found: {FUNCTION}:function"
+        arn = f"{FUNCTION}:function{':$LATEST' if operation == 'Invoke' else ''}"
+        assert refusal == f"ResourceNotFoundException: Function not found: {arn}"
 
     played(play)
 
@@ -127,6 +129,103 @@ def test_events_of_a_function_that_is_deleted_are_dropped_with_a_warning(
     played(play)
     (line,) = [record.getMessage() for record in caplog.records if "events_dropped" in record.getMessage()]
     assert line == f"function.events_dropped function={FUNCTION}:f events=1: it was deleted while they waited"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "has_type"),
+    [
+        ("PutFunctionConcurrency", {"ReservedConcurrentExecutions": 950}, False),
+        (
+            "CreateAlias",
+            {
+                "Name": "x",
+                "FunctionVersion": "$LATEST",
+                "RoutingConfig": {"AdditionalVersionWeights": {"1": 0.5}},
+            },
+            False,
+        ),
+        ("CreateAlias", {"Name": "x", "FunctionVersion": "1", "RoutingConfig": {}}, True),
+    ],
+)
+def test_some_refusals_have_no_type(operation: str, params: dict[str, Any], has_type: bool) -> None:
+    async def play(stage: Stage) -> None:
+        await new_function(stage)
+        asked = stage.client("lambda").request(operation, {"FunctionName": "f", **params})
+        answer = await stage.send(signed(asked, "lambda", stage.root))
+        assert answer.status >= 400
+        assert ("Type" in orjson.loads(answer.body)) is has_type
+
+    played(play)
+
+
+def test_a_version_that_is_absent_is_deleted_as_one_that_stands() -> None:
+    async def play(stage: Stage) -> None:
+        await new_function(stage)
+        answer = await stage.call(stage.root, "lambda", "DeleteFunction", FunctionName="f", Qualifier="7")
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
+
+    played(play)
+
+
+def test_a_revision_changes_with_the_state_of_its_function() -> None:
+    async def play(stage: Stage) -> None:
+        async def ask(operation: str, **params: Any) -> dict[str, Any]:
+            return await stage.call(stage.root, "lambda", operation, **params)
+
+        async def revision(**qualifier: str) -> str:
+            shown = await ask("GetFunctionConfiguration", FunctionName="f", **qualifier)
+            return str(shown["RevisionId"])
+
+        revisions = [(await new_function(stage))["RevisionId"], await revision()]
+        changed = await ask("UpdateFunctionConfiguration", FunctionName="f", Description="cars")
+        revisions += [changed["RevisionId"], await revision()]
+        published = await ask("PublishVersion", FunctionName="f")
+        assert (published["Version"], published["Description"]) == ("1", "cars")
+        revisions += [published["RevisionId"], await revision()]
+        for operation, labels in (
+            ("TagResource", {"Tags": {"a": "1"}}),
+            ("UntagResource", {"TagKeys": ["a"]}),
+        ):
+            await ask(operation, Resource=f"{FUNCTION}:f", **labels)
+            revisions.append(await revision())
+        assert len(set(revisions)) == len(revisions)
+        assert await revision(Qualifier="1") == published["RevisionId"]
+        again = await ask("PublishVersion", FunctionName="f")  # there is nothing to publish
+        assert (again["Version"], again["RevisionId"]) == ("1", published["RevisionId"])
+        assert await revision() == revisions[-1]
+        await ask("UpdateFunctionConfiguration", FunctionName="f", Description="cars")
+        assert (await ask("PublishVersion", FunctionName="f"))["Version"] == "2"
+        code = await ask("UpdateFunctionCode", FunctionName="f", ZipFile=package("b"), Publish=True)
+        assert (code["Version"], code["State"], code["StateReasonCode"]) == ("3", "Pending", "Creating")
+        assert "LastUpdateStatus" not in code
+        assert code["RevisionId"] not in (await revision(), await revision(Qualifier="3"))
+
+    played(play)
+
+
+def test_policies_have_the_revisions_of_what_they_are_for() -> None:
+    async def play(stage: Stage) -> None:
+        async def ask(operation: str, **params: Any) -> dict[str, Any]:
+            return await stage.call(stage.root, "lambda", operation, FunctionName="f", **params)
+
+        async def policy(**qualifier: str) -> str:
+            return str((await ask("GetPolicy", **qualifier))["RevisionId"])
+
+        await new_function(stage, Publish=True)
+        alias = await ask("CreateAlias", Name="live", FunctionVersion="1")
+        statement = {"StatementId": "s", "Action": "lambda:InvokeFunction", "Principal": "*"}
+        await ask("AddPermission", **statement)
+        first = await policy()
+        assert first == (await ask("GetFunctionConfiguration"))["RevisionId"]
+        await ask("AddPermission", **statement, Qualifier="live", RevisionId=alias["RevisionId"])
+        assert await policy() == first != await policy(Qualifier="live")
+        await ask("UpdateFunctionConfiguration", Description="d")
+        await ask("PublishVersion")
+        assert await policy() == first != (await ask("GetFunctionConfiguration"))["RevisionId"]
+        await ask("AddPermission", **{**statement, "StatementId": "t"})
+        assert await policy() != first
+
+    played(play)
 
 
 @pytest.mark.parametrize(

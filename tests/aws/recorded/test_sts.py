@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.aws.iam.stage import ACCOUNT, Stage, on_stage
+from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,20 @@ def test_a_role_may_have_a_path() -> None:
         assert answer["AssumedRoleUser"]["Arn"] == f"arn:aws:sts::{ACCOUNT}:assumed-role/driver/session"
 
     on_stage(play, auth="off")
+
+
+def test_tags_of_sessions_are_the_same_in_any_case() -> None:
+    async def play(stage: Stage) -> None:
+        arn = await stage.role("driver", {"AWS": ACCOUNT}, allow("*"))
+        asked = {"RoleArn": arn, "RoleSessionName": "session"}
+        twice = [{"Key": "Car", "Value": "1"}, {"Key": "car", "Value": "2"}]
+        refusal = await stage.refusal(stage.root, "sts", "AssumeRole", **asked, Tags=twice)
+        assert refusal.endswith("Duplicate tag keys found. Please note that Tag keys are case insensitive.")
+        session = await stage.assume(stage.root, arn, Tags=twice[:1], TransitiveTagKeys=["CAR"])
+        refusal = await stage.refusal(session, "sts", "AssumeRole", **asked, Tags=twice[1:])
+        assert refusal.endswith(
+            "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from"
+            " the calling session."
+        )
+
+    on_stage(play)

@@ -7,8 +7,12 @@ from urllib.parse import quote
 from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import Form, new_policy
 from redrive.aws.iam.errors import malformed, too_many
+from redrive.aws.iam.policy_faults import fault_of
 
-_VERSIONS: Final = ("2008-10-17", "2012-10-17")
+_NO_JSON: Final = {
+    Form.IDENTITY: "Syntax errors in policy.",
+    Form.TRUST: "This policy contains invalid Json",
+}
 _PROHIBITED: Final = {
     Form.IDENTITY: "Policy document should not specify a principal.",
     Form.TRUST: "Has prohibited field Resource",
@@ -30,12 +34,13 @@ def check_document(text: str, form: Form, chars_max: int, quota: str) -> None:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise malformed("This policy contains invalid Json") from None
-    if isinstance(document, dict):
-        if document.get("Version", "2008-10-17") not in _VERSIONS:
-            raise malformed("Policy document must be version 2012-10-17 or greater.")
-        if any(form.value & statement.keys() for statement in _statements(document)):
-            raise malformed(_PROHIBITED[form])
+        raise malformed(_NO_JSON[form]) from None
+    if isinstance(document, dict) and any(
+        form.value & statement.keys() for statement in _statements(document)
+    ):
+        raise malformed(_PROHIBITED[form])
+    if fault := fault_of(document, form):
+        raise malformed(fault)
     if len("".join(text.split())) > chars_max:
         raise too_many(f"{quota}: {chars_max}")
     try:

@@ -18,6 +18,7 @@ from redrive.engine.resources import Draft, Resources
 _CHARS_MAX: Final = 6144
 _QUOTA: Final = "Cannot exceed quota for PolicySize"
 VERSIONS_MAX: Final = 5
+_NOT_AT_CREATION: Final = frozenset({"Description"})  # recorded
 
 
 class PolicyOperations:
@@ -48,11 +49,13 @@ class PolicyOperations:
             draft.put(POLICIES.kind, managed_policy.key, managed_policy)
 
         await self._resources.write(decide)
-        return {"Policy": shown_policy(managed_policy, 0)}
+        shown = shown_policy(managed_policy, 0)
+        return {"Policy": {name: value for name, value in shown.items() if name not in _NOT_AT_CREATION}}
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         policy = await self._found(call, params)
-        return {"Policy": shown_policy(policy, await self._attachments(call, policy))}
+        shown = shown_policy(policy, await self._attachments(call, policy))
+        return {"Policy": {**shown, "Tags": TAGS.shown(policy.tags)}}  # empty, too (recorded)
 
     async def list_policies(self, call: Call, params: Structure) -> Structure:
         scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")

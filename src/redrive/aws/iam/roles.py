@@ -16,6 +16,7 @@ from redrive.engine.ports import Runtime
 from redrive.engine.resources import Draft, Resources
 
 _TRUST_CHARS_MAX: Final = 2048
+_NOT_AT_CREATION: Final = frozenset({"MaxSessionDuration", "RoleLastUsed"})  # recorded
 _TRUST_QUOTA: Final = "Cannot exceed quota for ACLSizePerRole"
 
 
@@ -49,7 +50,8 @@ class RoleOperations:
             draft.put(ROLES.kind, role.key, role)
 
         await self._resources.write(decide)
-        return {"Role": shown_role(role)}
+        shown = shown_role(role)
+        return {"Role": {name: value for name, value in shown.items() if name not in _NOT_AT_CREATION}}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
         role = await ROLES.get(self._resources.documents, call.account, params["RoleName"])

@@ -139,7 +139,10 @@ async def _simulated(
             "EvalDecision": _word(decision),
             "MatchedStatements": _matched(decision, request, policies),
             "MissingContextValues": missing,
+            "EvalDecisionDetails": {},
+            "OrganizationsDecisionDetail": {"AllowedByOrganizations": True},  # there is none that forbids
         }
+        shown["ResourceSpecificResults"] = [_of_resource(shown)]
         if boundaries:
             within = evaluate(None, _with(request, permissions_of(boundaries[-1:])), owner)
             shown["PermissionsBoundaryDecisionDetail"] = {"AllowedByPermissionsBoundary": within.allowed}
@@ -189,6 +192,16 @@ def _context(entries: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
         entry["ContextKeyName"]: tuple(entry.get("ContextKeyValues") or ())
         for entry in entries
         if entry.get("ContextKeyName")
+    }
+
+
+def _of_resource(shown: Structure) -> Structure:
+    """A result once more, for its resource."""
+    return {
+        "EvalResourceName": shown["EvalResourceName"],
+        "EvalResourceDecision": shown["EvalDecision"],
+        "MatchedStatements": shown["MatchedStatements"],
+        "MissingContextValues": [],
     }
 
 

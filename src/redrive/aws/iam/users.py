@@ -100,8 +100,10 @@ class UserOperations:
     async def list_groups_for_user(self, call: Call, params: Structure) -> Structure:
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, params["UserName"])
-        groups = [await GROUPS.get(documents, call.account, name) for name in sorted(user.groups)]
-        return PAGES.of("ListGroupsForUser", params, groups, shown_group, lambda group: group.key)
+        groups = [
+            await GROUPS.get(documents, call.account, name) for name in user.groups
+        ]  # as it joined (recorded)
+        return PAGES.of("ListGroupsForUser", params, groups, shown_group)
 
 
 async def _check_free_in(draft: Draft, user: User) -> None:

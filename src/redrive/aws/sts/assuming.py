@@ -131,21 +131,21 @@ def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
     if again:
         raise common(
             "InvalidParameterValue",
-            f"One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key"
-            f" from the calling session: {', '.join(sorted(again))}.",
+            "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key"
+            " from the calling session.",
         )
     return inherited | tags
 
 
 def _transitive(params: Structure, before: Session | None) -> tuple[str, ...]:
-    transitive_keys = params.get("TransitiveTagKeys") or ()
-    tag_keys = {tag["Key"] for tag in params.get("Tags") or ()}
-    if not set(transitive_keys) <= tag_keys:
+    tag_keys = {tag["Key"].lower(): tag["Key"] for tag in params.get("Tags") or ()}
+    transitive_keys = [tag_keys.get(key.lower()) for key in params.get("TransitiveTagKeys") or ()]
+    if None in transitive_keys:
         raise common(
             "InvalidParameterValue",
             "The specified transitive tag key must be included in the requested tags.",
         )
-    return (*(() if before is None else before.transitive), *transitive_keys)
+    return (*(() if before is None else before.transitive), *filter(None, transitive_keys))
 
 
 def _policies(params: Structure) -> tuple[str, ...]:

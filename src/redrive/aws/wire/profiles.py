@@ -41,7 +41,45 @@ def _with_colons(shapes: Raw) -> Raw:
 def _with_any_runtime(shapes: Raw) -> Raw:
     """Lambda words a runtime that it does not know by itself, and new ones come between two models."""
     runtime = {name: value for name, value in shapes["Runtime"].items() if name != "enum"}
-    return _in_order(RecursiveLoop=("Terminate", "Allow"))({**shapes, "Runtime": runtime})
+    known = {
+        name: _with_member(shapes[name], "CompatibleRuntime", "KnownRuntime")
+        for name in ("ListLayersRequest", "ListLayerVersionsRequest")
+    }
+    return {**shapes, **known, "Runtime": runtime, "KnownRuntime": shapes["Runtime"]}
+
+
+def _with_member(structure: Raw, name: str, shape: str) -> Raw:
+    """A structure of which a member has another shape."""
+    members = {**structure["members"], name: {**structure["members"][name], "shape": shape}}
+    return {**structure, "members": members}
+
+
+#: Recorded; the models' are older or newer.
+_TAGGABLE: Final = (
+    r"arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
+    r"(function:[a-zA-Z0-9-_]+(:(\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)"
+    r"|code-signing-config:csc-[a-z0-9]{17}"
+    r"|event-source-mapping:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+    r"|capacity-provider:[a-zA-Z0-9-_]+)"
+)
+_LAYER_VERSION: Final = (
+    r"(arn:(aws[a-zA-Z-]*)?:lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
+    r"layer:[a-zA-Z0-9-_]+:[0-9]+)|(arn:[a-zA-Z0-9-]+:lambda:::awslayer:[a-zA-Z0-9-_]+)"
+)
+
+
+def _as_lambda_prints(shapes: Raw) -> Raw:
+    """Lambda's patterns, enumerations and rules against null, as its refusals print them (recorded)."""
+    nulls = {
+        name: {**shapes[name], "namesNull": True}
+        for name in ("ArchitecturesList", "LayerList", "AdditionalVersionWeights")
+    }
+    patterns = {
+        "TaggableResource": {**shapes["TaggableResource"], "pattern": _TAGGABLE},
+        "LayerVersionArn": {**shapes["LayerVersionArn"], "pattern": _LAYER_VERSION},
+    }
+    printed = {**shapes, **nulls, **patterns}
+    return _with_any_runtime(_in_order(RecursiveLoop=("Terminate", "Allow"))(printed))
 
 
 def _in_order(**orders: tuple[str, ...]) -> Callable[[Raw], Raw]:
@@ -222,7 +260,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             endpoint_prefix="lambda",
             api_version="2015-03-31",
             protocols=_REST_JSON,
-            amended=_with_any_runtime,
+            amended=_as_lambda_prints,
             body_bytes_max=16 * _MIB,
         ),
         # A definition in OpenAPI comes in the body.

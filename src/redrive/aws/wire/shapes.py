@@ -43,6 +43,7 @@ class Shape:
         payload: The member that is a REST body by itself; empty: the body is an object of the members without a place.
         is_event_stream: Its members are events, of which an answer is a row.
         is_exception: It is an error; in a row of events the last of them.
+        names_null: A refusal of its elements or values names the rule against null ones besides.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Shape:
     payload: str = ""
     is_event_stream: bool = False
     is_exception: bool = False
+    names_null: bool = False
 
     @property
     def elements_max(self) -> float:
@@ -142,6 +144,7 @@ class Shapes:
             payload=raw.get("payload", ""),
             is_event_stream=raw.get("eventstream", False),
             is_exception=raw.get("exception", False),
+            names_null=raw.get("namesNull", False),
         )
         self._resolved[name] = shape  # before its members: a shape may contain itself
         shape.members.update({key: self._member(key, ref) for key, ref in raw.get("members", {}).items()})

@@ -11,6 +11,8 @@ from redrive.aws.wire.violations import Violation, ViolationKind, phrase
 #: Longer strings than this are matched against no pattern unless the model bounds their length: the published
 #: patterns were not written with a backtracking engine and a megabyte of hostile input in mind.
 _PATTERN_LENGTH_MAX: Final = 4096
+#: A string that is too long is matched besides, up to this length: the services tell of both (recorded).
+_TOO_LONG_MATCHED_MAX: Final = 512
 
 
 class Spelling(Protocol):
@@ -150,7 +152,7 @@ class Checks:
 
     def _elements(self, shape: Shape) -> Checker | None:
         if shape.element.shape.type in SCALARS:
-            return self._scalars(shape.element.shape, ViolationKind.ELEMENTS, list)
+            return self._scalars(shape, shape.element.shape, ViolationKind.ELEMENTS, list)
         inspect, step = self._checker(shape.element.shape), self._spelling.element
         if inspect is None:
             return None
@@ -162,9 +164,10 @@ class Checks:
         return check
 
     def _entries(self, shape: Shape) -> Checker | None:
-        keys = self._scalars(shape.key.shape, ViolationKind.KEYS, list)
+        keys = self._scalars(shape, shape.key.shape, ViolationKind.KEYS, list)
         if shape.value.shape.type in SCALARS:
-            return _both(keys, self._scalars(shape.value.shape, ViolationKind.VALUES, dict.values))
+            values = self._scalars(shape, shape.value.shape, ViolationKind.VALUES, dict.values)
+            return _both(keys, values)
         inspect, step = self._checker(shape.value.shape), self._spelling.entry
         if inspect is None:
             return keys
@@ -175,11 +178,15 @@ class Checks:
 
         return _both(keys, check)
 
-    def _scalars(self, shape: Shape, kind: ViolationKind, of: Callable[[Value], Value]) -> Checker | None:
+    def _scalars(
+        self, within: Shape, shape: Shape, kind: ViolationKind, of: Callable[[Value], Value]
+    ) -> Checker | None:
         rules = self._rules(shape)
         if not rules:
             return None
         phrases = tuple(phrase(rule.kind, rule.bound) for rule in rules)
+        if within.names_null:
+            phrases += (ViolationKind.REQUIRED.value,)
 
         def check(value: Value, path: str, collected: list[Violation]) -> None:
             if not all(rule.holds(item) for item in of(value) for rule in rules):
@@ -233,14 +240,30 @@ def _itself(value: Value) -> float:
     return float(value)
 
 
+#: Java's classes of letters, digits and blanks, in a class that has the underscore besides, as those of tags do.
+_CLASSES: Final = {
+    r"\p{L}": r"\w",
+    r"\p{N}": r"\w",
+    r"\p{Z}": " \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+}
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    if not all(name in pattern for name in _CLASSES) or "_" not in pattern:
+        return re.compile(pattern, re.ASCII)  # Java's \w, \d and \s are ASCII unless told
+    for name, signs in _CLASSES.items():
+        pattern = pattern.replace(name, signs)
+    return re.compile(pattern)
+
+
 def _pattern_rules(shape: Shape) -> list[_Rule]:
     if shape.pattern is None:
         return []
     try:
-        match = re.compile(shape.pattern, re.ASCII).fullmatch  # Java's \w, \d and \s are ASCII unless told
-    except re.error:  # Unicode classes such as \p{L}: Python has none, so the facade must look
+        match = _compiled(shape.pattern).fullmatch
+    except re.error:  # Unicode classes such as \p{M}: Python has none, so the facade must look
         return []
-    length_max = _PATTERN_LENGTH_MAX if shape.most is None else int(shape.most)
+    length_max = _PATTERN_LENGTH_MAX if shape.most is None else max(int(shape.most), _TOO_LONG_MATCHED_MAX)
     return [
         _Rule(
             ViolationKind.PATTERN,

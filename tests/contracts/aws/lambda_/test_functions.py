@@ -243,9 +243,11 @@ class TestDelete:
         workshop.client.create_alias(FunctionName=name, Name="live", FunctionVersion="1")
         answer = workshop.client.delete_function(FunctionName=name)
         assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
-        for call in (workshop.client.get_function, workshop.client.invoke, workshop.client.delete_function):
+        for call in (workshop.client.get_function, workshop.client.delete_function):
             with refused("ResourceNotFoundException", _missing(workshop, name), 404):
                 call(FunctionName=name)
+        with refused("ResourceNotFoundException", f"{_missing(workshop, name)}:$LATEST", 404):
+            workshop.client.invoke(FunctionName=name)
         workshop.create(name, archive({"index.py": ECHO}), "index.handler")
         with refused("ResourceNotFoundException", f"{_missing(workshop, name)}:1", 404):
             workshop.client.get_function(FunctionName=name, Qualifier="1")

@@ -300,8 +300,9 @@ def test_a_mapping_has_tags(workshop: Workshop) -> None:
     assert workshop.client.list_tags(Resource=arn)["Tags"] == {"car": "1"}
     with refused("AccessDeniedException", status=403):
         Workshop(workshop.server, account="210987654321").client.list_tags(Resource=arn)
-    with refused("ResourceNotFoundException", "The resource you requested does not exist.", 404):
-        workshop.client.list_tags(Resource=arn[:-4] + "0000")
+    absent = arn[:-4] + "0000"
+    with refused("ResourceNotFoundException", f"Event source mapping not found: {absent}", 404):
+        workshop.client.list_tags(Resource=absent)
 
 
 def test_messages_of_an_encrypted_queue_feed_a_function_as_long_as_their_key_can_be_used(

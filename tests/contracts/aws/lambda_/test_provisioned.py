@@ -115,11 +115,8 @@ def test_an_alias_takes_its_environments_along(workshop: Workshop, tmp_path: Pat
     workshop.client.create_alias(**at, FunctionVersion="1")
     kept.put(1, "live")
     assert kept.settled("live")["Status"] == "READY"
-    with refused(
-        "ResourceConflictException",
-        "Version can't be used for Provisioned Concurrency configuration on an already Provisioned alias",
-        409,
-    ):
+    text = "Version is pointed by a Provisioned Concurrency alias"
+    with refused("ResourceConflictException", text, 409):
         kept.put(1, "1")
     workshop.client.update_function_configuration(FunctionName=kept.name, Timeout=19)
     workshop.client.publish_version(FunctionName=kept.name)

@@ -277,10 +277,16 @@ def test_variables_are_encrypted_by_the_functions_key_and_shown_to_who_may_decry
 
     kms.disable_key(KeyId=secrets.key)
     client.update_function_configuration(FunctionName=name, Description="and it starts anew")
-    answer = workshop.call(name)
-    assert (answer.error, "DisabledException" in answer.payload["errorMessage"]) == ("Unhandled", True)
+    with refused("KMSDisabledException", status=502) as error:
+        workshop.call(name)
+    assert f"KMS Message: {secrets.key} is disabled." in error["Message"]
     kms.enable_key(KeyId=secrets.key)
     kms.put_key_policy(KeyId=secrets.key, Policy=_POLICY)
+    kms.schedule_key_deletion(KeyId=secrets.key, PendingWindowInDays=7)
+    with refused("KMSInvalidStateException", status=502):
+        workshop.call(name)
+    kms.cancel_key_deletion(KeyId=secrets.key)
+    kms.enable_key(KeyId=secrets.key)
     client.update_function_configuration(FunctionName=name, KMSKeyArn="")
     shown = client.get_function_configuration(FunctionName=name)
     assert (shown["Environment"], "KMSKeyArn" in shown) == (variables, False)

@@ -1,5 +1,7 @@
 """Lambda's errors: their texts, and the translation of the engine's refusals."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from redrive.access.policy import NOT_ALLOWED, Decision
@@ -27,6 +29,24 @@ def no_function(arn: str) -> AwsError:
 def no_such(message: str = "The resource you requested does not exist.") -> AwsError:
     """The error for anything else that does not exist."""
     return error("ResourceNotFoundException", message)
+
+
+@contextmanager
+def absent_as(told: AwsError) -> Iterator[None]:
+    """Tell of a function, version or alias that is absent by an operation's own error."""
+    try:
+        yield
+    except AwsError as refusal:
+        if refusal.code == "ResourceNotFoundException":
+            raise told from None
+        raise
+
+
+def typeless(message: str) -> AwsError:
+    """`InvalidParameterValueException` as some checks tell it: its body has no `Type` (recorded)."""
+    refusal = invalid(message)
+    refusal.details = {"Type": ""}
+    return refusal
 
 
 def taken(message: str) -> AwsError:

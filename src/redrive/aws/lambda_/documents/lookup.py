@@ -9,7 +9,7 @@ from redrive.access.policy import AccessRequest, evaluate, request_keys, resourc
 from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents.errors import denied, no_function
+from redrive.aws.lambda_.documents.errors import denied, no_function, no_such
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version, of_arn
 from redrive.aws.lambda_.documents.records import (
     ALIAS,
@@ -22,6 +22,7 @@ from redrive.aws.lambda_.documents.records import (
     alias_key,
     version_key,
 )
+from redrive.aws.wire.errors import AwsError
 from redrive.engine.resources import Documents, Draft
 from redrive.model.names import ResourceName
 
@@ -120,6 +121,14 @@ async def function_in(draft: Draft, reference: FunctionReference) -> FunctionRec
     if function is None:
         raise no_function(reference.arn)
     return function
+
+
+def no_qualified(reference: FunctionReference) -> AwsError:
+    """The error of operations that tell an absent alias from an absent function or version (recorded)."""
+    qualifier = reference.qualifier
+    if qualifier is None or is_version(qualifier) or "$" in qualifier:
+        return no_function(reference.arn)
+    return no_such(f"Cannot find alias arn: {reference.arn}")
 
 
 def policy_text(policy: FunctionPolicy) -> str:

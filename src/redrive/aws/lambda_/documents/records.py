@@ -142,6 +142,7 @@ class FunctionRecord:
     Attributes:
         latest: Its version `$LATEST`.
         versions: How many were published; their numbers are never used again.
+        configured: Its configuration was updated since, be it to what it was.
         reserved: How many invocations may run at once; None: as many as the account may.
         tags: Free labels.
         policies: By qualifier; the unqualified function's under the empty one.
@@ -150,6 +151,7 @@ class FunctionRecord:
 
     latest: Configuration
     versions: int = 0
+    configured: bool = False
     reserved: int | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     policies: Mapping[str, FunctionPolicy] = field(default_factory=dict)

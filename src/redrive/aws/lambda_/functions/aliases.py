@@ -5,7 +5,16 @@ from dataclasses import replace
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_function, no_such, outdated, taken
+from redrive.aws.lambda_.documents.errors import (
+    PAGES,
+    absent_as,
+    invalid,
+    no_function,
+    no_such,
+    outdated,
+    taken,
+    typeless,
+)
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
 from redrive.aws.lambda_.documents.records import (
@@ -35,7 +44,8 @@ class AliasOperations:
 
     async def create_alias(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, reference, "CreateAlias")
+        with absent_as(no_function(reference._replace(qualifier=params["FunctionVersion"]).arn)):
+            await self._lookup.function(call, reference, "CreateAlias")
         alias = FunctionAlias(
             reference.name,
             params["Name"],
@@ -142,7 +152,7 @@ def _weights(params: Structure) -> Mapping[str, float]:
 async def _check_in(draft: Draft, alias: FunctionAlias) -> None:
     """Refuse an alias for a version that is not there, or weights that cannot be."""
     if alias.weights and LATEST in (alias.version, *alias.weights):
-        raise invalid("$LATEST is not supported for an alias pointing to more than 1 version")
+        raise typeless("$LATEST is not supported for an alias pointing to more than 1 version")
     if alias.version in alias.weights:
         raise invalid(
             f"Invalid function version {alias.version}. Function version {alias.version} is already included in"

@@ -10,6 +10,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
+    absent_as,
     denied,
     invalid,
     no_function,
@@ -112,8 +113,8 @@ class FunctionOperations:
         await self._roles.check_dead_letters(wanted)
         wanted = await self._variables.sealed(call, wanted, params)
         wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
-        await self._refuse_standing(named)
         await self._check_layers(call, wanted, params)
+        await self._refuse_standing(named)
         wanted = replace(wanted, code=await self._code.keep(named.name, archive.content))
         revision = self._revision()
 
@@ -213,7 +214,9 @@ class FunctionOperations:
         await self._lookup.function(call, named, "UpdateFunctionConfiguration")
         if params.get("Role"):
             await self._roles.check(call, params["Role"])
-        return await self._update(call, named, params, lambda before: self._configured(before, params))
+        return await self._update(
+            call, named, params, lambda before: self._configured(before, params), configures=True
+        )
 
     async def _update(
         self,
@@ -221,6 +224,8 @@ class FunctionOperations:
         named: FunctionReference,
         params: Structure,
         change: Callable[[Configuration], Configuration],
+        *,
+        configures: bool = False,
     ) -> Structure:
         """Change `$LATEST`, and publish what it is then where that is asked for."""
         revision, of_version = self._revision(), self._revision()
@@ -237,7 +242,7 @@ class FunctionOperations:
             latest = replace(latest, revision=revision, modified_at=call.now)
             if params.get("DryRun"):
                 return before, latest, latest
-            function = replace(function, latest=latest)
+            function = replace(function, latest=latest, configured=function.configured or configures)
             draft.put(FUNCTION, named.name.key, function)
             await follow_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
@@ -249,7 +254,8 @@ class FunctionOperations:
             await self._runner.drop(named.name, LATEST, latest.revision)
             await self._forget_unused(named, before)
         version = None if shown is latest else shown.version
-        return rendered(await self._variables.shown(call, shown), version, UPDATING)
+        state = UPDATING if version is None else CREATING
+        return rendered(await self._variables.shown(call, shown), version, state)
 
     async def _forget_unused(self, named: FunctionReference, gone: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""
@@ -267,11 +273,13 @@ class FunctionOperations:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if named.qualifier == LATEST:  # before the function is looked for (recorded)
             raise invalid("$LATEST version cannot be deleted without deleting the function.")
-        await self._lookup.function(call, named, "DeleteFunction")
+        whole = named._replace(qualifier=None)
+        with absent_as(no_function(whole.arn)):
+            await self._lookup.function(call, named, "DeleteFunction")
         if named.qualifier is None:
             await self._delete(named)
         else:
-            await self._delete_version(named, named.qualifier)
+            await self._delete_version(named, named.qualifier)  # an absent one is no error (recorded)
         return {"StatusCode": 204}
 
     async def _delete(self, named: FunctionReference) -> None:
@@ -299,12 +307,12 @@ class FunctionOperations:
         await self._layers.forget_unused({layer for version in gone for layer in version.layers})
 
     async def _delete_version(self, named: FunctionReference, version: str) -> None:
-        async def decide(draft: Draft) -> Configuration:
+        async def decide(draft: Draft) -> Configuration | None:
             function = await function_in(draft, named)
             key = version_key(named.name, version)
             gone = await draft.get(VERSION, key)
             if gone is None:
-                raise no_function(named.arn)
+                return None
             for _, alias in await draft.find(ALIAS, key_beginning(named.name)):
                 if version == alias.version or version in alias.weights:
                     raise taken(
@@ -321,6 +329,8 @@ class FunctionOperations:
 
         waiting = await count_waiting(self._engine, named.name, version)
         gone = await self._engine.resources.write(decide)
+        if gone is None:
+            return
         _tell_dropped(named, waiting)
         await self._runner.drop(named.name, version)
         await self._forget_unused(named, gone)

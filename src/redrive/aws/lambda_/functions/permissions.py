@@ -12,11 +12,18 @@ from redrive.access.keys import is_account
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import error, invalid, no_such, outdated, taken
-from redrive.aws.lambda_.documents.lookup import Lookup, function_in, policy_text
-from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
-from redrive.aws.lambda_.documents.records import FUNCTION, FunctionPolicy, FunctionRecord
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.lambda_.documents.errors import absent_as, error, invalid, no_such, outdated, taken
+from redrive.aws.lambda_.documents.lookup import Lookup, function_in, no_qualified, policy_text
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, is_version
+from redrive.aws.lambda_.documents.records import (
+    ALIAS,
+    FUNCTION,
+    VERSION,
+    FunctionPolicy,
+    FunctionRecord,
+    alias_key,
+    version_key,
+)
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -48,35 +55,28 @@ class FunctionPermissions:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if named.qualifier == LATEST:
             raise invalid("We currently do not support adding policies for $LATEST.")
-        await self._lookup.meant(call, named, "AddPermission")
+        await self._check(call, named, "AddPermission")
         statement = _statement(named, params)
         await self._change(named, params, lambda policy: with_added(policy, statement))
         return {"Statement": orjson.dumps(statement).decode()}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._check_removal(call, named)
+        await self._check(call, named, "RemovePermission")
         await self._change(named, params, lambda policy: without(policy, params["StatementId"]))
         return {}
 
-    async def _check_removal(self, call: Call, named: FunctionReference) -> None:
-        try:
-            await self._lookup.meant(call, named, "RemovePermission")
-        except AwsError as refusal:
-            if refusal.code == "ResourceNotFoundException":
-                raise no_such(f"No policy found for: {named.arn}") from None
-            raise
+    async def _check(self, call: Call, named: FunctionReference, action: str) -> None:
+        absent = no_qualified(named)
+        if action == "RemovePermission" and named.qualifier is None:
+            absent = no_such(f"No policy found for: {named.arn}")
+        with absent_as(absent):
+            await self._lookup.meant(call, named, action)
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        try:
+        with absent_as(no_such()):  # an absent function is told as an absent policy (recorded)
             meant = await self._lookup.meant(call, named, "GetPolicy")
-        except AwsError as refusal:
-            if (
-                refusal.code == "ResourceNotFoundException"
-            ):  # of an absent function as of an absent policy (recorded)
-                raise no_such() from None
-            raise
         policy = meant.function.policies.get(named.qualifier or "")
         if policy is None or not policy.statements:
             raise no_such()
@@ -92,21 +92,36 @@ class FunctionPermissions:
 
         async def decide(draft: Draft) -> None:
             function = await function_in(draft, named)
-            before = function.policies.get(named.qualifier or "", FunctionPolicy(function.latest.revision))
+            qualifier = named.qualifier or ""
+            standing = await _revision_in(draft, function, qualifier)
+            before = function.policies.get(qualifier, FunctionPolicy(standing))
             if params.get("RevisionId") not in (None, before.revision):
                 raise outdated("GetPolicy")
             after = FunctionPolicy(revision, change(before))
             check_policy(after)
-            draft.put(FUNCTION, named.name.key, _with(function, named.qualifier or "", after))
+            draft.put(FUNCTION, named.name.key, _with(function, qualifier, after))
 
         await self._engine.resources.write(decide)
 
 
+async def _revision_in(draft: Draft, function: FunctionRecord, qualifier: str) -> str:
+    """The revision of what has no policy yet: of the function, a version or an alias."""
+    if not qualifier:
+        return function.latest.revision
+    if is_version(qualifier):
+        version = await draft.get(VERSION, version_key(function.name, qualifier))
+        return function.latest.revision if version is None else version.revision
+    alias = await draft.get(ALIAS, alias_key(function.name, qualifier))
+    return function.latest.revision if alias is None else alias.revision
+
+
 def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> FunctionRecord:
+    """A function with a policy; its own gives it a new revision, too (recorded)."""
+    latest = function.latest if qualifier else replace(function.latest, revision=policy.revision)
     policies = {each: kept for each, kept in function.policies.items() if each != qualifier}
     if policy.statements:
         policies[qualifier] = policy
-    return replace(function, policies=policies)
+    return replace(function, latest=latest, policies=policies)
 
 
 def with_added(policy: FunctionPolicy, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

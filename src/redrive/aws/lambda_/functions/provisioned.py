@@ -4,8 +4,14 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, error, invalid, taken
-from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, function_in, key_beginning
+from redrive.aws.lambda_.documents.errors import PAGES, absent_as, error, invalid, taken, typeless
+from redrive.aws.lambda_.documents.lookup import (
+    FunctionTarget,
+    Lookup,
+    function_in,
+    key_beginning,
+    no_qualified,
+)
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
@@ -86,7 +92,8 @@ class ProvisionedConcurrency:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         if reference.qualifier in (None, LATEST):
             raise invalid(unqualified)
-        return reference, await self._lookup.meant(call, reference, action)
+        with absent_as(no_qualified(reference)):
+            return reference, await self._lookup.meant(call, reference, action)
 
     async def _check_account(
         self, reference: FunctionReference, function: FunctionRecord, requested: int
@@ -95,8 +102,14 @@ class ProvisionedConcurrency:
         if function.reserved is not None:
             return
         reserved = await reserved_by(self._engine.resources.documents, reference)
-        if CONCURRENT_MAX - reserved - requested < UNRESERVED_MIN:
-            raise invalid(
+        unreserved = CONCURRENT_MAX - reserved
+        if requested > unreserved:
+            raise typeless(
+                "Specified ConcurrentExecutions for function is greater than account's unreserved concurrency"
+                f" [{unreserved}]."
+            )
+        if unreserved - requested < UNRESERVED_MIN:
+            raise typeless(
                 "Specified ConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below"
                 f" its minimum value of [{UNRESERVED_MIN}]."
             )
@@ -123,9 +136,10 @@ async def _refuse_twice_in(
             alias = await draft.get(ALIAS, other.key)
             same = alias is not None and alias.version == version
         if same:
-            mine, its = ("Version", "alias") if is_version(provisioned.qualifier) else ("Alias", "version")
+            if is_version(provisioned.qualifier):
+                raise taken("Version is pointed by a Provisioned Concurrency alias")
             raise taken(
-                f"{mine} can't be used for Provisioned Concurrency configuration on an already Provisioned {its}"
+                "Alias can't be used for Provisioned Concurrency configuration on an already Provisioned version"
             )
 
 

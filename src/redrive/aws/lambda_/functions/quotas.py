@@ -5,14 +5,13 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import invalid, no_function
+from redrive.aws.lambda_.documents.errors import absent_as, invalid, no_function, typeless
 from redrive.aws.lambda_.documents.layer_records import LAYER_VERSION
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.records import FUNCTION, PROVISIONED, VERSION
 from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
 from redrive.aws.lambda_.invocations.backlogs import follow_in
-from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Documents, Draft
@@ -31,13 +30,9 @@ class ConcurrencyOperations:
 
     async def put_function_concurrency(self, call: Call, params: Structure) -> Structure:
         reference = _unqualified(names.read(call, params["FunctionName"]))
-        try:
+        # Recorded: what is missing is called by its version here, unlike anywhere else.
+        with absent_as(no_function(FunctionReference(reference.name, LATEST).arn)):
             await self._lookup.function(call, reference, "PutFunctionConcurrency")
-        except AwsError as refusal:
-            if refusal.code != "ResourceNotFoundException":
-                raise
-            # Recorded: what is missing is called by its version here, unlike anywhere else.
-            raise no_function(FunctionReference(reference.name, LATEST).arn) from None
         requested: int = params["ReservedConcurrentExecutions"]
         provisioned = await self._engine.resources.documents.find(PROVISIONED, key_beginning(reference.name))
         reserved = sum(each.wanted for each in provisioned)
@@ -48,7 +43,7 @@ class ConcurrencyOperations:
             )
         others = await reserved_by(self._engine.resources.documents, reference)
         if CONCURRENT_MAX - others - requested < UNRESERVED_MIN:
-            raise invalid(
+            raise typeless(
                 "Specified ReservedConcurrentExecutions for function decreases account's"
                 f" UnreservedConcurrentExecution below its minimum value of [{UNRESERVED_MIN}]."
             )

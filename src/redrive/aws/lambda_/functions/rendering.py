@@ -8,6 +8,7 @@ from typing import Any, Final
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.shapes import Structure
+from redrive.model.ids import id_text
 
 #: The states that answers tell of. Nothing is prepared here before it is used: the next look finds it active.
 CREATING: Final[Mapping[str, str]] = {
@@ -41,6 +42,8 @@ def rendered(
         state: What is told of its state.
     """
     shown = listed(configuration, qualifier)
+    if state is not ACTIVE:
+        shown["RevisionId"] = _passing_revision(configuration)
     shown["RuntimeVersionConfig"] = {"RuntimeVersionArn": _runtime_arn(configuration)}
     return {**shown, **state}
 
@@ -87,6 +90,11 @@ def timestamp(at: int) -> str:
     """A moment (ms) as Lambda writes it: `2026-01-02T03:04:05.678+0000`."""
     moment = datetime.fromtimestamp(at // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03d}+0000"
+
+
+def _passing_revision(configuration: Configuration) -> str:
+    """The revision of a version that is being made or changed: it has another one once it is active (recorded)."""
+    return id_text(sha256(configuration.revision.encode()).digest()[:16])
 
 
 def _runtime_arn(configuration: Configuration) -> str:

@@ -14,7 +14,7 @@ import orjson
 from redrive.aws.encryption.data_keys import KeysInside
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Call
-from redrive.aws.lambda_.documents.errors import invalid
+from redrive.aws.lambda_.documents.errors import error, invalid
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.wire.errors import AwsError
@@ -22,6 +22,25 @@ from redrive.aws.wire.shapes import Structure
 from redrive.model.errors import Refused
 
 _CONTEXT: Final = "aws:lambda:FunctionArn"
+#: Lambda's errors for KMS's; any other is a denial.
+_ERRORS: Final = {
+    "DisabledException": "KMSDisabledException",
+    "KMSInvalidStateException": "KMSInvalidStateException",
+    "NotFoundException": "KMSNotFoundException",
+}
+
+
+class VariablesUnreadable(Refused):
+    """A version cannot run, since the key of its variables cannot be used.
+
+    Attributes:
+        error: What callers are told, a 502.
+    """
+
+    def __init__(self, refused: AwsError) -> None:
+        text = _text("decrypt the environment variables", refused)
+        super().__init__(text)
+        self.error = error(_ERRORS.get(refused.code, "KMSAccessDeniedException"), text)
 
 
 class SealedVariables:
@@ -77,17 +96,17 @@ class SealedVariables:
         """The variables that a version runs with.
 
         Raises:
-            Refused: Its key cannot be used now.
+            VariablesUnreadable: Its key cannot be used now.
         """
         if not version.sealed_variables:
             return version.variables or {}
         blob = b64decode(version.sealed_variables)
+        if self._inside is None:
+            raise VariablesUnreadable(AwsError("NotFoundException", "there is no KMS"))
         try:
-            if self._inside is None:
-                raise Refused("there is no KMS")
             opened = await self._inside.opened(version.name.region, blob, _context(version))
         except AwsError as refused:
-            raise Refused(_text("decrypt the environment variables", refused)) from refused
+            raise VariablesUnreadable(refused) from refused
         return orjson.loads(opened) or {}
 
     async def _decrypted(self, call: Call, version: Configuration, operation: str) -> Any:

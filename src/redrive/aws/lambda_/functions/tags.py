@@ -14,8 +14,10 @@ from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
+from redrive.model.ids import id_text
 
 _MAPPING: Final = ":event-source-mapping:"
+_CAPACITY: Final = ":capacity-provider:"
 TAGS: Final = Tagging(
     too_many=lambda: invalid("Number of tags exceeds resource tag limit."),
     reserved=lambda _: invalid("aws: prefixed tag key names are not allowed for external use."),
@@ -29,6 +31,7 @@ class FunctionTags:
 
     def __init__(self, engine: Engine, lookup: Lookup) -> None:
         self._resources = engine.resources
+        self._runtime = engine.runtime
         self._lookup = lookup
 
     async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
@@ -36,7 +39,7 @@ class FunctionTags:
         arn: str = params["Resource"]
         if _MAPPING in arn:
             mapping = await self._resources.documents.get(MAPPING, _key(call, arn, operation))
-            return _standing(mapping).tags
+            return _standing(mapping, arn).tags
         return (await self._lookup.function(call, _function(arn), operation)).tags
 
     async def retag(
@@ -44,15 +47,20 @@ class FunctionTags:
     ) -> None:
         """See `Tagged.retag`."""
         arn: str = params["Resource"]
+        if params.get("Tags") == {}:
+            raise invalid("An error occurred and the request cannot be processed.")
+        revision = id_text(self._runtime.message_id())
 
         async def of_mapping(draft: Draft) -> None:
             stored = await draft.get(MAPPING, _key(call, arn, operation))
-            mapping = _standing(stored)
+            mapping = _standing(stored, arn)
             draft.put(MAPPING, mapping.key, replace(mapping, tags=change(mapping.tags)))
 
         async def of_function(draft: Draft) -> None:
             function = await function_in(draft, _function(arn))
-            draft.put(FUNCTION, function.name.key, replace(function, tags=change(function.tags)))
+            latest = replace(function.latest, revision=revision)
+            changed = replace(function, latest=latest, tags=change(function.tags))
+            draft.put(FUNCTION, function.name.key, changed)
 
         if _MAPPING in arn:
             await self._resources.write(of_mapping)
@@ -62,6 +70,8 @@ class FunctionTags:
 
 
 def _function(arn: str) -> names.FunctionReference:
+    if _CAPACITY in arn:
+        raise no_such(f"Capacity provider not found: {arn}")
     reference = names.of_arn(arn)
     if reference is None or reference.qualifier is not None:
         raise invalid(
@@ -78,7 +88,7 @@ def _key(call: Call, arn: str, action: str) -> str:
     return f"{account}/{region}/{mapping_id}"
 
 
-def _standing(mapping: EventSourceMapping | None) -> EventSourceMapping:
+def _standing(mapping: EventSourceMapping | None, arn: str) -> EventSourceMapping:
     if mapping is None:
-        raise no_such()
+        raise no_such(f"Event source mapping not found: {arn}")
     return mapping

@@ -34,7 +34,7 @@ class VersionOperations:
     async def publish_version(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"])
         await self._lookup.function(call, named, "PublishVersion")
-        revision = id_text(self._engine.runtime.message_id())
+        revision, of_latest = (id_text(self._engine.runtime.message_id()) for _ in range(2))
 
         async def decide(draft: Draft) -> Configuration:
             function = await function_in(draft, named)
@@ -47,7 +47,8 @@ class VersionOperations:
                     f"CodeSHA256 ({given}) is different from current CodeSHA256 in $LATEST ({latest.code})."
                     " Please try again with the CodeSHA256 in $LATEST."
                 )
-            return await publish_in(draft, function, revision, call.now, params.get("Description"))
+            description = params.get("Description")
+            return await publish_in(draft, function, revision, call.now, description, of_latest)
 
         version = await self._engine.resources.write(decide)
         return rendered(await self._variables.shown(call, version), version.version)
@@ -73,7 +74,12 @@ def _key(version: Configuration) -> str:
 
 
 async def publish_in(
-    draft: Draft, function: FunctionRecord, revision: str, now: int, description: str | None = None
+    draft: Draft,
+    function: FunctionRecord,
+    revision: str,
+    now: int,
+    description: str | None = None,
+    of_latest: str = "",
 ) -> Configuration:
     """Publish what `$LATEST` is now; where the last version is the same, it is that one.
 
@@ -83,8 +89,9 @@ async def publish_in(
         revision: Of the version, if one is made.
         now: ms.
         description: The version's own; None: that of `$LATEST`.
+        of_latest: The revision that `$LATEST` has from then on; empty: it keeps its own.
     """
-    if function.versions:
+    if function.versions and not function.configured:
         last = await draft.get(VERSION, version_key(function.name, str(function.versions)))
         if last is not None and _same(last, function.latest):
             return last
@@ -97,7 +104,11 @@ async def publish_in(
         description=function.latest.description if description is None else description,
     )
     draft.put(VERSION, version_key(function.name, number), made)
-    draft.put(FUNCTION, function.name.key, replace(function, versions=function.versions + 1))
+    latest = replace(function.latest, revision=of_latest or function.latest.revision)
+    versions = function.versions + 1
+    draft.put(
+        FUNCTION, function.name.key, replace(function, latest=latest, versions=versions, configured=False)
+    )
     return made
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import orjson
 
+from redrive.aws.wire.errors import AwsError
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 
 _TEXT_CHARS_MAX: Final = 400  # an attempt keeps 1,024 characters, and a character may take two in JSON
@@ -30,6 +31,11 @@ def missing(arn: str) -> Attempt:
     return failure(
         AttemptResult.REFUSED, Reason.MISSING, HTTPStatus.NOT_FOUND, "ResourceNotFoundException", text
     )
+
+
+def unreadable(error: AwsError) -> Attempt:
+    """The key of the function's variables cannot be used: a fault of the service's, which is tried for hours."""
+    return failure(AttemptResult.FAILED, Reason.UNMADE, HTTPStatus.BAD_GATEWAY, error.code, error.message)
 
 
 def throttled(result: AttemptResult, reason: Reason) -> Attempt:

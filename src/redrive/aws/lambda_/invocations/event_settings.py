@@ -6,10 +6,10 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_such
+from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
-from redrive.aws.lambda_.documents.records import EVENTS, EventSettings, events_key
+from redrive.aws.lambda_.documents.records import EVENTS, FUNCTION, EventSettings, events_key
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.invocations.backlogs import put_in
 from redrive.aws.wire.errors import AwsError
@@ -23,6 +23,7 @@ _DESTINATION: Final = re.compile(
 )
 _BUS: Final = re.compile(r"arn:aws[a-z-]*:events:.*")
 _BUCKET: Final = ":s3:::"
+_SERVICES: Final = (["sqs"], ["sns"], ["lambda"], ["s3"])
 _NOTHING: Final = "You must specify at least one of error handling or destination setting."
 _ITSELF: Final = "You can't specify the function as a destination for itself."
 
@@ -47,14 +48,8 @@ class EventSettingsOperations:
     async def get_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
         named = named._replace(qualifier=named.qualifier or LATEST)
-        try:
+        with absent_as(_unset(named)):  # an absent function has no settings either (recorded)
             await self._lookup.meant(call, named, "GetFunctionEventInvokeConfig")
-        except AwsError as refusal:
-            if (
-                refusal.code == "ResourceNotFoundException"
-            ):  # an absent function has no settings either (recorded)
-                raise _unset(named) from None
-            raise
         key = events_key(named.name, named.qualifier or LATEST)
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:
@@ -95,12 +90,8 @@ class EventSettingsOperations:
             AwsError: There is none, or the caller may not.
         """
         named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        try:
+        with absent_as(no_such("The function doesn't exist.")):
             await self._lookup.meant(call, named, action)
-        except AwsError as error:
-            if error.code == "ResourceNotFoundException":
-                raise no_such("The function doesn't exist.") from None
-            raise
         return FunctionReference(named.name, named.qualifier or LATEST)
 
     async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:
@@ -123,12 +114,22 @@ class EventSettingsOperations:
             meant = await self._lookup.version(function, named.qualifier)
             if meant is not None and "DestinationConfig" in params:
                 for arn in (after.on_success, after.on_failure):
+                    await _check_function_in(draft, named, arn)
                     await self._roles.check_destination(meant.configuration, arn)
             draft.put(EVENTS, key, after)
             await put_in(draft, self._engine.resources, function, after)
             return after
 
         return _rendered(await self._engine.resources.write(decide))
+
+
+async def _check_function_in(draft: Draft, named: FunctionReference, arn: str) -> None:
+    """Refuse a function of the same account as a destination that is not there."""
+    target = names.of_arn(arn)
+    if target is None or target.name.account != named.name.account:
+        return
+    if await draft.get(FUNCTION, target.name.key) is None:
+        raise _no_destination(arn)
 
 
 def _given(before: EventSettings, params: Structure) -> EventSettings:
@@ -153,17 +154,28 @@ def _destination(settings: EventSettings, destinations: Structure, kind: str, be
             f"Redrive has no EventBridge, so {arn} cannot be a destination: queues, topics and functions can, and for"
             " failures buckets."
         )
+    if arn.split(":")[2:3] not in _SERVICES or (_BUCKET in arn and kind == "OnSuccess"):
+        raise invalid(f"The provided destination config {_java(destinations)} is invalid.")
     if not _DESTINATION.fullmatch(arn):
-        raise invalid(f"The destination ARN {arn} is invalid.")
-    if _BUCKET in arn and kind == "OnSuccess":
-        raise invalid(
-            f"The provided destination config DestinationConfig(onSuccess=OnSuccess(destination={arn}),"
-            " onFailure=null) is invalid."
-        )
+        raise _no_destination(arn)
     named = names.of_arn(arn)
     if named is not None and named.name == settings.function:
         raise invalid(_ITSELF)
     return arn
+
+
+def _no_destination(arn: str) -> AwsError:
+    return invalid(f"The destination ARN {arn} is invalid.")
+
+
+def _java(destinations: Structure) -> str:
+    """Destinations as Java prints them, which is how Lambda names them in an error."""
+    parts = []
+    for kind in ("OnSuccess", "OnFailure"):
+        arn = destinations.get(kind, {}).get("Destination")
+        value = f"{kind}(destination={arn})" if arn else "null"
+        parts.append(f"{kind[0].lower()}{kind[1:]}={value}")
+    return f"DestinationConfig({', '.join(parts)})"
 
 
 def _unset(named: FunctionReference) -> AwsError:

@@ -7,7 +7,7 @@ from redrive.aws.lambda_.documents.lookup import FunctionTarget
 from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
 from redrive.aws.lambda_.documents.records import Configuration
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
+from redrive.aws.lambda_.functions.sealed_variables import SealedVariables, VariablesUnreadable
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.engine.ports import Clock
 from redrive.model.errors import Refused
@@ -80,9 +80,12 @@ class Executor:
 
         Raises:
             Throttled: As many are under way as may be.
+            VariablesUnreadable: The key of its variables cannot be used.
         """
         try:
             function = await self.runnable(version, meant.function.reserved)
+        except VariablesUnreadable:
+            raise
         except Refused as error:
             document = {"errorType": FunctionError.ENTRYPOINT.value, "errorMessage": str(error)}
             return InvocationResult(orjson.dumps(document), failed=True)

@@ -8,9 +8,10 @@ import orjson
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import error, throttled, unoffered
+from redrive.aws.lambda_.documents.errors import absent_as, error, no_function, throttled, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
-from redrive.aws.lambda_.documents.names import FunctionReference
+from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.wire.errors import AwsError
@@ -44,7 +45,9 @@ class Invoking:
 
     async def invoke(self, call: Call, params: Structure) -> Structure:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        target = await self._lookup.meant(call, reference, "InvokeFunction")
+        # What is missing is called by its version (recorded).
+        with absent_as(no_function(reference._replace(qualifier=reference.qualifier or LATEST).arn)):
+            target = await self._lookup.meant(call, reference, "InvokeFunction")
         kind = params.get("InvocationType", "RequestResponse")
         for parameter in ("TenantId", "DurableExecutionName"):
             if params.get(parameter):
@@ -93,6 +96,8 @@ class Invoking:
             )
         except Throttled as refusal:
             raise throttled(by_function=refusal.by_function) from None
+        except VariablesUnreadable as refusal:
+            raise refusal.error from None
         answer: Structure = {
             "StatusCode": HTTPStatus.OK,
             "ExecutedVersion": version.version,

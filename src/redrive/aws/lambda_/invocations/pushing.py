@@ -5,8 +5,9 @@ from http import HTTPStatus
 from typing import Final
 
 from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations import profile
-from redrive.aws.lambda_.invocations.attempts import missing, throttled
+from redrive.aws.lambda_.invocations.attempts import missing, throttled, unreadable
 from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERSION
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.engine.ports import PushRequest
@@ -48,6 +49,8 @@ class InvocationEndpoint:
             )
         except Throttled:
             return _THROTTLED
+        except VariablesUnreadable as refusal:
+            return unreadable(refusal.error)
         return _came_of(result, version.version, int(headers[profile.INVOKED_BEFORE]) + 1)
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import throttled, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.records import Configuration
+from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE, check_payload, client_context
 from redrive.aws.lambda_.invocations.streams import AnswerStream
@@ -50,6 +51,8 @@ class StreamingInvocations:
             await stream.started()
         except Throttled as refusal:
             raise throttled(by_function=refusal.by_function) from None
+        except VariablesUnreadable as refusal:
+            raise refusal.error from None
         return {
             "StatusCode": HTTPStatus.OK,
             "ExecutedVersion": version.version,

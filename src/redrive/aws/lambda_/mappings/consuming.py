@@ -13,6 +13,7 @@ from redrive.access.principals import Principal
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.documents.mapping import EventSourceMapping
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
+from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.mappings import batches
@@ -272,7 +273,7 @@ class MappingConsumer:
                 self._running.add(running)
                 running.add_done_callback(self._running.discard)
                 return await running
-            except Throttled:
+            except (Throttled, VariablesUnreadable):
                 if clock.now() + wait_ms >= until:
                     return None
             await self._back_off(wait_ms)

@@ -6,14 +6,13 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, invalid, no_such, taken
-from redrive.aws.lambda_.documents.lookup import Lookup
+from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such, taken
+from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.documents.names import FunctionReference, arn_of
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.tags import TAGS
-from redrive.aws.lambda_.mappings.reading import given
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.lambda_.mappings.reading import check_parameters, given
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -49,8 +48,10 @@ class MappingOperations:
         self._follow = follow
 
     async def create_event_source_mapping(self, call: Call, params: Structure) -> Structure:
+        check_parameters(params)  # before the function, and that before the queue (recorded)
+        reference, target = await self._function(call, params["FunctionName"], "CreateEventSourceMapping")
         queue = await self._queue(params.get("EventSourceArn", ""))
-        reference = await self._function(call, params["FunctionName"], queue, "CreateEventSourceMapping")
+        await self._check_consumer(target, queue)
         plain = EventSourceMapping(
             id_text(self._engine.runtime.message_id()), queue.name, reference.name, reference.qualifier
         )
@@ -92,8 +93,8 @@ class MappingOperations:
         before = await self._found(call, params)
         reference = None
         if params.get("FunctionName"):
-            queue = await self._queue(before.queue_arn)
-            reference = await self._function(call, params["FunctionName"], queue, "UpdateEventSourceMapping")
+            reference, target = await self._function(call, params["FunctionName"], "UpdateEventSourceMapping")
+            await self._check_consumer(target, await self._queue(before.queue_arn))
 
         def changed(current: EventSourceMapping) -> EventSourceMapping:
             to = reference or current.named
@@ -135,15 +136,14 @@ class MappingOperations:
             raise invalid(_NO_QUEUE)
         return queue
 
-    async def _function(self, call: Call, text: str, queue: Queue, action: str) -> FunctionReference:
-        """The function that is named: its role may consume the queue, its time is within the visibility timeout."""
+    async def _function(self, call: Call, text: str, action: str) -> tuple[FunctionReference, FunctionTarget]:
+        """The function that is named."""
         reference = names.read(call, text)
-        try:
-            target = await self._lookup.meant(call, reference, action)
-        except AwsError as error:
-            if error.code == "ResourceNotFoundException":
-                raise invalid("Function does not exist") from None
-            raise
+        with absent_as(invalid("Function does not exist")):
+            return reference, await self._lookup.meant(call, reference, action)
+
+    async def _check_consumer(self, target: FunctionTarget, queue: Queue) -> None:
+        """Refuse a function whose role may not consume a queue, or that may run longer than a claim lasts."""
         await self._roles.check_source(target.configuration, queue)
         timeout = target.configuration.timeout_seconds
         if queue.lease_ms < timeout * 1000:
@@ -151,7 +151,6 @@ class MappingOperations:
                 f"Queue visibility timeout: {queue.lease_ms // 1000} seconds is less than Function timeout:"
                 f" {timeout} seconds"
             )
-        return reference
 
 
 def _beginning(call: Call) -> str:

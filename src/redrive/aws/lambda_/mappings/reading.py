@@ -42,12 +42,7 @@ def given(before: EventSourceMapping, params: Structure) -> EventSourceMapping:
     Raises:
         AwsError: Something is not acceptable for a queue, or is not offered here.
     """
-    for parameter, text in _OF_OTHERS.items():
-        if params.get(parameter):
-            raise invalid(text)
-    for parameter, nothing in _UNOFFERED.items():
-        if parameter in params and params[parameter] not in nothing:
-            raise unoffered(parameter)
+    check_parameters(params)
     after = replace(
         before,
         enabled=params.get("Enabled", before.enabled),
@@ -64,6 +59,20 @@ def given(before: EventSourceMapping, params: Structure) -> EventSourceMapping:
     )
     _check(after)
     return after
+
+
+def check_parameters(params: Structure) -> None:
+    """Refuse parameters of other sources, and those that are not offered here.
+
+    Raises:
+        AwsError: `InvalidParameterValueException`.
+    """
+    for parameter, text in _OF_OTHERS.items():
+        if params.get(parameter):
+            raise invalid(text)
+    for parameter, nothing in _UNOFFERED.items():
+        if parameter in params and params[parameter] not in nothing:
+            raise unoffered(parameter)
 
 
 def _check(mapping: EventSourceMapping) -> None:

@@ -12,6 +12,7 @@ from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, policy_
 from redrive.aws.lambda_.documents.names import arn_of
 from redrive.aws.lambda_.documents.records import FunctionUrl
 from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
+from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
@@ -128,7 +129,7 @@ class FunctionUrls:
             return _bad_gateway() if result.failed else response_of(result.payload)
         except Throttled:
             return _told(429, "Rate Exceeded.")
-        except AnswerMalformed:
+        except (AnswerMalformed, VariablesUnreadable):
             return _bad_gateway()
 
     async def _permitted(

@@ -36,8 +36,7 @@ class UrlOperations:
         async def decide(draft: Draft) -> None:
             function = await _function_in(draft, call, named, "CreateFunctionUrlConfig", _NO_FUNCTION)
             qualifier = named.qualifier
-            if qualifier and await draft.get(ALIAS, alias_key(named.name, qualifier)) is None:
-                raise no_such(_NO_FUNCTION)
+            await _check_alias_in(draft, named)
             if (qualifier or "") in function.urls:
                 raise taken(
                     f"Failed to create function url config for [functionArn = {named.arn}]. Error message:  "
@@ -61,6 +60,7 @@ class UrlOperations:
 
         async def decide(draft: Draft) -> FunctionUrl:
             function = await _function_in(draft, call, named, "UpdateFunctionUrlConfig", _NO_FUNCTION)
+            await _check_alias_in(draft, named)
             changed = replace(_standing(function, named), modified_at=call.now, **_given(params))
             _put_in(draft, function, named.qualifier or "", changed)
             return changed
@@ -130,6 +130,12 @@ async def _function_in(
 ) -> FunctionRecord:
     found = await draft.get(FUNCTION, named.name.key)
     return _allowed(call, named, action, missing, found)
+
+
+async def _check_alias_in(draft: Draft, named: FunctionReference) -> None:
+    qualifier = named.qualifier
+    if qualifier and await draft.get(ALIAS, alias_key(named.name, qualifier)) is None:
+        raise no_such(_NO_FUNCTION)
 
 
 def _allowed(

@@ -103,7 +103,9 @@ class RestJsonCodec:
         if error.message:
             body["message" if "message" in members else "Message"] = error.message
         for name, value in error.details.items():
-            if name in members:
+            if name in members and not value:  # left out, where this error has it as a rule
+                body.pop(name, None)
+            elif name in members:
                 body[name] = value
             else:
                 headers[name] = value

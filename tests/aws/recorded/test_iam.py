@@ -1,0 +1,193 @@
+"""IAM's recorded answers."""
+
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from tests.aws.iam.stage import ACCOUNT, Stage, allow, on_stage, policy
+
+_TRUST: Final = policy({"Effect": "Allow", "Principal": {"AWS": ACCOUNT}, "Action": "sts:AssumeRole"})
+_SYNTAX: Final = "Syntax errors in policy."
+_LEGACY: Final = "The policy failed legacy parsing"
+_PATHS: Final = (
+    "user/, federated-user/, role/, group/, instance-profile/, mfa/, server-certificate/, policy/, sms-mfa/,"
+    " saml-provider/, oidc-provider/, report/, access-report/"
+)
+
+
+def of_statement(**changes: Any) -> str:
+    """A policy of one statement with changes; None takes an element out."""
+    statement = {**allow("s3:ListBucket", on="arn:aws:s3:::cars"), **changes}
+    return policy({name: value for name, value in statement.items() if value is not None})
+
+
+def of_document(**changes: Any) -> str:
+    """A policy with changes of the document."""
+    return orjson.dumps({**orjson.loads(of_statement()), **changes}).decode()
+
+
+def on_resource(resource: str) -> str:
+    """A policy about a resource."""
+    return of_statement(Resource=resource)
+
+
+def with_condition(operator: str, value: Any) -> str:
+    """A policy with a condition."""
+    return of_statement(Condition={operator: {"aws:CurrentTime": value}})
+
+
+# In the order in which they are looked for.
+_FAULTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (
+        _SYNTAX,
+        (
+            *("no JSON", "[]", of_document(Extra=1), of_document(Id=1), of_document(Version="2013-10-17")),
+            *(of_document(Statement=[]), of_document(Statement=["allow"]), of_document(Statement=None)),
+            *(of_statement(Extra=1), of_statement(Sid=1), of_statement(Effect=None)),
+            *(of_statement(Effect="perhaps"), of_statement(NotAction=[]), of_statement(NotResource=[])),
+            *(of_statement(Action=1), of_statement(Action=[1]), of_statement(Resource={})),
+            *(of_statement(Condition="none"), of_statement(Condition={"StringEquals": "cars"})),
+            *(with_condition("Equals", "x"), with_condition("ForAnyValue::StringEquals", "x")),
+            with_condition("StringEquals", {"x": "y"}),
+        ),
+    ),
+    (
+        "Policy document must be version 2012-10-17 or greater.",
+        (of_document(Version="2008-10-17"), orjson.dumps({"Statement": allow("*")}).decode()),
+    ),
+    (
+        _LEGACY,
+        (
+            *(of_statement(Effect="allow"), of_statement(Effect="denY")),
+            *map(on_resource, ("arn:aws:s3::cars", "arn:aws::cars", "arn:aws::::cars")),
+            of_statement(Resource=None, NotResource="arn:aws:s3::cars"),
+            *(with_condition("DateLessThan", "soon"), with_condition("DateEquals", str(2**63))),
+        ),
+    ),
+    (
+        "Statement IDs (SID) in a single policy must be unique.",
+        (policy(allow("*", Sid="a"), allow("*", Sid="a")),),
+    ),
+    (
+        "Policy statement must contain actions.",
+        (of_statement(Action=None), policy(allow("*"), {**allow(), "Resource": "*"})),
+    ),
+    ('Resource cars must be in ARN format or "*".', (on_resource("cars"),)),
+    ('Resource  must be in ARN format or "*".', (on_resource(""),)),
+    ('Partition "b" is not valid for resource "arn:b:c:d:e:f:g:h".', (on_resource("a:b:c:d:e:f:g:h"),)),
+    ('Partition "s3" is not valid for resource "arn:s3:::x:*".', (on_resource("aws:s3:::x"),)),
+    (
+        "Resource vendor must be fully qualified and cannot contain regexes.",
+        (on_resource("arn:aws"),),
+    ),
+    (
+        f'IAM resource path must either be "*" or start with {_PATHS}.',
+        (on_resource(f"arn:aws:iam::{ACCOUNT}:cars"),),
+    ),
+    (
+        "IAM resource arn:aws:iam:us-east-1::user/ann cannot contain region information.",
+        (on_resource("arn:aws:iam:us-east-1::user/ann"),),
+    ),
+    (
+        "Resource arn:aws:s3:us-east-1::cars can not contain region information.",
+        (on_resource("arn:aws:s3:us-east-1::cars"),),
+    ),
+    (
+        "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc.",
+        (of_statement(Action="ListBucket"), of_statement(Action="")),
+    ),
+    ("Actions/Condition can contain only one colon.", (of_statement(Action="s3:List:Bucket"),)),
+    ("Vendor a a is not valid", (of_statement(Action="a a:List"),)),
+    ("Policy statement must contain resources.", (of_statement(Resource=None), of_statement(Resource=[]))),
+)
+
+
+def test_each_fault_of_a_policy_has_its_sentence() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "iam", "CreateUser", UserName="ann")
+        for text, documents in _FAULTS:
+            for document in documents:
+                params = {"PolicyName": "p", "PolicyDocument": document}
+                refusal = await stage.refusal(stage.root, "iam", "CreatePolicy", **params)
+                assert refusal == f"MalformedPolicyDocument: {text}", document
+                again = await stage.refusal(stage.root, "iam", "PutUserPolicy", UserName="ann", **params)
+                assert again == refusal
+
+    on_stage(play)
+
+
+@pytest.mark.parametrize("effect", ["ALLOW", "allow"])
+def test_a_trust_policy_has_its_effect_in_any_case(effect: str) -> None:
+    async def play(stage: Stage) -> None:
+        trust = _TRUST.replace("Allow", effect)
+        params = {"RoleName": "driver", "AssumeRolePolicyDocument": trust}
+        made = (await stage.call(stage.root, "iam", "CreateRole", **params))["Role"]
+        assert not {"MaxSessionDuration", "RoleLastUsed"} & made.keys()
+        shown = (await stage.call(stage.root, "iam", "GetRole", RoleName="driver"))["Role"]
+        assert (shown["MaxSessionDuration"], shown["RoleLastUsed"]) == (3600, {})
+        assert await stage.assume(stage.root, made["Arn"])
+
+    on_stage(play)
+
+
+def test_each_answer_about_a_managed_policy_has_its_members() -> None:
+    async def play(stage: Stage) -> None:
+        named = {"PolicyName": "p", "PolicyDocument": of_statement(), "Description": "cars"}
+        made = (await stage.call(stage.root, "iam", "CreatePolicy", **named))["Policy"]
+        assert not {"Description", "Tags"} & made.keys()
+        shown = (await stage.call(stage.root, "iam", "GetPolicy", PolicyArn=made["Arn"]))["Policy"]
+        assert (shown["Description"], shown["Tags"]) == ("cars", [])
+        (listed,) = (await stage.call(stage.root, "iam", "ListPolicies", Scope="Local"))["Policies"]
+        assert not {"Description", "Tags"} & listed.keys()
+
+    on_stage(play)
+
+
+def test_a_tag_has_letters_digits_blanks_and_eight_signs() -> None:
+    async def play(stage: Stage) -> None:
+        params = {"PolicyName": "p", "PolicyDocument": of_statement()}
+        tags = [{"Key": "größe", "Value": "a b"}, {"Key": "a", "Value": "no!"}]
+        refusal = await stage.refusal(stage.root, "iam", "CreatePolicy", **params, Tags=tags)
+        assert refusal == (
+            "ValidationError: 1 validation error detected: Value 'no!' at 'tags.2.member.value' failed to satisfy"
+            r" constraint: Member must satisfy regular expression pattern: [\p{L}\p{Z}\p{N}_.:/=+\-@]*"
+        )
+        await stage.call(stage.root, "iam", "CreatePolicy", **params, Tags=tags[:1])
+
+    on_stage(play)
+
+
+def test_the_groups_of_a_user_are_in_the_order_in_which_it_joined_them() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "iam", "CreateUser", UserName="ann")
+        for name in ("readers", "drivers"):
+            await stage.call(stage.root, "iam", "CreateGroup", GroupName=name)
+            await stage.call(stage.root, "iam", "AddUserToGroup", GroupName=name, UserName="ann")
+        pages: list[str] = []
+        marker: dict[str, str] = {}
+        for _ in range(2):
+            page = await stage.call(
+                *(stage.root, "iam", "ListGroupsForUser"), UserName="ann", MaxItems=1, **marker
+            )
+            pages += [group["GroupName"] for group in page["Groups"]]
+            marker = {"Marker": page.get("Marker", "")}
+        assert pages == ["readers", "drivers"]
+
+    on_stage(play)
+
+
+def test_a_simulation_answers_each_resource_once_more() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.user("ann", allow("s3:GetObject"))
+        arn = f"arn:aws:iam::{ACCOUNT}:user/ann"
+        params = {"PolicySourceArn": arn, "ActionNames": ["s3:GetObject"]}
+        answer = await stage.call(stage.root, "iam", "SimulatePrincipalPolicy", **params)
+        (result,) = answer["EvaluationResults"]
+        assert result["EvalDecisionDetails"] == {}
+        assert result["OrganizationsDecisionDetail"] == {"AllowedByOrganizations": True}
+        (of_resource,) = result["ResourceSpecificResults"]
+        assert (of_resource["EvalResourceName"], of_resource["EvalResourceDecision"]) == ("*", "allowed")
+        assert of_resource["MatchedStatements"] == result["MatchedStatements"]
+
+    on_stage(play)
