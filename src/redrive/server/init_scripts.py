@@ -111,3 +111,4 @@ async def _exit_status(path: Path, environment: Mapping[str, str]) -> int | str:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
