@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AZ := .venv-az
+DOCS := .venv-docs
 # Each process has connections open to the one PostgreSQL of a run, so their number stays bounded.
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 # Decisions, verbs, the stores on SQLite, access and the wire protocols.
@@ -12,21 +13,28 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test browser pictures quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
+.PHONY: help run docs demo test browser pictures quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
-	$(BIN)/redrive serve $(args)
+	$(BIN)/redrive serve $(if $(wildcard .site/html/index.html),--docs .site/html) $(args)
+
+docs: $(DOCS)/docs.stamp ## Build the documentation as a site with search, which `make run` then shows, in .site/html
+	$(DOCS)/bin/python docs/_site/build.py $(args)
+
+$(DOCS)/docs.stamp: docs/_site/requirements.txt | $(DOCS)/bin/pip
+	$(DOCS)/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-compile --requirement $<
+	@touch $@
 
 demo: $(VENV)/run.stamp ## Watch orders published, failed, retried, dead-lettered and redriven
 	$(BIN)/redrive demo $(args)
 
-test: check postgresql azurite rabbitmq bubblewrap java az chromium axe ## Run every check and every test
+test: check postgresql azurite rabbitmq bubblewrap java az chromium axe docs ## Run every check and every test
 	$(PYTEST) $(args)
 
-browser: $(VENV)/test.stamp chromium axe ## Try the console in Chromium
+browser: $(VENV)/test.stamp chromium axe docs ## Try the console in Chromium
 	$(BIN)/pytest --numprocesses=0 tests/browser $(args)
 
 pictures: $(VENV)/test.stamp chromium axe ## Take the documentation's pictures of the console anew
@@ -59,11 +67,11 @@ lock: $(VENV)/test.stamp ## Move every dependency to its newest version and writ
 	$(PIP) freeze --exclude-editable > constraints.txt
 
 clean: ## Remove what was installed and cached here
-	rm -rf $(VENV) $(AZ) .azurite .axe .java .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZ) $(DOCS) .site .azurite .axe .java .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A stamp is newer than the lists it was installed from, so a second run installs nothing.
 $(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/pip
-	$(PIP) install --constraint constraints.txt --editable '.[functions]'
+	$(PIP) install --constraint constraints.txt --editable '.[functions,sam]'
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml constraints.txt | $(BIN)/pip compiler
@@ -79,8 +87,8 @@ $(AZ)/az.stamp: tests/services/az_constraints.txt | $(AZ)/bin/pip
 
 # Debian's python3 cannot put pip into a virtual environment until python3-venv is installed, which takes root;
 # its pip can, from outside.
-$(BIN)/pip $(AZ)/bin/pip: ENVIRONMENT = $(patsubst %/bin/pip,%,$@)
-$(BIN)/pip $(AZ)/bin/pip:
+$(BIN)/pip $(AZ)/bin/pip $(DOCS)/bin/pip: ENVIRONMENT = $(patsubst %/bin/pip,%,$@)
+$(BIN)/pip $(AZ)/bin/pip $(DOCS)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'Redrive needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
 	@if $(PYTHON) -m ensurepip --version >/dev/null 2>&1; then \

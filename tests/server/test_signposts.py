@@ -1,7 +1,7 @@
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.signposts import signpost
+from redrive.server.signposts import lost, signpost
 
 _BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "host": "localhost:4566"}
 
@@ -64,3 +64,14 @@ def test_a_queues_url_in_a_browser_says_what_it_is(name: str) -> None:
 )
 def test_clients_of_the_services_get_no_signpost(request_: Request) -> None:
     assert signpost(request_) is None
+
+
+def test_a_visitor_who_is_lost_is_led_to_the_console() -> None:
+    page = lost(Request("GET", "/nonsense", "", _BROWSER, b""), "/_redrive/console/")
+    assert page is not None
+    assert page.status == 404
+    text = page.body.decode()
+    assert text.startswith("There is nothing at /nonsense.\n")
+    assert "http://localhost:4566/_redrive/console/     the console" in text
+    assert lost(asked("/nonsense", accept="*/*")) is None
+    assert lost(asked("/nonsense", "POST", accept="text/html")) is None

@@ -42,6 +42,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         needs_sign_in=settings.auth == "required",
         public_url=settings.public_url,
         environment=settings.environment,
+        documentation=bool(settings.docs),
         is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
     )
     sessions = Sessions(

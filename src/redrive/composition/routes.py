@@ -13,6 +13,8 @@ from redrive.model.http import Request, Response
 from redrive.server.app import Answer, Recognising, Router
 from redrive.server.control import Control, Reset
 from redrive.server.dead_letters import DeadLetterRoutes
+from redrive.server.documentation import PATH as DOCUMENTATION_PATH
+from redrive.server.documentation import DocumentationSite
 from redrive.server.emulator import PREFIXES as EMULATOR_PREFIXES
 from redrive.server.emulator import EmulatorRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
@@ -124,7 +126,9 @@ def _runs_functions(core: Core) -> bool:
 def _own_paths(core: Core) -> Mapping[str, Answer]:
     """Redrive's own routes, besides those of `Control`."""
     engine, authentication = core.engine, core.authentication
+    docs = core.settings.docs
     return {
+        **({DOCUMENTATION_PATH: DocumentationSite(docs).answer} if docs else {}),
         DEAD_LETTER_PATH: DeadLetterRoutes(engine, authentication).answer,
         ENDPOINTS_PATH: EndpointRoutes(engine, authentication).answer,
         **dict.fromkeys(RESOURCE_PATHS, ResourceRoutes(engine, authentication).answer),

@@ -46,6 +46,7 @@ class ConsoleOptions:
         needs_sign_in: Whether visitors have to prove who they are.
         environment: A name that every page shows; empty: none.
         public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
+        documentation: Whether the server shows the documentation's site.
         is_own_host: True for a Host header that is answered; None: any is, since nobody said how browsers come here.
     """
 
@@ -54,6 +55,7 @@ class ConsoleOptions:
     needs_sign_in: bool
     environment: str = ""
     public_url: str = ""
+    documentation: bool = False
     is_own_host: Callable[[str], bool] | None = None
 
 
@@ -210,6 +212,7 @@ class Console:
             "rooms": navigation.ROOMS,
             "shortcuts": navigation.SHORTCUTS,
             "environment": self._options.environment,
+            "docs": f"{self._base.removesuffix('console')}docs/" if self._options.documentation else "",
             "came_from": _came_from(visit),
             "signed_in": visit.session.account != "",
             "account": visit.args.get("account", ""),

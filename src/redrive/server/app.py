@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from redrive.aws.gateway.recognise import recognise
 from redrive.model.http import Request, Response
 from redrive.server.control import Control
 from redrive.server.guard import BrowserGuard
-from redrive.server.signposts import signpost
+from redrive.server.signposts import lost, signpost
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -115,7 +116,8 @@ class Router:
         for protocol in self._recognising:
             if protocol.handles(request):
                 return protocol.answer(request)
-        return self._otherwise.answer(request)
+        stray = lost(request, self._console)
+        return stray if stray is not None and recognise(request) is None else self._otherwise.answer(request)
 
     def _refusal(self, request: Request) -> Response | None:
         return None if self._guard is None else self._guard.refusal(request)

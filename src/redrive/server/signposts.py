@@ -28,6 +28,11 @@ To look around:
     redrive queues --url {url}
     redrive dlq queues --url {url}{console}
 """
+_LOST: Final = """\
+There is nothing at {path}.
+
+    {url}/     says what this server is{console}
+"""
 _QUEUE: Final = """\
 This is the URL of the queue {name} of account {account}, for clients of SQS:
 
@@ -47,7 +52,7 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
         console: The path of the web console, where browsers are led; empty: there is none.
         services: Those of AWS that are offered.
     """
-    if request.method not in ("GET", "HEAD") or request.query or "authorization" in request.headers:
+    if not _is_visit(request):
         return None
     moved = _MOVED.get(request.path)
     if moved is not None:
@@ -66,5 +71,23 @@ def signpost(request: Request, console: str = "", services: Sequence[str] = ()) 
     return None
 
 
-def _page(text: str) -> Response:
-    return Response(200, text.encode(), "text/plain; charset=utf-8")
+def lost(request: Request, console: str = "") -> Response | None:
+    """The way back for a person whose browser asked for what no service knows; None for clients.
+
+    Args:
+        request: One that no service recognises.
+        console: See `signpost`.
+    """
+    if not _is_visit(request) or "text/html" not in request.headers.get("accept", ""):
+        return None
+    url = f"{request.scheme}://{request.host}"
+    console_line = f"\n    {url}{console}     the console" if console else ""
+    return _page(_LOST.format(path=request.path, url=url, console=console_line), 404)
+
+
+def _is_visit(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") and not request.query and "authorization" not in request.headers
+
+
+def _page(text: str, status: int = 200) -> Response:
+    return Response(status, text.encode(), "text/plain; charset=utf-8")

@@ -277,6 +277,7 @@ class Settings:
         "the web console: full, read-only (nothing can be changed by it) or off",
         choices=("full", "read-only", "off"),
     )
+    docs: str = _setting("", "folder of the built documentation (.site/html), shown at /_redrive/docs/")
     console_bodies: str = _setting(
         "shown", "shown, or hidden: the console shows no message's body", choices=("shown", "hidden")
     )
@@ -292,7 +293,7 @@ class Settings:
     request_log: bool = _switch("log a line for each request, without bodies and secrets")
     otlp_endpoint: str = _setting(
         "",
-        "OpenTelemetry's collector (http://host:4318) that gets traces and metrics; needs redrive[otlp]",
+        "OpenTelemetry's collector (http://host:4318) that gets traces and metrics; needs the extra otlp",
         check=_check_collector,
     )
 
