@@ -45,7 +45,7 @@ _NOT_PUBLIC: Final[tuple[Network, ...]] = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # each is read once, and remembered: so it can be a key
 class Destination:
     """A URL taken apart.
 

@@ -6,7 +6,7 @@ import random
 import ssl
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -128,7 +128,7 @@ class HttpEndpoint(TimedEndpoint):
         answer = await self.ask(push_request)
         if isinstance(answer, Verdict):
             return answer
-        return replace(verdicts.of_status(answer.status, answer.text), identifiers=answer.kept)
+        return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
 
     async def ask(self, push_request: PushRequest) -> Answer | Verdict:
         """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
@@ -267,12 +267,13 @@ def _head(line: str, host: str, method: str, headers: Mapping[str, str], length:
     Raises:
         ValueError: A header would be more than one.
     """
-    fields = {name.lower() for name in headers}
-    if "transfer-encoding" in fields:
+    lines = [line, *(f"{name}: {value}" for name, value in headers.items())]
+    names = "\n".join(["", *headers, ""]).lower()
+    if "\ntransfer-encoding\n" in names:
         raise ValueError("The body of a request has a length")
-    lines = [line] if "host" in fields else [line, f"Host: {host}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if "content-length" not in fields and (length or method not in _UNMEASURED):
+    if "\nhost\n" not in names:
+        lines.insert(1, f"Host: {host}")
+    if "\ncontent-length\n" not in names and (length or method not in _UNMEASURED):
         lines.append(f"Content-Length: {length}")
     head = "\r\n".join(lines)
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:

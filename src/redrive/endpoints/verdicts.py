@@ -29,7 +29,7 @@ class Verdict:
 
     def after(self, duration_ms: int) -> Attempt:
         """The attempt, given how long it took."""
-        parts = tuple(part.after(duration_ms) for part in self.parts)
+        parts = tuple(part.after(duration_ms) for part in self.parts) if self.parts else ()
         response, duration_ms = self.response[:RESPONSE_CHARS_MAX], max(0, duration_ms)
         return Attempt(self.result, self.reason, self.status, response, duration_ms, self.identifiers, parts)
 
@@ -68,19 +68,25 @@ _BY_CLASS: Final[Mapping[int, Meaning]] = {2: ACCEPTED, 3: REDIRECTED, 4: INVALI
 _NO_EXCEPTIONS: Final[Mapping[int, Meaning]] = {}
 
 
-def of_status(status: int, response: str, exceptions: Mapping[int, Meaning] = _NO_EXCEPTIONS) -> Verdict:
+def of_status(
+    status: int,
+    response: str,
+    exceptions: Mapping[int, Meaning] = _NO_EXCEPTIONS,
+    identifiers: tuple[tuple[str, str], ...] = (),
+) -> Verdict:
     """The meaning of an HTTP status: of the 4xx only 429 is worth a retry, and redirects are not followed.
 
     Args:
         status: The status.
         response: What came with it.
         exceptions: Statuses that mean something else at this kind of endpoint.
+        identifiers: See Attempt.
     """
     meaning = exceptions.get(status)
     if meaning is None:
         throttled = status == HTTPStatus.TOO_MANY_REQUESTS
         meaning = THROTTLED if throttled else _BY_CLASS.get(status // 100, IN_TROUBLE)
-    return meaning.verdict(status, response)
+    return meaning.verdict(status, response, identifiers)
 
 
 def of_failure(error: BaseException, unusable: Meaning = INVALID) -> Verdict:

@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext, is_sealed
 from redrive.engine.push.parts import PushParts
-from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, SettleItem, accepted
+from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, JointSettlements, SettleItem, accepted
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.delivery import (
     DEAD_LETTERED,
+    DELIVERED,
     EXPIRED,
     Delivery,
     Limits,
@@ -49,13 +50,18 @@ class _Counted(NamedTuple):
 class DeliveryAttempt:
     """Deliveries of one subscription being tried once, together."""
 
-    __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts")
+    __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts", "_settlements")
 
     def __init__(
-        self, parts: PushParts, context: SubscriptionContext, deliveries: Sequence[Delivery]
+        self,
+        parts: PushParts,
+        settlements: JointSettlements,
+        context: SubscriptionContext,
+        deliveries: Sequence[Delivery],
     ) -> None:
         """Try these; more than one only where the plan has batches."""
         self._parts = parts
+        self._settlements = settlements
         self._context = context
         self._deliveries = deliveries
         self._decided: list[Transition] | None = None  # at the soft time-out, before the push ended
@@ -68,7 +74,11 @@ class DeliveryAttempt:
         attempt = context.plan.answers.judge(await self._try(queue))
         results = self._result_of_each(attempt)
         now = self._now()
-        transitions = self._decided or await self._decide_when_counted(results, now)
+        all_delivered = attempt.delivered and not attempt.parts
+        if all_delivered:
+            transitions = [DELIVERED] * len(results)
+        else:
+            transitions = self._decided or await self._decide_when_counted(results, now)
         taker = queue if attempt.delivered else None
         items = [
             SettleItem(
@@ -76,7 +86,10 @@ class DeliveryAttempt:
             )
             for position, ended in enumerate(zip(self._deliveries, results, transitions, strict=True))
         ]
-        await self._settle(items, now)
+        if all_delivered and taker is None:
+            await self._settlements.settle(context, self._deliveries, items, self._holds_until)
+        else:
+            await self._settle(items)
         if self._decided is None:
             await self._note(attempt, now)
 
@@ -97,10 +110,10 @@ class DeliveryAttempt:
             )
             for delivery in untried
         ]
-        await self._settle([SettleItem(fact) for fact in facts], now)
+        await self._settle([SettleItem(fact) for fact in facts])
 
-    async def _settle(self, items: Sequence[SettleItem], now: int) -> None:
-        settlement = AttemptSettlement(self._parts, self._context, self._deliveries, items, now)
+    async def _settle(self, items: Sequence[SettleItem]) -> None:
+        settlement = AttemptSettlement(self._parts, self._context, self._deliveries, items)
         await settlement.settle(self._holds_until)
 
     # ---- the push ---------------------------------------------------------------------------------------
@@ -111,7 +124,7 @@ class DeliveryAttempt:
         fault = parts.faults.of(context.subscription.endpoint)
         if fault is not None:
             return fault
-        if any(is_sealed(delivery) for delivery in self._deliveries):
+        if any(map(is_sealed, self._deliveries)):
             return _UNOPENED
         if context.queue is not None:
             return await self._hand_over(queue)

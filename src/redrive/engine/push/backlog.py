@@ -13,7 +13,7 @@ from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import Batch, Claim, ClaimRequest, SubscriptionContext
 from redrive.engine.push.attempt import DeliveryAttempt
 from redrive.engine.push.parts import PushParts
-from redrive.engine.push.settlement import PIECE
+from redrive.engine.push.settlement import PIECE, JointSettlements
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
@@ -71,6 +71,7 @@ class BacklogConsumer:
         self._count = count
         self._consuming: asyncio.Task[None] | None = None
         self._attempts: set[asyncio.Task[None]] = set()
+        self._settlements = JointSettlements(parts)
         self._woken = False
         self._stopped = False
         self._held_up = (
@@ -101,7 +102,7 @@ class BacklogConsumer:
 
     def work(self) -> list[asyncio.Task[None]]:
         """The tasks that run."""
-        return [*self._attempts, *([self._consuming] if self._consuming else [])]
+        return [*self._attempts, *self._settlements.tasks, *([self._consuming] if self._consuming else [])]
 
     def stop_claiming(self) -> None:
         """Claim nothing more."""
@@ -295,7 +296,7 @@ class BacklogConsumer:
 
     def _try(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> None:
         self._count()
-        self._start(DeliveryAttempt(self._parts, context, deliveries).run())
+        self._start(DeliveryAttempt(self._parts, self._settlements, context, deliveries).run())
 
     def _expire_overdue(
         self, context: SubscriptionContext, deliveries: Sequence[Delivery]
@@ -305,7 +306,7 @@ class BacklogConsumer:
         overdue = [delivery for delivery in deliveries if schedule.expired(delivery.sent_at, now)]
         if not overdue:
             return deliveries
-        self._start(DeliveryAttempt(self._parts, context, overdue).expire())
+        self._start(DeliveryAttempt(self._parts, self._settlements, context, overdue).expire())
         return [delivery for delivery in deliveries if not schedule.expired(delivery.sent_at, now)]
 
     def _now(self) -> int:

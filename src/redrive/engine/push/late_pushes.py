@@ -78,6 +78,8 @@ class LatePushes:
 
     def earlier(self, deliveries: Sequence[Delivery]) -> "list[asyncio.Future[Attempt]]":
         """Done with a result once an earlier push of all these deliveries was taken."""
+        if not self._late:
+            return []
         keys = _keys(deliveries)
         pushes = self._late.get(next(iter(keys)), ())
         return [late.taken for late in pushes if keys <= late.keys]
