@@ -84,21 +84,6 @@ async def test_alarms_are_picked_by_every_filter(stage: Stage) -> None:
         await names(stage, AlarmNames=["b"], AlarmNamePrefix="a")
 
 
-async def test_alarms_come_page_by_page(stage: Stage) -> None:
-    for number in range(5):
-        await stage.alarm(f"a{number}")
-    found, params = [], {"MaxRecords": 2}
-    while True:
-        page = await stage.watch("DescribeAlarms", **params)
-        found.append([alarm["AlarmName"] for alarm in page["MetricAlarms"]])
-        if "NextToken" not in page:
-            break
-        params["NextToken"] = page["NextToken"]
-    assert found == [["a0", "a1"], ["a2", "a3"], ["a4"]]
-    with pytest.raises(AwsError, match="InvalidNextToken"):
-        await names(stage, NextToken="ä")
-
-
 async def test_the_alarms_of_a_metric(stage: Stage) -> None:
     dimensions = [{"Name": "QueueName", "Value": "q"}]
     await stage.alarm("plain")

@@ -225,17 +225,6 @@ class TestNames:
             await stage.attributes(arn)
         await stage.call("Unsubscribe", SubscriptionArn=arn)
 
-    async def test_a_list_has_pages_of_a_hundred(self, stage: Stage) -> None:
-        topics = [await stage.topic("a"), await stage.topic("b")]
-        for number in range(101):
-            await stage.subscribe(topics[number % 2], "sqs", queue_arn(f"q{number}"))
-        first = await stage.call("ListSubscriptions")
-        second = await stage.call("ListSubscriptions", NextToken=first["NextToken"])
-        arns = {one["SubscriptionArn"] for page in (first, second) for one in page["Subscriptions"]}
-        assert (len(first["Subscriptions"]), len(arns)) == (100, 101)
-        of_topic = await stage.call("ListSubscriptionsByTopic", TopicArn=topics[0])
-        assert (len(of_topic["Subscriptions"]), "NextToken" in of_topic) == (51, False)
-
 
 class TestAcrossAccounts:
     async def _opened(self, stage: Stage) -> str:

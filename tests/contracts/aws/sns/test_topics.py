@@ -79,13 +79,6 @@ def test_tags_come_and_go(sns: Sns) -> None:
     assert tags == [{"Key": "k2", "Value": ""}]
 
 
-def test_lists_have_pages(sns: Sns) -> None:
-    topics = {sns.topic().arn for _ in range(101)}
-    pages = list(sns.client.get_paginator("list_topics").paginate())
-    assert [len(page["Topics"]) for page in pages] == [100, 1]
-    assert {one["TopicArn"] for page in pages for one in page["Topics"]} == topics
-
-
 def test_a_changed_policy_holds_for_the_next_delivery(sns: Sns) -> None:
     topic = sns.topic()
     with Webhook().serving() as webhook:

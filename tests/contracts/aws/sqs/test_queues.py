@@ -211,11 +211,6 @@ def test_pages_hold_1_to_1000(sqs: Sqs, number: int) -> None:
         sqs.client.list_queues(MaxResults=number)
 
 
-def test_an_invalid_token_is_refused(sqs: Sqs) -> None:
-    with refused("InvalidParameterValue"):
-        sqs.client.list_queues(MaxResults=1, NextToken="!")
-
-
 def test_a_needed_parameter_is_asked_for_by_name(sqs: Sqs) -> None:
     with refused("MissingParameter", "The request must contain the parameter QueueName."):
         sqs.client.create_queue()

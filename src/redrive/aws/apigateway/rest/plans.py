@@ -140,13 +140,14 @@ class UsagePlanOperations:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_GetUsage.html: of each day, what was used and is left."""
         plan = await self._plan(call, params)
         begin, end = params["startDate"], params["endDate"]
-        wanted = params.get("keyId")
+        key_id = params.get("keyId")
+        page, ending = PAGES.cut("GetUsage", params, plan.keys if key_id is None else [key_id])
         items = {}
-        for key_id in plan.keys if wanted is None else [wanted]:
+        for key_id in page:
             used = await self._documents.get(USAGE, usage_key(plan.account, plan.region, plan.id, key_id))
             if used is not None:
                 items[key_id] = days_of(used, plan.settings.get("quota"), begin, end)
-        return {"usagePlanId": plan.id, "startDate": begin, "endDate": end, "items": items}
+        return {"usagePlanId": plan.id, "startDate": begin, "endDate": end, "items": items, **ending}
 
     async def _plan(self, call: Call, params: Structure) -> UsagePlan:
         key = api_key(call.account, call.region, params["usagePlanId"])

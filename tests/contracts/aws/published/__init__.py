@@ -1,0 +1,1 @@
+"""Contracts that botocore publishes for every service: paginators, waiters and examples, at one server."""
