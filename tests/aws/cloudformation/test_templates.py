@@ -83,7 +83,7 @@ def test_anchors_stand_for_their_values() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ('{"Resources": {"A": "b" "c"}}', "JSON not well-formed. (line 1, column 25)"),
+        ('{"Resources": {"A": "b" "c"}}', "JSON not well-formed. (line 1, column 26)"),
         ("a: b\nb: c: d", "YAML not well-formed. (line 2, column 5)"),
         ("a: !Foo b", "YAML not well-formed. (line 1, column 4)"),
         ("a: *nothing", "YAML not well-formed. (line 1, column 4)"),

@@ -99,8 +99,8 @@ REFUSALS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {"RoleName": "worker", "PolicyDocument": "{"},
     ),
     "MalformedPolicyDocument: Policy document must be version 2012-10-17 or greater.": (
-        "PutUserPolicy",
-        {"UserName": "ann", "PolicyName": "p", "PolicyDocument": policy(allow("*")).replace("2012", "2008")},
+        "CreatePolicy",
+        {"PolicyName": "p", "PolicyDocument": policy(allow("*")).replace("2012", "2008")},
     ),
     "MalformedPolicyDocument: Syntax errors in policy.": (
         "CreatePolicy",

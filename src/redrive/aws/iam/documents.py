@@ -19,7 +19,7 @@ _PROHIBITED: Final = {
 }
 
 
-def check_document(text: str, form: Form, chars_max: int, quota: str) -> None:
+def check_document(text: str, form: Form, chars_max: int, quota: str, *, is_managed: bool = False) -> None:
     """Refuse a policy document that IAM would not take; blanks do not count.
 
     Args:
@@ -27,6 +27,7 @@ def check_document(text: str, form: Form, chars_max: int, quota: str) -> None:
         form: What it is for.
         chars_max: How many characters it may have.
         quota: What that number is called where it is exceeded.
+        is_managed: Whether it is a managed policy's, which has to be of the latest version.
 
     Raises:
         AwsError: `MalformedPolicyDocument` or `LimitExceeded`.
@@ -39,7 +40,7 @@ def check_document(text: str, form: Form, chars_max: int, quota: str) -> None:
         form.value & statement.keys() for statement in _statements(document)
     ):
         raise malformed(_PROHIBITED[form])
-    if fault := fault_of(document, form):
+    if fault := fault_of(document, form, is_managed=is_managed):
         raise malformed(fault)
     if len("".join(text.split())) > chars_max:
         raise too_many(f"{quota}: {chars_max}")

@@ -30,7 +30,7 @@ class PolicyOperations:
 
     async def create_policy(self, call: Call, params: Structure) -> Structure:
         text = params["PolicyDocument"]
-        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
+        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA, is_managed=True)
         managed_policy = ManagedPolicy(
             call.account,
             params.get("Path") or "/",
@@ -102,7 +102,7 @@ class PolicyOperations:
 
     async def create_policy_version(self, call: Call, params: Structure) -> Structure:
         text = params["PolicyDocument"]
-        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA)
+        check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA, is_managed=True)
 
         async def decide(draft: Draft) -> ManagedPolicy:
             policy = await self._own_in(draft, call, params, "CreatePolicyVersion")

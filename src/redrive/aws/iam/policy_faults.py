@@ -48,19 +48,20 @@ _LONG: Final = range(-(2**63), 2**63)
 Document = Mapping[str, Any]
 
 
-def fault_of(document: object, form: Form) -> str | None:
+def fault_of(document: object, form: Form, *, is_managed: bool) -> str | None:
     """The sentence for the first fault of a policy document; None: it has none of those that IAM words by itself.
 
     Args:
         document: As JSON gave it.
-        form: A trust policy has any effect's case, either version, and no resources.
+        form: A trust policy has any effect's case, and no resources.
+        is_managed: Whether it has to be of the latest version; those that SAM writes into roles name none.
     """
     if not isinstance(document, Mapping) or not _has_syntax(document):
         return _SYNTAX
     statements = _listed(document["Statement"])
     trusts = form is Form.TRUST
     checks = (
-        (_VERSION, not trusts and document.get("Version") != _VERSIONS[1]),
+        (_VERSION, is_managed and document.get("Version") != _VERSIONS[1]),
         (_LEGACY, any(_is_legacy(statement, trusts=trusts) for statement in statements)),
         (_SIDS, not _has_own_sids(statements)),
         (_NO_ACTIONS, not all(_has_any(statement, _ACTIONS) for statement in statements)),

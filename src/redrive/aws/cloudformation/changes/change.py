@@ -92,7 +92,13 @@ class Change:
         }.get(
             (await self._journal.read()).on_failure, ("ROLLBACK_IN_PROGRESS", "Rollback requested by user.")
         )
-        await self._journal.status(status, f"{reason} {ending}" if failed or ending else reason)
+        rolled_back = status == "ROLLBACK_IN_PROGRESS"  # which counts as a deletion (recorded)
+        now = self._journal.now
+        await self._journal.status(
+            status,
+            f"{reason} {ending}" if failed or ending else reason,
+            change=lambda stack: replace(stack, deleted_at=now) if rolled_back else stack,
+        )
 
     async def _roll_creation_back(self) -> None:
         failed = await self._remove_all(list(self._resources))

@@ -21,7 +21,9 @@ async def forget_deleted(engine: Engine, now: int) -> int:
     documents = engine.resources.documents
     forgotten = 0
     for stack in await documents.find(STACK, ""):
-        if stack.deleted_at is not None and stack.deleted_at + KEPT_MS <= now:
+        if stack.status != "DELETE_COMPLETE" or stack.deleted_at is None:
+            continue
+        if stack.deleted_at + KEPT_MS <= now:
             for kind in _BEHIND:
                 await _remove_all(engine, kind, stack)
             await documents.remove(OPERATION, stack.key)

@@ -84,12 +84,19 @@ class Journal:
     def __init__(self, engine: Engine, operation: StackOperation, stack: Stack) -> None:
         self._engine = engine
         self._operation = operation
+        self._told_at = stack.told_at
         self.stack = stack
 
     @property
     def now(self) -> int:
         """The moment (ms)."""
         return self._engine.clock.now()
+
+    def _told(self, event: StackEvent) -> StackEvent:
+        """An event at a moment of its own: by their moments events are in the order in which they happened."""
+        self._told_at = max(event.at, self._told_at + 1)
+        identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._told_at))
+        return replace(event, at=self._told_at, id=identity)
 
     async def hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written.
@@ -118,6 +125,7 @@ class Journal:
         also: Callable[[Draft], Awaitable[None]] | None = None,
     ) -> None:
         """Write a resource as it is from now on, with its events."""
+        events = tuple(map(self._told, events))
 
         async def decide(draft: Draft) -> None:
             await self.hold(draft)
@@ -132,6 +140,7 @@ class Journal:
 
     async def forget(self, resource: StackResource, *events: StackEvent) -> None:
         """Remove a resource from its stack."""
+        events = tuple(map(self._told, events))
 
         async def decide(draft: Draft) -> None:
             await self.hold(draft)
@@ -150,15 +159,16 @@ class Journal:
     ) -> Stack:
         """Bring the stack to another status."""
         event_id = id_text(self._engine.runtime.message_id())
+        self._told_at = at = max(self.now, self._told_at + 1)
 
         async def decide(draft: Draft) -> Stack:
             await self.hold(draft)
             current = await draft.get(STACK, self.stack.key)
             if current is None:
                 raise Superseded
-            after = replace(change(current), status=status, reason=reason)
+            after = replace(change(current), status=status, reason=reason, told_at=at)
             draft.put(STACK, after.key, after)
-            put_events(draft, after, [stack_event(after, self.now, event_id)])
+            put_events(draft, after, [stack_event(after, at, event_id)])
             if also is not None:
                 await also(draft, after)
             return after

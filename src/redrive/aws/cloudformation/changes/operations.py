@@ -74,7 +74,7 @@ class StackOperations:
             change: Of a change that goes on; empty: a new one.
         """
         change = change or self.new_id()
-        begun = replace(stack, change=change)
+        begun = replace(stack, change=change, told_at=max(self._engine.clock.now(), stack.told_at + 1))
         await draft.get(OPERATION, begun.key)
         operation = self._tasks.leased(StackOperation(change, begun.key))
         draft.put(STACK, begun.key, begun)
@@ -127,7 +127,7 @@ class StackOperations:
 
     def event(self, stack: Stack) -> StackEvent:
         """The event of a stack's status."""
-        return stack_event(stack, self._engine.clock.now(), self.new_id())
+        return stack_event(stack, stack.told_at or self._engine.clock.now(), self.new_id())
 
     # ---- carrying on -------------------------------------------------------------------------------------------------
 

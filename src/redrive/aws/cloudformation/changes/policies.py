@@ -11,6 +11,7 @@ from redrive.aws.cloudformation.changes.sources import object_text
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.finding import standing_stack
 from redrive.aws.cloudformation.documents.records import STACK
+from redrive.aws.cloudformation.documents.states import is_in_progress
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -107,6 +108,23 @@ def _holds(condition: Any, kind: str) -> bool:
     return any(fnmatchcase(kind, str(name)) for name in names)
 
 
+async def given_policy(services: Services, call: Call, params: Structure, member: str) -> str:
+    """The stack policy that a caller gives, as a text or by its address; empty: it gives none.
+
+    Raises:
+        AwsError: It gives both, the text is no policy, or it cannot be read.
+    """
+    text: str = params.get(f"{member}Body") or ""
+    url = params.get(f"{member}URL")
+    if text and url:
+        raise invalid(f"You cannot specify both {member}URL and {member}Body")
+    if url:
+        text = await object_text(services, call, url)
+    if text:
+        read_policy(text)
+    return text
+
+
 class StackPolicyOperations:
     """Keeps stack policies."""
 
@@ -116,11 +134,7 @@ class StackPolicyOperations:
 
     async def set_stack_policy(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
-        text = params.get("StackPolicyBody") or ""
-        if text and params.get("StackPolicyURL"):
-            raise invalid("You cannot specify both StackPolicyURL and StackPolicyBody")
-        if not text and params.get("StackPolicyURL"):
-            text = await object_text(self._services, call, params["StackPolicyURL"])
+        text = await given_policy(self._services, call, params, "StackPolicy")
         read_policy(text)
         await self._engine.resources.documents.update(
             STACK, stack.key, lambda current: replace(current, policy=text)
@@ -129,4 +143,5 @@ class StackPolicyOperations:
 
     async def get_stack_policy(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
-        return {"StackPolicyBody": stack.policy} if stack.policy else {}
+        policy = (stack.policy_during if is_in_progress(stack) else "") or stack.policy
+        return {"StackPolicyBody": policy} if policy else {}

@@ -30,6 +30,7 @@ class ResourceRemoval(StepParts):
         if self._is_kept(current):
             await self._gone(replace(current, status="DELETE_SKIPPED"), forget=forget)
             return
+        was_made = bool(current.physical_id) or current.status != "CREATE_FAILED"
         if current.name or current.physical_id:
             current = replace(current, status="DELETE_IN_PROGRESS", reason="", updated_at=self._journal.now)
             await self._write(current, event_of(self._stack, current, current.updated_at))
@@ -39,7 +40,7 @@ class ResourceRemoval(StepParts):
             if reason and self._stack.forced:
                 await self._gone(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
                 return
-            if reason:
+            if reason and was_made:  # of what was not, nothing can be left (recorded)
                 await self._fail(current, "DELETE_FAILED", reason)
         await self._gone(replace(current, status="DELETE_COMPLETE"), forget=forget)
 

@@ -70,7 +70,7 @@ def bucket_and_key(url: str) -> tuple[str, str]:
         raise invalid("TemplateURL must be a supported URL.") from None
     path = unquote(parts.path).lstrip("/")
     if parts.scheme == "s3":
-        return host, path
+        raise invalid(f"S3 error: Domain name specified in {host} is not a valid S3 domain")
     if parts.scheme not in ("http", "https"):
         raise invalid("TemplateURL must be a supported URL.")
     match = _IN_HOST.fullmatch(host)

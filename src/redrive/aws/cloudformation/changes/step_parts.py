@@ -101,7 +101,7 @@ class StepParts:
             return str(chosen)
         return made_up(
             self._runtime.chance,
-            self._stack.name.name,
+            kind.name_beginning or self._stack.name.name,
             resource.logical_id,
             kind.name_chars_max,
             kind.suffix(resource.properties),

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 from redrive.aws.cloudformation.changes.journal import event_of
 from redrive.aws.cloudformation.changes.policies import allows, denied
 from redrive.aws.cloudformation.changes.step_parts import CANCELLED, AttemptRefused, StepParts, leftover_of
-from redrive.aws.cloudformation.changes.values import StackValues
+from redrive.aws.cloudformation.changes.values import StackValues, known_value
 from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import Before, Leftover, StackResource
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
@@ -74,8 +74,8 @@ class Steps(StepParts):
             status="CREATE_IN_PROGRESS",
             updated_at=self._journal.now,
             properties=properties,
-            policy=str(definition.deletion_policy),
-            replace_policy=str(definition.replace_policy),
+            policy=str(known_value(definition.deletion_policy, values)),
+            replace_policy=str(known_value(definition.replace_policy, values)),
             depends_on=tuple(values.program.dependencies[definition.logical_id]),
             change=self._stack.change,
             born=self._stack.change,
@@ -165,7 +165,8 @@ class Steps(StepParts):
         except TemplateInvalid as refusal:
             await self._fail(after, "UPDATE_FAILED", str(refusal))
         action = "Update:Replace" if replacing else "Update:Modify"
-        if not allows(self._stack.policy, action, after.logical_id, after.type):
+        policy = self._stack.policy_during or self._stack.policy
+        if not allows(policy, action, after.logical_id, after.type):
             await self._fail(after, "UPDATE_FAILED", denied(action, after.logical_id))
         if replacing:
             await self._replace(kind, after, was, current if begun else None, used)

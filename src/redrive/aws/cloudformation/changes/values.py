@@ -98,6 +98,14 @@ class StackValues:
         return self.exports[name]
 
 
+def known_value(value: Any, values: StackValues) -> Any:
+    """A value with its functions carried out; one that cannot be is left as the template has it."""
+    try:
+        return evaluate(value, values.scope)
+    except (NotYetKnown, TemplateInvalid):
+        return value
+
+
 class _NoSuchAttribute(TemplateInvalid):
     def __init__(self, kind: str, attribute: str) -> None:
         super().__init__(f"Requested attribute {attribute} does not exist in schema for {kind}")

@@ -74,6 +74,7 @@ class Stack(Document):
         outputs: Of the last change that was completed.
         protected: It cannot be deleted.
         policy: Of the stack: which resources may change.
+        policy_during: In its place while the last change is under way; empty: the stack's own.
         parent: The ARN of the stack that it is nested in.
         root: The ARN of the outermost of those.
         change_set: The ARN of the change set that was carried out last.
@@ -82,6 +83,7 @@ class Stack(Document):
         skipped: The logical ids that a rollback leaves as they are.
         drift: Of the last look: status and moment (ms).
         session: Of the caller, by which its rights are found again; None: it is the account's root.
+        told_at: The moment of its last event (ms).
     """
 
     restored: ClassVar = {
@@ -113,6 +115,7 @@ class Stack(Document):
     outputs: tuple[Shown, ...] = ()
     protected: bool = False
     policy: str = ""
+    policy_during: str = ""
     parent: str = ""
     root: str = ""
     change_set: str = ""
@@ -121,6 +124,7 @@ class Stack(Document):
     skipped: tuple[str, ...] = ()
     drift: tuple[str, int] | tuple[()] = ()
     session: Session | None = None
+    told_at: int = 0
 
     @property
     def arn(self) -> str:

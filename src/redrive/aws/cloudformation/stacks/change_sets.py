@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from redrive.aws.cloudformation.changes.journal import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
 from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
@@ -18,13 +19,14 @@ from redrive.aws.cloudformation.documents.records import (
     asked_by,
     template_key,
 )
-from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable
-from redrive.aws.cloudformation.stacks.describing import hash_order
+from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, is_in_progress
+from redrive.aws.cloudformation.stacks.describing import shown_parameters
 from redrive.aws.cloudformation.stacks.operations import Prepared, StackChanges, new_stack
 from redrive.aws.cloudformation.stacks.preview import preview
 from redrive.aws.cloudformation.stacks.property_values import without_values
 from redrive.aws.cloudformation.template.capabilities import EXPAND, lacking
 from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -41,12 +43,15 @@ class ChangeSetOperations:
         self._engine = engine
         self._changes = changes
         self._operations = operations
+        self._programs = Programs(engine)
 
     async def create_change_set(self, call: Call, params: Structure) -> Structure:
         kind, name = params.get("ChangeSetType") or "UPDATE", params["ChangeSetName"]
         check_name("changeSetName", name)
         found = await find_stack(self._engine, call, params["StackName"])
         if found is not None and found.status == "DELETE_COMPLETE":
+            if kind == "CREATE" and params["StackName"].startswith("arn:"):
+                raise _standing(params["StackName"], name)
             found = None
         if kind == "IMPORT":
             raise invalid("Importing resources is not offered by this server.")
@@ -78,10 +83,7 @@ class ChangeSetOperations:
             stack = new_stack(call, {}, name, self._operations.new_id(), StackSettings(""))
             return replace(stack, status=REVIEW)
         if kind == "CREATE" and found.status != REVIEW:
-            raise invalid(
-                f"Stack [{found.name.name}] already exists and cannot be created again with the changeSet"
-                f" [{params['ChangeSetName']}]."
-            )
+            raise _standing(found.name.name, params["ChangeSetName"])
         if found.status != REVIEW:
             check_updatable(found)
         return found
@@ -127,13 +129,10 @@ class ChangeSetOperations:
     async def describe_change_set(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._found(call, params)
         settings = change_set.settings
+        values = await shown_parameters(self._programs, stack, settings)
         page, token = PAGES.cut("DescribeChangeSet", params, change_set.changes)
         if not params.get("IncludePropertyValues"):
             page = [without_values(change) for change in page]
-        values = [
-            {"ParameterKey": name, "ParameterValue": settings.parameters[name]}
-            for name in hash_order(settings.parameters)
-        ]
         tags = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
         shown: dict[str, Any] = _summary(stack, change_set) | {
             **({"Parameters": values} if values else {}),
@@ -151,7 +150,8 @@ class ChangeSetOperations:
     async def list_change_sets(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
         found = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
-        return PAGES.of("ListChangeSets", params, found, lambda change_set: _summary(stack, change_set))
+        waiting = [each for each in found if each.execution != "EXECUTE_COMPLETE"]
+        return PAGES.of("ListChangeSets", params, waiting, lambda each: _summary(stack, each))
 
     async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
         change_set, stack = await self._found(call, params)
@@ -190,6 +190,7 @@ class ChangeSetOperations:
                 on_failure=on_failure,
                 token=token,
                 change_set=_arn(stack, change_set),
+                policy_during="",
                 updated_at=self._engine.clock.now(),
             )
             await self._operations.begin_in(draft, begun)
@@ -245,8 +246,22 @@ async def find_change_set(engine: Engine, call: Call, given: str, stack_name: st
     raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")
 
 
+def _standing(stack: str, change_set: str) -> AwsError:
+    return invalid(
+        f"Stack [{stack}] already exists and cannot be created again with the changeSet [{change_set}]."
+    )
+
+
 def _arn(stack: Stack, change_set: ChangeSet) -> str:
     return change_set_arn(stack.name, change_set.name, change_set.id)
+
+
+def _execution(stack: Stack, change_set: ChangeSet) -> str:
+    """The status of its execution, which is complete when the change of the stack is (recorded)."""
+    is_last = stack.change_set == _arn(stack, change_set)
+    if change_set.execution == "EXECUTE_COMPLETE" and is_last and is_in_progress(stack):
+        return "EXECUTE_IN_PROGRESS"
+    return change_set.execution
 
 
 def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
@@ -256,7 +271,7 @@ def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
         "StackId": stack.arn,
         "StackName": stack.name.name,
         "CreationTime": change_set.created_at,
-        "ExecutionStatus": change_set.execution,
+        "ExecutionStatus": _execution(stack, change_set),
         "Status": change_set.status,
         "StatusReason": change_set.reason,
         "Description": change_set.description,

@@ -6,10 +6,18 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from redrive.aws.cloudformation.changes.programs import Programs
+from redrive.aws.cloudformation.changes.values import StackValues, known_value
 from redrive.aws.cloudformation.documents.errors import PAGES, invalid, no_described_stack
 from redrive.aws.cloudformation.documents.finding import find_stack, standing_stack
 from redrive.aws.cloudformation.documents.history import EVENT, StackEvent
-from redrive.aws.cloudformation.documents.records import RESOURCE, STACK, Stack, StackResource, resource_key
+from redrive.aws.cloudformation.documents.records import (
+    RESOURCE,
+    STACK,
+    Stack,
+    StackResource,
+    StackSettings,
+    resource_key,
+)
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
 from redrive.aws.cloudformation.template.sections import section
@@ -59,11 +67,11 @@ class StackViews:
             "StackStatusReason": stack.reason or None,
             "Parameters": await self._parameters(stack) or None,
             "DisableRollback": stack.on_failure == "DO_NOTHING",
-            "NotificationARNs": list(stack.settings.topics),
-            "Capabilities": list(stack.settings.capabilities) or None,
-            "Tags": [{"Key": key, "Value": value} for key, value in stack.settings.tags.items()],
+            "NotificationARNs": list(stack.aim.topics),
+            "Capabilities": list(stack.aim.capabilities) or None,
+            "Tags": [{"Key": key, "Value": value} for key, value in stack.aim.tags.items()],
             "EnableTerminationProtection": None if stack.status == DELETED else stack.protected,
-            "RollbackConfiguration": dict(stack.settings.rollback),
+            "RollbackConfiguration": dict(stack.aim.rollback),
             "Outputs": [_output(output) for output in stack.outputs] or None,
             "ChangeSetId": None if stack.status in _WITHOUT_CHANGE_SET else stack.change_set or None,
             "RoleARN": stack.settings.role or None,
@@ -71,22 +79,7 @@ class StackViews:
         return _without_none(shown)
 
     async def _parameters(self, stack: Stack) -> list[Structure]:
-        settings = stack.aim
-        try:
-            declared = read_parameters(
-                section(await self._programs.source(stack, settings.template), "Parameters")
-            )
-        except TemplateInvalid:
-            return []
-        shown = []
-        for name in hash_order(settings.parameters):
-            text = settings.parameters[name]
-            hidden = name in declared and declared[name].hidden
-            parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
-            if name in settings.resolved:
-                parameter["ResolvedValue"] = HIDDEN if hidden else settings.resolved[name]
-            shown.append(parameter)
-        return shown
+        return await shown_parameters(self._programs, stack, stack.aim)
 
     # ---- resources ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +103,9 @@ class StackViews:
         found = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
         if found is None:
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.arn}")
-        metadata = {"Metadata": orjson.dumps(found.metadata or {}).decode()}
+        program = await self._programs.load(stack, stack.aim)
+        values = StackValues(program, {each.logical_id: each for each in await self._resources(stack)}, {})
+        metadata = {"Metadata": orjson.dumps(known_value(found.metadata or {}, values)).decode()}
         shown = _of_stack(stack) | _resource(found, "LastUpdatedTimestamp") | metadata
         return {"StackResourceDetail": shown}
 
@@ -136,6 +131,24 @@ class StackViews:
         return PAGES.of(
             "DescribeStackEvents", params, found[::-1], lambda event: _of_stack(stack) | _event(event)
         )
+
+
+async def shown_parameters(programs: Programs, stack: Stack, settings: StackSettings) -> list[Structure]:
+    """The parameters of settings as answers show them: those that their template hides are masked."""
+    try:
+        source = await programs.source(stack, settings.template)
+        declared = read_parameters(section(source, "Parameters"))
+    except TemplateInvalid:
+        return []
+    shown = []
+    for name in hash_order(settings.parameters):
+        text = settings.parameters[name]
+        hidden = name in declared and declared[name].hidden
+        parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
+        if name in settings.resolved:
+            parameter["ResolvedValue"] = HIDDEN if hidden else settings.resolved[name]
+        shown.append(parameter)
+    return shown
 
 
 def _basics(stack: Stack) -> Structure:

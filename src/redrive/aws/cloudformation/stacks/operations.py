@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.changes.policies import given_policy
 from redrive.aws.cloudformation.changes.programs import (
     Programs,
     choose_parameters,
@@ -14,7 +15,7 @@ from redrive.aws.cloudformation.changes.programs import (
     program_of,
 )
 from redrive.aws.cloudformation.changes.sources import template_body
-from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
+from redrive.aws.cloudformation.documents.errors import error, invalid
 from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET
 from redrive.aws.cloudformation.documents.names import check_name
@@ -30,9 +31,17 @@ from redrive.aws.cloudformation.documents.records import (
     asked_by,
     template_key,
 )
-from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, is_in_progress, not_updatable
+from redrive.aws.cloudformation.documents.states import REVIEW, check_updatable, not_updatable
 from redrive.aws.cloudformation.stacks.preview import preview
-from redrive.aws.cloudformation.template.capabilities import lacking
+from redrive.aws.cloudformation.stacks.requests import (
+    capabilities_of,
+    check_capabilities,
+    check_deletable,
+    check_triggers,
+    check_types,
+    tags_of,
+    topics_of,
+)
 from redrive.aws.cloudformation.template.parameters import read_parameters
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.reading import read_body
@@ -74,7 +83,7 @@ class StackChanges:
         check_name("stackName", name.name)
         identity = self._operations.new_id()
         prepared = await self.prepare(call, params, name, identity, None)
-        _check_capabilities(prepared, params)
+        check_capabilities(prepared.program.template, params)
         token = params.get("ClientRequestToken") or ""
         stack = new_stack(call, params, name, identity, prepared.settings)
 
@@ -85,6 +94,8 @@ class StackChanges:
                 current = await draft.get(STACK, key)
             if current is not None and token and current.token == token:
                 return current
+            if current is not None and current.status == REVIEW:
+                return await self._create_reviewed_in(draft, current, stack, prepared)
             if current is not None:
                 raise error("AlreadyExistsException", f"Stack [{name.name}] already exists")
             draft.put(STACK_NAME, name.key, stack.key)
@@ -95,6 +106,16 @@ class StackChanges:
 
         return {"StackId": (await self._engine.resources.write(decide)).arn}
 
+    async def _create_reviewed_in(
+        self, draft: Draft, reviewed: Stack, stack: Stack, prepared: Prepared
+    ) -> Stack:
+        """Create the stack that a change set was to create, which stays behind."""
+        begun = replace(stack, id=reviewed.id)
+        draft.put(TEMPLATE, template_key(begun, prepared.settings.template), prepared.text)
+        await self._operations.begin_in(draft, begun)
+        await self._outdate_change_sets(draft, begun)
+        return begun
+
     # ---- changes -----------------------------------------------------------------------------------------------------
 
     async def update_stack(self, call: Call, params: Structure) -> Structure:
@@ -104,13 +125,17 @@ class StackChanges:
             return {"StackId": stack.arn}
         check_updatable(stack)
         prepared = await self.prepare(call, params, stack.name, stack.id, stack)
-        _check_capabilities(prepared, params)
+        check_capabilities(prepared.program.template, params)
+        policies = [
+            await given_policy(self._services, call, params, member)
+            for member in ("StackPolicy", "StackPolicyDuringUpdate")
+        ]
         if stack.status != "UPDATE_FAILED" and not await preview(
             self._engine, stack, prepared.settings, prepared.program
         ):
             raise invalid(NO_CHANGE)
         on_failure = "DO_NOTHING" if params.get("DisableRollback") else "ROLLBACK"
-        await self.begin_update(call, stack, prepared.settings, prepared.text, on_failure, token, params)
+        await self.begin_update(call, stack, prepared.settings, prepared.text, on_failure, token, policies)
         return {"StackId": stack.arn}
 
     async def begin_update(
@@ -121,9 +146,9 @@ class StackChanges:
         text: TemplateText,
         on_failure: str,
         token: str,
-        params: Mapping[str, Any],
+        policies: Sequence[str] = ("", ""),
     ) -> None:
-        """Begin a change to a stack.
+        """Begin a change to a stack; the policies are the stack's from now on and that of this change alone.
 
         Raises:
             AwsError: Somebody else began another.
@@ -143,7 +168,9 @@ class StackChanges:
                 on_failure=on_failure,
                 token=token,
                 updated_at=self._engine.clock.now(),
-                policy=params.get("StackPolicyBody") or current.policy,
+                policy=policies[0] or current.policy,
+                policy_during=policies[1],
+                change_set="",  # it was no change set that brought this (recorded)
             )
             await self._operations.begin_in(draft, begun)
             await self._outdate_change_sets(draft, current)
@@ -218,7 +245,7 @@ class StackChanges:
         self, draft: Draft, call: Call, stack: Stack, role: str | None, params: Structure
     ) -> None:
         current = await current_in(draft, stack)
-        _check_deletable(current, params)
+        check_deletable(current, params)
         if current.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
             return
         if current.status == "CREATE_IN_PROGRESS":
@@ -235,8 +262,9 @@ class StackChanges:
             retained=tuple(params.get("RetainResources") or ()),
             forced=params.get("DeletionMode") == "FORCE_DELETE_STACK",
         )
-        for key, _ in await draft.find(CHANGE_SET, f"{current.key}/"):
-            draft.remove(CHANGE_SET, key)
+        for key, change_set in await draft.find(CHANGE_SET, f"{current.key}/"):
+            if change_set.execution != "EXECUTE_COMPLETE":  # which can be looked at still (recorded)
+                draft.remove(CHANGE_SET, key)
         await self._operations.begin_in(draft, begun)
 
     async def update_termination_protection(self, call: Call, params: Structure) -> Structure:
@@ -273,6 +301,7 @@ class StackChanges:
             TemplateInvalid: The template cannot be used.
         """
         role = await self._passed(call, params)
+        check_triggers(params)
         body = await self._body(call, params, stack)
         source = await offload(call.account, lambda: read_body(body))
         declared = read_parameters(section(source, "Parameters"))
@@ -285,9 +314,9 @@ class StackChanges:
             template=self._operations.new_id(),
             parameters=texts,
             resolved=resolved,
-            tags=_tags(params, before),
-            capabilities=tuple(params.get("Capabilities") or ()),
-            topics=_topics(params, before),
+            tags=tags_of(params, before),
+            capabilities=capabilities_of(params, before),
+            topics=topics_of(params, before),
             role=role or before.role,
             rollback=params.get("RollbackConfiguration") or before.rollback,
         )
@@ -295,6 +324,7 @@ class StackChanges:
 
         def work() -> Prepared:
             program = program_of(carried_out, name, identity, settings, self._services.types)
+            check_types(program, params)
             return Prepared(settings, TemplateText(body, processed(program)), program)
 
         return await offload(call.account, work)
@@ -331,30 +361,3 @@ def new_stack(
         protected=bool(params.get("EnableTerminationProtection")),
         policy=params.get("StackPolicyBody") or "",
     )
-
-
-def _tags(params: Structure, before: StackSettings) -> Mapping[str, str]:
-    tags = params.get("Tags")
-    return before.tags if tags is None else TAGS.read(tags)
-
-
-def _topics(params: Structure, before: StackSettings) -> tuple[str, ...]:
-    topics: Sequence[str] | None = params.get("NotificationARNs")
-    return before.topics if topics is None else tuple(topics)
-
-
-def _check_capabilities(prepared: Prepared, params: Structure) -> None:
-    missing = lacking(prepared.program.template, params.get("Capabilities") or ())
-    if missing:
-        raise error("InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]")
-
-
-def _check_deletable(stack: Stack, params: Structure) -> None:
-    if stack.protected:
-        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while TerminationProtection is enabled")
-    if params.get("RetainResources") and stack.status != "DELETE_FAILED":
-        raise invalid(
-            "Invalid operation on stack. RetainResources can only be specified for a stack in DELETE_FAILED state."
-        )
-    if is_in_progress(stack) and stack.status not in ("DELETE_IN_PROGRESS", "CREATE_IN_PROGRESS", REVIEW):
-        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while in status {stack.status}")

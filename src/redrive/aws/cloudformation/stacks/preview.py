@@ -17,6 +17,7 @@ from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine
 
+_NO_MAPPING: Final = "Unable to get mapping for"
 UNKNOWN: Final = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 Change = Mapping[str, Any]
@@ -69,7 +70,9 @@ async def _differs_else(
     before = await Programs(engine).load(stack, stack.settings)
     same = before.template.outputs == program.template.outputs and before.resources == program.resources
     values_same = {name: before.values[name] for name in before.values} == dict(program.values)
-    return not same or not values_same or stack.settings.tags != settings.tags
+    is_transformed = bool(program.template.transforms)  # which is carried out anew (recorded)
+    settings_same = (stack.settings.tags, stack.settings.rollback) == (settings.tags, settings.rollback)
+    return not same or not values_same or not settings_same or is_transformed
 
 
 def _of_resource(
@@ -95,11 +98,17 @@ def _of_resource(
     ]
     for name, detail in zip(sorted(changed), details, strict=True):
         detail["Target"] |= target_values(name, shown_before, shown_after)
+    # What follows from a parameter is told twice: by the parameter, and as a change of its own (recorded).
+    direct = [
+        {"Target": detail["Target"], "Evaluation": "Dynamic", "ChangeSource": "DirectModification"}
+        for detail in details
+        if detail["ChangeSource"] == "ParameterReference"
+    ]
     item = {
         "PhysicalResourceId": current.physical_id,
         "Replacement": "Conditional" if replacing and replacing <= unknown else str(bool(replacing)),
         "Scope": ["Properties"],
-        "Details": details,
+        "Details": [*details, *direct],
         "BeforeContext": context_of(shown_before),
         "AfterContext": context_of(shown_after),
     }
@@ -117,7 +126,11 @@ def _known_properties(
         try:
             names = set(references(expression, values.program.conditions.holds))
             found[name] = UNKNOWN if names & replaced else evaluate({name: expression}, values.scope)[name]
-        except (NotYetKnown, TemplateInvalid):
+        except TemplateInvalid as refusal:
+            if _NO_MAPPING in str(refusal):  # known now, and refused at once (recorded)
+                raise
+            found[name] = UNKNOWN
+        except NotYetKnown:
             found[name] = UNKNOWN
         except KeyError:  # AWS::NoValue
             continue

@@ -1,7 +1,9 @@
 """Operations on templates: checked, summed up, and shown again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.programs import Programs
@@ -24,6 +26,19 @@ from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
+
+#: The primary identifiers of types, as CloudFormation's registry publishes them.
+_IDENTIFIERS: Final = {
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::KMS::Key": "KeyId",
+    "AWS::Lambda::Function": "FunctionName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SNS::Topic": "TopicArn",
+    "AWS::SQS::Queue": "QueueUrl",
+    "AWS::SSM::Parameter": "Name",
+}
 
 
 class TemplateOperations:
@@ -68,14 +83,14 @@ class TemplateOperations:
             "Parameters": [_summed_up(template.parameters[name]) for name in hash_order(template.parameters)],
             "ResourceTypes": types,
             "Version": "2010-09-09",
-            "ResourceIdentifierSummaries": [],
+            "ResourceIdentifierSummaries": [_identifiers(template, kind) for kind in types],
             **_capabilities(template),
             **({"DeclaredTransforms": list(template.transforms)} if template.transforms else {}),
         }
         if template.description:
             summary["Description"] = template.description
         if template.metadata is not None:
-            summary["Metadata"] = str(template.metadata)
+            summary["Metadata"] = orjson.dumps(template.metadata).decode()
         return summary
 
     async def get_template(self, call: Call, params: Structure) -> Structure:
@@ -130,6 +145,15 @@ def _capabilities(template: Template) -> Structure:
 
 def _types(template: Template) -> list[str]:
     return list(dict.fromkeys(template.resources[name].type for name in identities(template)))
+
+
+def _identifiers(template: Template, kind: str) -> Structure:
+    """The resources of a type, and the property that they are imported by, as far as it is known to have one."""
+    names = [name for name, resource in template.resources.items() if resource.type == kind]
+    summary: Structure = {"ResourceType": kind, "LogicalResourceIds": names}
+    if kind in _IDENTIFIERS:
+        summary["ResourceIdentifiers"] = [_IDENTIFIERS[kind]]
+    return summary
 
 
 def _declared(parameter: ParameterDefinition) -> Structure:

@@ -10,7 +10,13 @@ import orjson
 from redrive.aws.cloudformation.template.cidr import subnets
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, template_error
 from redrive.aws.cloudformation.template.parameters import text_of
-from redrive.aws.cloudformation.template.scope import NO_VALUE, ZONE_COUNT, ZONES, EvaluationScope
+from redrive.aws.cloudformation.template.scope import (
+    NO_VALUE,
+    NO_VALUE_NAME,
+    ZONE_COUNT,
+    ZONES,
+    EvaluationScope,
+)
 
 # Texts of texts of texts grow as fast as they are nested; a template may have a megabyte.
 TEXT_CHARS_MAX: Final = 1_000_000
@@ -95,7 +101,8 @@ def _joined(texts: Sequence[str], delimiter: str = "") -> str:
 def _ref(argument: Any, scope: EvaluationScope) -> Any:
     if not isinstance(argument, str):
         raise template_error("every Ref object must have a single String value.")
-    return scope.reference(argument)
+    value = scope.reference(argument)
+    return NO_VALUE if value == NO_VALUE_NAME else value  # a parameter's text may be that, too (recorded)
 
 
 def attribute_of(argument: Any) -> tuple[str, Any]:

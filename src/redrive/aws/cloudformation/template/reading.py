@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final, NoReturn
 
-from redrive.aws.cloudformation.template.errors import format_error
+from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error
 from redrive.aws.cloudformation.template.yaml_reading import read_yaml
 from redrive.aws.kit.nesting import is_nested_deeper
 
@@ -26,12 +26,23 @@ def _read_json(body: str) -> Any:
     try:
         return json.loads(body, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        location = f"(line {error.lineno}, column {error.colno})"
-        raise format_error(f"JSON not well-formed. {location}") from None
+        return _read_flow(body, error)
     except RecursionError:
         raise format_error("unsupported structure.") from None
     except ValueError:  # a number of more digits than Python reads, NaN
         raise format_error("JSON not well-formed.") from None
+
+
+def _read_flow(body: str, problem: json.JSONDecodeError) -> Any:
+    """Text in braces that is no JSON, but YAML: with a comma before a brace, or single quotes (recorded)."""
+    try:
+        value = read_yaml(body, DEPTH_MAX)
+    except TemplateInvalid:
+        value = None
+    if isinstance(value, dict) and any(value.values()):
+        return value
+    location = f"(line {problem.lineno}, column {problem.colno + 1})"  # behind the character (recorded)
+    raise format_error(f"JSON not well-formed. {location}")
 
 
 def _refuse(name: str) -> NoReturn:

@@ -20,6 +20,7 @@ class NoValue:
 
 
 NO_VALUE: Final = NoValue()
+NO_VALUE_NAME: Final = "AWS::NoValue"
 
 
 def _unknown(name: str, *_: str) -> NoReturn:
@@ -88,7 +89,7 @@ class EvaluationScope:
         Raises:
             TemplateInvalid: Nothing has that name.
         """
-        if name == "AWS::NoValue":
+        if name == NO_VALUE_NAME:
             return NO_VALUE
         if name in self.values:
             return self.values[name]
@@ -120,7 +121,7 @@ def pseudo_parameters(
     }
 
 
-PSEUDO_PARAMETERS: Final = frozenset(pseudo_parameters("", "", "", "", [])) | {"AWS::NoValue"}
+PSEUDO_PARAMETERS: Final = frozenset(pseudo_parameters("", "", "", "", [])) | {NO_VALUE_NAME}
 
 
 def unresolved(names: list[str], block: str) -> TemplateInvalid:

@@ -174,7 +174,8 @@ def _named(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     for key, value in entries.items():
         if not isinstance(value, Mapping):
             raise format_error(f"Every {name} member must be an object.")
-        _check_id(name.removesuffix("s"), key)
+        if name != "Conditions":  # which may be called as a pseudo parameter is (recorded)
+            _check_id(name.removesuffix("s"), key)
     return entries
 
 
@@ -212,6 +213,8 @@ def _rows(name: str, mapping: Any) -> Iterator[tuple[str, Any]]:
 
 def _resources(source: Mapping[str, Any]) -> dict[str, ResourceDefinition]:
     entries = source.get("Resources")
+    if isinstance(entries, str):
+        raise format_error("Any Resources member must be an object.")
     if not isinstance(entries, Mapping) or not entries:
         raise format_error("At least one Resources member must be defined.")
     if len(entries) > RESOURCES_MAX:
@@ -269,7 +272,7 @@ def _condition(location: str, value: Any) -> str:
 
 def _policy(definition: Mapping[str, Any], key: str) -> Any:
     value = definition.get(key, "Delete")
-    if isinstance(value, Mapping):  # a function, which language extensions allow
+    if isinstance(value, Mapping):  # a function, without language extensions too (recorded)
         return value
     if value not in _DELETION_POLICIES:
         raise format_error(f"Unrecognized {key} {value}")

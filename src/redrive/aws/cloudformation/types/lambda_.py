@@ -140,6 +140,9 @@ def _made(spec: ResourceSpec, name: str) -> ResourceState:
 # ---- versions and aliases --------------------------------------------------------------------------------------------
 
 
+_PROVISIONED: Final = "ProvisionedConcurrencyConfig"
+
+
 class VersionType(ResourceType):
     """`AWS::Lambda::Version`; its id is its ARN, and publishing what did not change gives the same again."""
 
@@ -150,12 +153,14 @@ class VersionType(ResourceType):
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         params = pick(spec.properties, "FunctionName", "Description", "CodeSha256")
         answer = await ask("lambda", "PublishVersion", **params)
+        await _provide(ask, spec, answer["FunctionArn"])
         return ResourceState(
             answer["FunctionArn"], {"Version": answer["Version"], "FunctionArn": answer["FunctionArn"]}
         )
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        await _provide(ask, spec, spec.physical_id, before)
         return ResourceState(
             spec.physical_id,
             {"Version": spec.physical_id.rpartition(":")[2], "FunctionArn": spec.physical_id},
@@ -169,6 +174,19 @@ class VersionType(ResourceType):
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return ""
+
+
+async def _provide(ask: Ask, spec: ResourceSpec, arn: str, before: Mapping[str, Any] | None = None) -> None:
+    """Keep the environments of a version or an alias ready that its properties ask for."""
+    asked, had = spec.properties.get(_PROVISIONED), (before or {}).get(_PROVISIONED)
+    if asked == had:
+        return
+    function, _, qualifier = arn.rpartition(":")
+    named = {"FunctionName": function, "Qualifier": qualifier}
+    if asked:
+        await ask("lambda", "PutProvisionedConcurrencyConfig", **named, **asked)
+    else:
+        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **named))
 
 
 class FunctionAliasType(ResourceType):
@@ -187,11 +205,13 @@ class FunctionAliasType(ResourceType):
             if not (spec.again and error.code == "ResourceConflictException"):
                 raise
             answer = await ask("lambda", "UpdateAlias", **params)
+        await _provide(ask, spec, answer["AliasArn"])
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         answer = await ask("lambda", "UpdateAlias", **{"RoutingConfig": {}, **_alias(spec.properties)})
+        await _provide(ask, spec, answer["AliasArn"], before)
         return ResourceState(answer["AliasArn"], {"AliasArn": answer["AliasArn"]})
 
     @override

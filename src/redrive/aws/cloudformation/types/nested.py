@@ -164,7 +164,8 @@ class WaitConditionType(ResourceType):
                 f"WaitCondition timed out. Received {len(answer)} conditions when expecting {count}"
             )
         data = {signal.id: signal.answer.get("Data", "") for signal in answer}
-        return ResourceState(spec.name, {"Data": orjson.dumps(data).decode()})
+        identity = f"{spec.stack_id}/{waiting_place[1]}"  # which names the handle (recorded)
+        return ResourceState(identity, {"Data": orjson.dumps(data).decode()})
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:

@@ -103,6 +103,7 @@ class ResourceType:
         name_property: The property that callers may name it by.
         name_chars_max: The longest name; 0: its service chooses its id.
         lower_case: Names have small letters only.
+        name_beginning: What generated names begin with, in the place of the stack's name; empty: with that.
         waits: It may take long to make, until somebody says that it is done.
     """
 
@@ -111,6 +112,7 @@ class ResourceType:
     name_property: ClassVar[str] = ""
     name_chars_max: ClassVar[int] = 255
     lower_case: ClassVar[bool] = False
+    name_beginning: ClassVar[str] = ""
     waits: ClassVar[bool] = False
 
     def __init__(self, name: str) -> None:

@@ -21,8 +21,9 @@ from redrive.aws.cloudformation.types.resource_type import (
 )
 from redrive.aws.cloudformation.types.tagging import TagCalls
 
+_ARCHIVE: Final = "ArchivePolicy"
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
-    "ArchivePolicy": "{}",
+    _ARCHIVE: "{}",
     "ContentBasedDeduplication": "false",
     "DisplayName": "",
     "FifoThroughputScope": "Topic",
@@ -123,6 +124,9 @@ def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
         for name in (*_TOPIC_DEFAULTS, "MaximumMessageSize", "DeliveryPolicy")
         if name in properties
     }
+    archive = properties.get(_ARCHIVE)
+    if isinstance(archive, Mapping):  # whose numbers are texts (recorded)
+        found[_ARCHIVE] = as_text({name: as_text(value) for name, value in archive.items()})
     for logging in properties.get("DeliveryStatusLogging") or ():
         protocol = _LOGGED.get(logging["Protocol"], logging["Protocol"])
         found |= {f"{protocol}{name}": as_text(logging[name]) for name in _FEEDBACK if name in logging}

@@ -29,6 +29,7 @@ class ParameterType(ResourceType):
     service = "ssm"
     name_property = "Name"
     name_chars_max = 1011
+    name_beginning = "CFN"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

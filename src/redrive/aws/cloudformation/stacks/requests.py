@@ -1,0 +1,91 @@
+"""Requests that change stacks: what they leave as it was, and what they may not ask for."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from redrive.aws.cloudformation.documents.errors import TAGS, error, invalid
+from redrive.aws.cloudformation.documents.records import Stack, StackSettings
+from redrive.aws.cloudformation.documents.states import REVIEW, is_in_progress
+from redrive.aws.cloudformation.template.capabilities import lacking
+from redrive.aws.cloudformation.template.program import TemplateProgram
+from redrive.aws.cloudformation.template.sections import Template
+from redrive.aws.wire.shapes import Structure
+
+
+def tags_of(params: Structure, before: StackSettings) -> Mapping[str, str]:
+    """The tags of a stack.
+
+    Raises:
+        AwsError: A key stands twice or is reserved, or there are too many.
+    """
+    tags = params.get("Tags")
+    return before.tags if tags is None else TAGS.read(tags)
+
+
+def capabilities_of(params: Structure, before: StackSettings) -> tuple[str, ...]:
+    """The capabilities of a stack: an update that names none keeps them, a change set replaces them (recorded)."""
+    named: Sequence[str] | None = params.get("Capabilities")
+    if named is None and "ChangeSetName" not in params:
+        return before.capabilities
+    return tuple(named or ())
+
+
+def topics_of(params: Structure, before: StackSettings) -> tuple[str, ...]:
+    """The ARNs of the topics of a stack."""
+    topics: Sequence[str] | None = params.get("NotificationARNs")
+    return before.topics if topics is None else tuple(topics)
+
+
+def check_capabilities(template: Template, params: Structure) -> None:
+    """Refuse a template that needs capabilities which the caller does not agree to.
+
+    Raises:
+        AwsError: `InsufficientCapabilitiesException`.
+    """
+    missing = lacking(template, params.get("Capabilities") or ())
+    if missing:
+        raise error("InsufficientCapabilitiesException", f"Requires capabilities : [{', '.join(missing)}]")
+
+
+def check_triggers(params: Structure) -> None:
+    """Refuse rollback triggers that are no alarms.
+
+    Raises:
+        AwsError: `ValidationError`.
+    """
+    for trigger in (params.get("RollbackConfiguration") or {}).get("RollbackTriggers") or ():
+        if trigger["Type"] not in ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"):
+            raise invalid("Rollback Trigger Type not supported")
+        if trigger["Arn"].split(":")[5:6] != ["alarm"]:
+            raise invalid("RelativeId of a Rollback Trigger's ARN is incorrect")
+
+
+def check_types(program: TemplateProgram, params: Structure) -> None:
+    """Refuse resources of types that a caller does not allow.
+
+    Raises:
+        AwsError: `ValidationError`.
+    """
+    allowed: Sequence[str] | None = params.get("ResourceTypes")
+    for resource in program.resources.values() if allowed else ():
+        if not any(fnmatchcase(resource.type, each) for each in allowed or ()):
+            listed = ", ".join(allowed or ())
+            raise invalid(
+                f"Resource type {resource.type} is not allowed by parameter ResourceTypes [{listed}]"
+            )
+
+
+def check_deletable(stack: Stack, params: Structure) -> None:
+    """Refuse to delete a stack that is protected, or that cannot be deleted so as it is.
+
+    Raises:
+        AwsError: `ValidationError`.
+    """
+    if stack.protected:
+        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while TerminationProtection is enabled")
+    if params.get("RetainResources") and stack.status != "DELETE_FAILED":
+        raise invalid(
+            "Invalid operation on stack. RetainResources can only be specified for a stack in DELETE_FAILED state."
+        )
+    if is_in_progress(stack) and stack.status not in ("DELETE_IN_PROGRESS", "CREATE_IN_PROGRESS", REVIEW):
+        raise invalid(f"Stack [{stack.name.name}] cannot be deleted while in status {stack.status}")

@@ -1,0 +1,299 @@
+"""CloudFormation's recorded answers about changes: change sets, updates, events and templates' texts."""
+
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from tests.aws.iam.stage import Stage, on_stage
+from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
+
+_DENIES: Final = (
+    '{"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}'
+)
+_PARAMETERS: Final = {
+    "Delay": {"Type": "Number", "Default": "5"},
+    "Word": {"Type": "String", "NoEcho": True, "Default": "secret"},
+    "Kept": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/kept"},
+}
+
+
+async def ask(stage: Stage, operation: str, **params: Any) -> dict[str, Any]:
+    """The answer to a call."""
+    return await stage.call(stage.root, "cloudformation", operation, **params)
+
+
+def with_delay(**more: Any) -> str:
+    """A template of a queue whose delay is a parameter."""
+    properties = {"DelaySeconds": {"Ref": "Delay"}, "VisibilityTimeout": {"Ref": "Delay"}, **more}
+    queue = {"Type": "AWS::SQS::Queue", "Metadata": {"delay": {"Ref": "Delay"}}, "Properties": properties}
+    return body(Parameters=_PARAMETERS, Resources={"Orders": queue})
+
+
+def delay(seconds: int) -> dict[str, Any]:
+    """The parameters of that template."""
+    return {"Parameters": [{"ParameterKey": "Delay", "ParameterValue": str(seconds)}]}
+
+
+def test_a_change_set_masks_what_is_hidden_and_is_executed_when_its_stack_stands() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "ssm", "PutParameter", Name="/kept", Value="found", Type="String")
+        named = {"StackName": "rental", "ChangeSetName": "first"}
+        made = await ask(stage, "CreateChangeSet", **named, ChangeSetType="CREATE", TemplateBody=with_delay())
+        shown = await ask(stage, "DescribeChangeSet", **named)
+        by_key = {each.pop("ParameterKey"): each for each in shown["Parameters"]}
+        assert by_key["Word"] == {"ParameterValue": "****"}
+        assert by_key["Kept"] == {"ParameterValue": "/kept", "ResolvedValue": "found"}
+        await ask(stage, "ExecuteChangeSet", **named)
+        running = await ask(stage, "DescribeChangeSet", **named)
+        assert (running["Status"], running["ExecutionStatus"]) == ("CREATE_COMPLETE", "EXECUTE_IN_PROGRESS")
+        assert (await described(stage))["ChangeSetId"] == made["Id"]
+        done = await ask(stage, "DescribeChangeSet", **named)
+        assert done["ExecutionStatus"] == "EXECUTE_COMPLETE"
+        assert (await ask(stage, "ListChangeSets", StackName="rental"))["Summaries"] == []
+        detail = await ask(stage, "DescribeStackResource", StackName="rental", LogicalResourceId="Orders")
+        assert orjson.loads(detail["StackResourceDetail"]["Metadata"]) == {"delay": "5"}
+        await ask(stage, "DeleteStack", StackName="rental")
+        gone = await described(stage, made["StackId"])
+        assert gone["StackStatus"] == "DELETE_COMPLETE"
+        after = await ask(stage, "DescribeChangeSet", ChangeSetName=made["Id"])
+        assert (after["StackId"], after["ExecutionStatus"]) == (made["StackId"], "EXECUTE_COMPLETE")
+        refusal = await stage.refusal(
+            *(stage.root, "cloudformation", "CreateChangeSet"),
+            StackName=made["StackId"],
+            ChangeSetName="second",
+            ChangeSetType="CREATE",
+            TemplateBody=with_delay(),
+        )
+        assert refusal == (
+            f"ValidationError: Stack [{made['StackId']}] already exists and cannot be created again with the changeSet"
+            " [second]."
+        )
+
+    on_stage(play, auth="off")
+
+
+def test_a_parameter_that_changes_is_told_as_a_reference_and_as_a_change() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "ssm", "PutParameter", Name="/kept", Value="found", Type="String")
+        await stack(stage, TemplateBody=with_delay())
+        named = {"StackName": "rental", "ChangeSetName": "slower"}
+        await ask(stage, "CreateChangeSet", **named, TemplateBody=with_delay(), **delay(9))
+        (change,) = (await ask(stage, "DescribeChangeSet", **named))["Changes"]
+        details = [
+            (each["Target"]["Name"], each["Evaluation"], each["ChangeSource"], each.get("CausingEntity"))
+            for each in change["ResourceChange"]["Details"]
+        ]
+        assert details == [
+            ("DelaySeconds", "Static", "ParameterReference", "Delay"),
+            ("VisibilityTimeout", "Static", "ParameterReference", "Delay"),
+            ("DelaySeconds", "Dynamic", "DirectModification", None),
+            ("VisibilityTimeout", "Dynamic", "DirectModification", None),
+        ]
+
+    on_stage(play, auth="off")
+
+
+def test_a_stack_under_review_can_be_created_without_its_change_set() -> None:
+    async def play(stage: Stage) -> None:
+        named = {"StackName": "rental", "ChangeSetName": "first"}
+        made = await ask(stage, "CreateChangeSet", **named, ChangeSetType="CREATE", TemplateBody=body())
+        created = await ask(stage, "CreateStack", StackName="rental", TemplateBody=body())
+        assert created["StackId"] == made["StackId"]
+        shown = await described(stage)
+        assert shown["StackStatus"] == "CREATE_COMPLETE"
+        assert not {"ChangeSetId", "LastUpdatedTime"} & shown.keys()
+        waiting = await ask(stage, "DescribeChangeSet", **named)
+        assert (waiting["Status"], waiting["ExecutionStatus"]) == ("CREATE_COMPLETE", "OBSOLETE")
+
+    on_stage(play, auth="off")
+
+
+def test_an_update_shows_what_it_leads_to_and_keeps_capabilities() -> None:
+    async def play(stage: Stage) -> None:
+        await stack(stage, Capabilities=["CAPABILITY_IAM"])
+        await ask(
+            *(stage, "UpdateStack"),
+            StackName="rental",
+            UsePreviousTemplate=True,
+            Tags=[{"Key": "car", "Value": "1"}],
+            NotificationARNs=["arn:aws:sns:us-east-1:111111111111:events"],
+            RollbackConfiguration={"MonitoringTimeInMinutes": 12},
+        )
+        (shown,) = (await ask(stage, "DescribeStacks", StackName="rental"))["Stacks"]
+        assert shown["StackStatus"] == "UPDATE_IN_PROGRESS"
+        assert shown["Tags"] == [{"Key": "car", "Value": "1"}]
+        assert shown["NotificationARNs"] == ["arn:aws:sns:us-east-1:111111111111:events"]
+        shown = await described(stage)
+        assert shown["RollbackConfiguration"] == {"MonitoringTimeInMinutes": 12}
+        assert shown["Capabilities"] == ["CAPABILITY_IAM"]
+        kept = {**QUEUE, "DeletionPolicy": "Retain"}
+        for changed in (
+            {"UsePreviousTemplate": True, "RollbackConfiguration": {"MonitoringTimeInMinutes": 3}},
+            {"TemplateBody": body(Resources={"Orders": kept})},
+        ):
+            await ask(stage, "UpdateStack", StackName="rental", **changed)
+            assert (await described(stage))["StackStatus"] == "UPDATE_COMPLETE"
+
+    on_stage(play, auth="off")
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        (
+            {"ResourceTypes": ["AWS::EC2::*"]},
+            "Resource type AWS::SQS::Queue is not allowed by parameter ResourceTypes [AWS::EC2::*]",
+        ),
+        (
+            {"RollbackConfiguration": {"RollbackTriggers": [{"Arn": "arn", "Type": "AWS::SNS::Topic"}]}},
+            "Rollback Trigger Type not supported",
+        ),
+        (
+            {"RollbackConfiguration": {"RollbackTriggers": [{"Arn": "a", "Type": "AWS::CloudWatch::Alarm"}]}},
+            "RelativeId of a Rollback Trigger's ARN is incorrect",
+        ),
+        (
+            {"StackPolicyDuringUpdateBody": "{", "UsePreviousTemplate": True},
+            "Error validating stack policy: Invalid stack policy",
+        ),
+        (
+            {"StackPolicyBody": "{}", "StackPolicyURL": "https://s3.amazonaws.com/b/k"},
+            "You cannot specify both StackPolicyURL and StackPolicyBody",
+        ),
+        (
+            {"UsePreviousTemplate": False, "TemplateURL": "s3://cars/template"},
+            "S3 error: Domain name specified in cars is not a valid S3 domain",
+        ),
+    ],
+)
+def test_an_update_that_is_refused_begins_nothing(params: dict[str, Any], text: str) -> None:
+    async def play(stage: Stage) -> None:
+        await stack(stage)
+        changed = {"StackName": "rental", "UsePreviousTemplate": True, "Tags": [], **params}
+        refusal = await stage.refusal(stage.root, "cloudformation", "UpdateStack", **changed)
+        assert refusal == f"ValidationError: {text}"
+        assert (await described(stage))["StackStatus"] == "CREATE_COMPLETE"
+
+    on_stage(play, auth="off")
+
+
+def test_a_policy_during_an_update_binds_that_update_alone() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "ssm", "PutParameter", Name="/kept", Value="found", Type="String")
+        await stack(stage, TemplateBody=with_delay())
+        changed = {"StackName": "rental", "UsePreviousTemplate": True}
+        await ask(stage, "UpdateStack", **changed, **delay(7), StackPolicyDuringUpdateBody=_DENIES)
+        during = await ask(stage, "GetStackPolicy", StackName="rental")
+        assert during["StackPolicyBody"] == _DENIES
+        assert (await described(stage))["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+        assert "StackPolicyBody" not in await ask(stage, "GetStackPolicy", StackName="rental")
+        await ask(stage, "UpdateStack", **changed, **delay(7))
+        assert (await described(stage))["StackStatus"] == "UPDATE_COMPLETE"
+
+    on_stage(play, auth="off")
+
+
+def test_a_failed_creation_counts_as_a_deletion_and_leaves_nothing_to_delete() -> None:
+    async def play(stage: Stage) -> None:
+        group = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "no name!"}}
+        shown = await stack(stage, TemplateBody=body(Resources={"Lines": group, "Orders": QUEUE}))
+        assert (shown["StackStatus"], "DeletionTime" in shown) == ("ROLLBACK_COMPLETE", True)
+        assert (shown["EnableTerminationProtection"], "ChangeSetId" in shown) == (False, False)
+        events = (await ask(stage, "DescribeStackEvents", StackName="rental"))["StackEvents"]
+        moments = [event["Timestamp"] for event in reversed(events)]
+        assert moments == sorted(set(moments))
+        assert events[0]["ResourceStatus"] == "ROLLBACK_COMPLETE"
+
+    on_stage(play, auth="off")
+
+
+def test_policies_and_names_may_be_functions_and_a_parameter_that_is_no_value() -> None:
+    async def play(stage: Stage) -> None:
+        group = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": {"Ref": "Name"}}}
+        parameter = {
+            "Type": "AWS::SSM::Parameter",
+            "DeletionPolicy": {"Fn::If": ["AWS::NoValue", "Retain", "Delete"]},
+            "Properties": {"Type": "String", "Value": "x"},
+        }
+        await stack(
+            stage,
+            TemplateBody=body(
+                Parameters={"Name": {"Type": "String", "Default": "AWS::NoValue"}},
+                Conditions={"AWS::NoValue": {"Fn::Equals": ["a", "a"]}},
+                Resources={"Lines": group, "Setting": parameter},
+            ),
+        )
+        resources = (await ask(stage, "DescribeStackResources", StackName="rental"))["StackResources"]
+        ids = {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources}
+        assert ids["Lines"].startswith("rental-Lines-")
+        assert ids["Setting"].startswith("CFN-Setting-")
+        assert len(ids["Setting"]) == len("CFN-Setting-") + 12
+        await ask(stage, "DeleteStack", StackName="rental")
+        await stage.advance(1)
+        await stage.call(stage.root, "ssm", "GetParameter", Name=ids["Setting"])
+
+    on_stage(play, auth="off")
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ('{"no JSON"="x"}', "Template format error: JSON not well-formed. (line 1, column 12)"),
+        (
+            '{"Resources": "", "Outputs": ""}',
+            "Template format error: Any Resources member must be an object.",
+        ),
+        ('{"Resources": {"Orders": {"Type": "AWS::SQS::Queue",}}}', ""),
+        ("{'Resources': {'Orders': {'Type': 'AWS::SQS::Queue'}}}", ""),
+    ],
+)
+def test_text_in_braces_may_be_yaml(text: str, refusal: str) -> None:
+    async def play(stage: Stage) -> None:
+        if refusal:
+            said = await stage.refusal(stage.root, "cloudformation", "ValidateTemplate", TemplateBody=text)
+            assert said == f"ValidationError: {refusal}"
+        else:
+            assert (await ask(stage, "ValidateTemplate", TemplateBody=text))["Parameters"] == []
+
+    on_stage(play, auth="off")
+
+
+def test_a_summary_names_what_resources_are_imported_by() -> None:
+    async def play(stage: Stage) -> None:
+        resources = {"Orders": QUEUE, "Setting": {"Type": "AWS::SSM::Parameter"}}
+        summary = await ask(
+            stage, "GetTemplateSummary", TemplateBody=body(Resources=resources, Metadata={"a": 1})
+        )
+        assert summary["Metadata"] == '{"a":1}'
+        assert summary["ResourceIdentifierSummaries"] == [
+            {
+                "ResourceType": "AWS::SQS::Queue",
+                "LogicalResourceIds": ["Orders"],
+                "ResourceIdentifiers": ["QueueUrl"],
+            },
+            {
+                "ResourceType": "AWS::SSM::Parameter",
+                "LogicalResourceIds": ["Setting"],
+                "ResourceIdentifiers": ["Name"],
+            },
+        ]
+
+    on_stage(play, auth="off")
+
+
+def test_a_mapping_without_the_key_of_a_parameter_is_refused_at_once() -> None:
+    async def play(stage: Stage) -> None:
+        delays = {"Fn::FindInMap": ["Delays", {"Ref": "Stage"}, "seconds"]}
+        template = body(
+            Parameters={"Stage": {"Type": "String", "Default": "test"}},
+            Mappings={"Delays": {"live": {"seconds": 5}}},
+            Resources={"Orders": {"Type": "AWS::SQS::Queue", "Properties": {"DelaySeconds": delays}}},
+        )
+        params = {"StackName": "rental", "ChangeSetName": "first", "ChangeSetType": "CREATE"}
+        refusal = await stage.refusal(
+            stage.root, "cloudformation", "CreateChangeSet", **params, TemplateBody=template
+        )
+        assert refusal == "ValidationError: Template error: Unable to get mapping for Delays::test::seconds"
+
+    on_stage(play, auth="off")
