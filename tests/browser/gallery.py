@@ -178,7 +178,6 @@ _AT_FIRST: Final = (
     ("workbench", _DEAD),
     ("workbench-all", f"{_DEAD}?cause=all&order=oldest"),
     ("workbench-search", f"{_DEAD}?q=body.order:7001"),
-    ("workbench-told", f"{_DEAD}?told=3+of+3+sent+back"),
 )
 _AFTER_THAT: Final = (
     ("overview-task", f"{ROOT}/?"),

@@ -46,11 +46,18 @@ async def test_a_mapping_is_switched_on_and_off() -> None:
         (mapping,) = (await services.call("lambda", "ListEventSourceMappings"))["EventSourceMappings"]
         assert mapping["State"] == "Disabled"
         path = f"{ROOM}/functions/bill/mappings/{mapping['UUID']}"
-        told = (await visitor.post(path, {"do": "enable"})).headers["Location"]
-        assert "work+is+read+from+now+on" in told
+        moved = await visitor.post(path, {"do": "enable"})
+        assert b"work is read from now on" in (await visitor.get(moved.headers["Location"])).body
         (mapping,) = (await services.call("lambda", "ListEventSourceMappings"))["EventSourceMappings"]
         assert mapping["State"] == "Enabled"
-        await visitor.post(path, {"do": "disable"})
+        page = (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
+        assert "work is read from now on" not in page
+        undone = await visitor.post(path, {"do": "disable"})
+        back = (await visitor.get(undone.headers["Location"])).body.decode()
+        assert (
+            f'action="{path}"><input type="hidden" name="do" value="enable"><button type="submit">Undo'
+            in back
+        )
         assert ">Disabled</span>" in (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
 
 

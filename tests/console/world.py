@@ -68,7 +68,9 @@ class Visitor:
         response = answer if isinstance(answer, Response) else await answer
         cookie = response.headers.get("Set-Cookie")
         if cookie is not None:
-            self.cookie = cookie.partition(";")[0]
+            name, _, value = cookie.partition(";")[0].partition("=")
+            others = [each for each in self.cookie.split("; ") if each and not each.startswith(f"{name}=")]
+            self.cookie = "; ".join([*others, *([f"{name}={value}"] if value else [])])
         return response
 
 

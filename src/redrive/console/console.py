@@ -3,13 +3,13 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from redrive import __version__
 from redrive.aws.wire.errors import AwsError
-from redrive.console import navigation, routes, safety, words
+from redrive.console import deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
 from redrive.console.installation import Installation
 from redrive.console.rendering import Renderer
@@ -129,9 +129,10 @@ class Console:
 
     async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
         live_alone = visit.live_alone
+        deed = None if live_alone or request.method == "POST" else deeds.deed_of(request, scheme)
         key = (request.path, request.query, visit.session.key_id, str(live_alone))
         if request.method != "POST":
-            known = self._memo.get(key)
+            known = self._memo.get(key) if deed is None else None
             if known is not None and self._sessions.now() < known[0]:
                 return _unless_known(request, known[1], known[2])
         else:
@@ -144,17 +145,19 @@ class Console:
         if isinstance(answered, File):
             return _kept(answered)
         if isinstance(answered, Redirect):
-            headers = {}
-            if answered.cookie is not None:
-                headers["Set-Cookie"] = safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)
             if route.writes:
-                who, did = visit.session.key_id or "anybody", answered.did or _sentence(answered.location)
-                logger.info("console.did %s by=%s did=%r", request.path, who, did)
-            return _moved(answered.location, headers)
+                who = visit.session.key_id or "anybody"
+                logger.info("console.did %s by=%s did=%r", request.path, who, answered.sentence)
+            return _moved(answered.location, _cookies(answered, scheme))
         alone = live_alone and not route.navigates
         leads_to = None if alone else await navigation.place_of(visit)
         around = _NOTHING_AROUND if alone else await self._around(visit, leads_to, route)
-        response, tag = await self._rendered(request, answered, visit, around, live_alone=live_alone)
+        response, tag = await self._rendered(
+            request, answered, visit, around, live_alone=live_alone, deed=deed
+        )
+        if deed is not None:
+            over = {"Set-Cookie": safety.set_cookie("", scheme, 0, deeds.COOKIE)}
+            return replace(response, headers={**response.headers, **over})
         if request.method != "POST" and answered.status == 200:  # noqa: PLR2004 - what is not shown as asked is not kept
             if len(self._memo) >= _MEMO_PAGES_MAX:
                 self._memo.clear()
@@ -171,9 +174,10 @@ class Console:
         around: Mapping[str, Any],
         *,
         live_alone: bool,
+        deed: "deeds.Deed | None" = None,
     ) -> tuple[Response, str]:
         shell = self._shell(visit, page, live_alone=live_alone)
-        values = {**shell, **around, **page.values}
+        values = {**shell, **around, "deed": deed, **page.values}
         body = await self._renderer.render(page.template, values, live_alone=live_alone)
         tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers = {**_NO_STORE, "ETag": tag, "X-Redrive-Now": str(visit.now)}
@@ -280,9 +284,7 @@ def _save_view(visit: Visit) -> str:
     if not visit.session.writes:
         return ""
     path, _, query = visit.here.removeprefix(visit.base).partition("?")
-    kept = urlencode(
-        [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "told"]
-    )
+    kept = urlencode(parse_qsl(query, keep_blank_values=True))
     return visit.link("views", to=f"{path}?{kept}" if kept else path)
 
 
@@ -307,9 +309,14 @@ def _misdirected(host: str) -> Response:
     return Response(421, told.encode(), "text/plain; charset=utf-8", _NO_STORE)
 
 
-def _sentence(location: str) -> str:
-    """The sentence that a link has its page tell."""
-    return parse_qs(urlsplit(location).query).get("told", [""])[-1]
+def _cookies(answered: Redirect, scheme: str) -> Mapping[str, str]:
+    """The session that begins or ends, or else what was done, which the next page says."""
+    if answered.cookie is not None:
+        return {"Set-Cookie": safety.set_cookie(answered.cookie, scheme, SESSION_SECONDS)}
+    if not answered.sentence:
+        return {}
+    text = deeds.cookie_text(answered)
+    return {"Set-Cookie": safety.set_cookie(text, scheme, deeds.SECONDS, deeds.COOKIE)}
 
 
 def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -54,6 +54,7 @@ class Route:
         open: Whether anybody may see it.
         savable: Whether it is a list or a search, which can be saved as a view with what was chosen on it.
         navigates: Whether its live part is the navigation, which needs what stands around other pages.
+        undoes: Whether a page may offer it as the way to take back what was just done.
         special: Answers it instead, with the sessions and the visitor's address.
     """
 
@@ -64,6 +65,7 @@ class Route:
     open: bool = False
     savable: bool = False
     navigates: bool = False
+    undoes: bool = False
     special: SignIn | None = None
 
 
@@ -77,6 +79,11 @@ def _list(pattern: str, page: PageFunction) -> Route:
 
 def _post(pattern: str, page: PageFunction) -> Route:
     return Route("POST", pattern, page, writes=True)
+
+
+def _turn(pattern: str, page: PageFunction) -> Route:
+    """A change there and back, which undoes itself."""
+    return Route("POST", pattern, page, writes=True, undoes=True)
 
 
 _P: Final = "/{account}/{region}"
@@ -111,8 +118,8 @@ ROUTES: Final = (
     _get(f"{_DEAD}/{{queue}}/search", dead_letters.search_slice),
     _get(f"{_DEAD}/{{queue}}/plan", redrives.plan),
     _post(f"{_DEAD}/{{queue}}/plan", redrives.start),
-    _post(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside),
-    _post(f"{_DEAD}/{{queue}}/bring-back", redrives.bring_back),
+    _turn(f"{_DEAD}/{{queue}}/set-aside", redrives.set_aside),
+    _turn(f"{_DEAD}/{{queue}}/bring-back", redrives.bring_back),
     _get(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.task),
     _post(f"{_DEAD}/{{queue}}/tasks/{{task}}", redrives.change),
     _get(f"{_DEAD}/{{queue}}/{{seq}}", letters.letter),
@@ -140,7 +147,7 @@ ROUTES: Final = (
     _get(f"{_TOPIC}/{{subscription}}", topics.subscription),
     _list(f"{_P}/functions", functions.listed),
     _get(_FUNCTION, functions.one),
-    _post(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
+    _turn(f"{_FUNCTION}/mappings/{{mapping}}", functions.change_mapping),
     _get(f"{_FUNCTION}/invoke", invoking.form),
     _post(f"{_FUNCTION}/invoke", invoking.invoke),
     _list(f"{_P}/logs", logs.listed),
@@ -148,7 +155,7 @@ ROUTES: Final = (
     _list(f"{_P}/logs/streams", logs.streams),
     _list(f"{_P}/alarms", alarms.listed),
     _get(f"{_P}/alarms/alarm", alarms.one),
-    _post(f"{_P}/alarms/alarm", alarms.change),
+    _turn(f"{_P}/alarms/alarm", alarms.change),
     _get(f"{_P}/alarms/state", alarms.state_form),
     _post(f"{_P}/alarms/state", alarms.set_state),
     _get(f"{_P}/alarms/new", new_alarms.form),
@@ -160,7 +167,7 @@ ROUTES: Final = (
     _get(f"{_STACK}/delete", stacks.delete_form),
     _post(f"{_STACK}/delete", stacks.delete),
     _get(f"{_P}/views", views.listed),
-    _post(f"{_P}/views", views.change),
+    _turn(f"{_P}/views", views.change),
     _list(f"{_P}/kms", kms.listed),
     _get(_KEY, kms.one),
     _post(_KEY, kms.change),

@@ -18,6 +18,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+SESSION: Final = "redrive"  # the cookie of who is signed in
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -37,22 +38,22 @@ def is_own_form(request: Request, public_host: str) -> bool:
     return host != "" and host in (request.host.lower(), public_host.lower())
 
 
-def cookie_name(scheme: str) -> str:
-    """The name of the session's cookie: over TLS one that no other host or path can have set."""
-    return "__Host-redrive" if scheme == "https" else "redrive"
+def cookie_name(scheme: str, base: str = SESSION) -> str:
+    """The name of a cookie: over TLS one that no other host or path can have set."""
+    return f"__Host-{base}" if scheme == "https" else base
 
 
-def cookie_of(request: Request, scheme: str) -> str:
-    """The session's cookie in a request, or the empty string."""
+def cookie_of(request: Request, scheme: str, base: str = SESSION) -> str:
+    """The value of a cookie in a request, or the empty string."""
     for part in request.headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
-        if name == cookie_name(scheme):
+        if name == cookie_name(scheme, base):
             return value
     return ""
 
 
-def set_cookie(value: str, scheme: str, seconds: int) -> str:
-    """The header that sets the session's cookie, or takes it away where `value` is empty."""
+def set_cookie(value: str, scheme: str, seconds: int, base: str = SESSION) -> str:
+    """The header that sets a cookie, or takes it away where `value` is empty."""
     secure = "; Secure" if scheme == "https" else ""
     age = seconds if value else 0
-    return f"{cookie_name(scheme)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+    return f"{cookie_name(scheme, base)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"

@@ -194,13 +194,15 @@ class Redirect:
 
     Attributes:
         location: The link.
-        cookie: A cookie to be set; None: none.
-        did: What was done, for the log; empty: what the next page tells.
+        cookie: A session's cookie to be set; None: none.
+        sentence: What was done, for the next page to show and for the log.
+        undo: The path below the console's own, and the fields, of the form that takes it back; None: nothing does.
     """
 
     location: str
     cookie: str | None = None
-    did: str = ""
+    sentence: str = ""
+    undo: tuple[str, Mapping[str, Sequence[str]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

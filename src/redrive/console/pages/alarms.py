@@ -88,7 +88,9 @@ async def change(visit: Visit) -> Redirect:
     operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
     await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
     told = "Its actions are done from now on" if enabled else "Its actions are not done until you enable them"
-    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+    link = visit.link("alarms", "alarm", name=name)
+    fields = {"name": [name], "do": ["disable" if enabled else "enable"]}
+    return Redirect(link, sentence=told, undo=(link.removeprefix(visit.base).partition("?")[0], fields))
 
 
 async def state_form(visit: Visit) -> Page:
@@ -112,7 +114,7 @@ async def set_state(visit: Visit) -> Redirect:
         "cloudwatch", "SetAlarmState", {"AlarmName": name, "StateValue": state, "StateReason": reason}
     )
     told = f"It is {state} until it is evaluated next"
-    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+    return Redirect(visit.link("alarms", "alarm", name=name), sentence=told)
 
 
 async def found_alarm(visit: Visit) -> Mapping[str, Any]:

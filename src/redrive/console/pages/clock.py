@@ -1,7 +1,6 @@
 """The simulated clock: time passes when somebody presses a button of its bar."""
 
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
 
 from redrive.console.clock_hands import SPAN_MAX_MS, NothingDue
 from redrive.console.visit import Missing, Redirect, Unusable, Visit
@@ -20,7 +19,7 @@ async def move(visit: Visit) -> Redirect:
         try:
             attempts = await hands.to_next_attempt()
         except NothingDue:
-            return Redirect(_back(visit, "No attempt is due, so the clock was not moved"))
+            return Redirect(_back(visit), sentence="No attempt is due, so the clock was not moved")
     else:
         milliseconds = visit.number("by")
         if milliseconds > SPAN_MAX_MS:
@@ -32,13 +31,11 @@ async def move(visit: Visit) -> Redirect:
         if not attempts
         else f"{attempts:,} {'attempt was' if attempts == 1 else 'attempts were'} made"
     )
-    return Redirect(_back(visit, f"Time went on by {passed}: {made}"))
+    return Redirect(_back(visit), sentence=f"Time went on by {passed}: {made}")
 
 
-def _back(visit: Visit, told: str) -> str:
-    """The page of the console that the form names, which now tells what happened."""
-    path, _, query = visit.asked("back").partition("?")
-    if not path.startswith(f"{visit.base}/") or "\\" in path or not path.isprintable():
-        path, query = f"{visit.base}/", ""
-    kept = [(name, value) for name, value in parse_qsl(query) if name != "told"]
-    return f"{path}?{urlencode([*kept, ('told', told)])}"
+def _back(visit: Visit) -> str:
+    """The page of the console that the form names."""
+    back = visit.asked("back")
+    is_ours = back.startswith(f"{visit.base}/") and "\\" not in back and back.isprintable()
+    return back if is_ours else f"{visit.base}/"

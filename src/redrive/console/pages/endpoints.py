@@ -70,4 +70,4 @@ async def change(visit: Visit) -> Redirect:
     lifted = await visit.engine.operations.close_circuit(found)
     place = found.endpoint_place
     told = f"{place} is resumed: what waited is tried now" if lifted else f"{place} was not on hold"
-    return Redirect(visit.link("endpoints", told=told))
+    return Redirect(visit.link("endpoints"), sentence=told)

@@ -94,7 +94,8 @@ async def change_mapping(visit: Visit) -> Redirect:
     changed = await visit.call("lambda", "UpdateEventSourceMapping", params)
     source = links.target(visit, changed["EventSourceArn"]).name
     told = f"{source} is read from now on" if enabled else f"{source} is not read any more"
-    return Redirect(visit.link("functions", visit.args["function"], told=told))
+    undo = visit.here.removeprefix(visit.base), {"do": ["disable" if enabled else "enable"]}
+    return Redirect(visit.link("functions", visit.args["function"]), sentence=told, undo=undo)
 
 
 async def _function(visit: Visit, name: str) -> Mapping[str, Any]:

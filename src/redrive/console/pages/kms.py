@@ -58,7 +58,7 @@ async def change(visit: Visit) -> Redirect:
         raise Unusable("The form names no change of a key.")
     operation, told = wanted
     await visit.call("kms", operation, {"KeyId": visit.args["key"]})
-    return Redirect(visit.link("kms", visit.args["key"], told=told))
+    return Redirect(visit.link("kms", visit.args["key"]), sentence=told)
 
 
 async def delete_form(visit: Visit) -> Page:
@@ -77,7 +77,7 @@ async def schedule_deletion(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _delete_page(visit, error.message, _REFUSED)
     told = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
-    return Redirect(visit.link("kms", key.id, told=told))
+    return Redirect(visit.link("kms", key.id), sentence=told)
 
 
 async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:

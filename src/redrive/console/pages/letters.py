@@ -77,7 +77,7 @@ async def replace_body(visit: Visit) -> Page | Redirect:
         told = "Nothing was sent: the message is in flight now, or its origin was deleted."
         return _edit_page(visit, queue, found, body, told=told, status=_CONFLICT)
     told = f"{seq} was sent with its new body to {origin_text(found.from_queue, found.from_subscription)}"
-    return Redirect(visit.link("dead-letters", queue.name.name, told=told))
+    return Redirect(visit.link("dead-letters", queue.name.name), sentence=told)
 
 
 def _edit_page(

@@ -92,7 +92,7 @@ async def make(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _form(visit, error.message, _REFUSED)
     told = "Made; it is evaluated each minute"
-    return Redirect(visit.link("alarms", "alarm", name=name, told=told))
+    return Redirect(visit.link("alarms", "alarm", name=name), sentence=told)
 
 
 def _of(visit: Visit) -> str:

@@ -117,4 +117,4 @@ async def send(visit: Visit) -> Page | Redirect:
     except Unusable as error:
         return _form(visit, queue, str(error), _REFUSED)
     told = f"Sent as {answer['MessageId']}."
-    return Redirect(visit.link("queues", queue.name.name, "messages", told=told))
+    return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=told)

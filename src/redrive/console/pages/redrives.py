@@ -7,7 +7,7 @@ from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_ca
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
 from redrive.console.words import moment
-from redrive.engine.operations import BATCH_MAX, TASK, Origin, RedrivePlan, RedriveWish
+from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, Origin, RedrivePlan, RedriveWish
 from redrive.engine.ports import Cause, LookRequest
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
@@ -118,7 +118,9 @@ async def start(visit: Visit) -> Page | Redirect:
     if visit.asked("what") == "picked":
         moved = await operations.move(queue, ids, destination)
         told = f"{moved.total} of {len(ids)} sent back"
-        return Redirect(visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), told=told))
+        return Redirect(
+            visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")), sentence=told
+        )
     choice = _choice(visit, ids if visit.asked("what") == "except" else [])
     planned = visit.number("number")
     now = await operations.plan_redrive(queue, choice)
@@ -142,7 +144,7 @@ async def start(visit: Visit) -> Page | Redirect:
         return await _planned(visit, queue, "Another redrive of this queue is under way.", _CONFLICT)
     cause = "all" if choice is None else choice.text
     did = f"redrive {task.id} of {now.number:,} ({cause}), {pace}"
-    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), did=did)
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", task.id), sentence=did)
 
 
 async def listed(visit: Visit) -> Page:
@@ -223,7 +225,7 @@ async def change(visit: Visit) -> Redirect:
     else:
         raise Unusable("What is to be done with the task is not said.")
     did = f"{verb} redrive {found.id}, {found.moved:,} of {found.to_move:,} moved"
-    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id), did=did)
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id), sentence=did)
 
 
 async def set_aside(visit: Visit) -> Redirect:
@@ -232,7 +234,10 @@ async def set_aside(visit: Visit) -> Redirect:
     ids = _picked(visit)
     moved = await visit.engine.operations.set_aside(queue, ids)
     told = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
-    return Redirect(visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"), told=told))
+    aside = f"/{visit.args['account']}/{visit.args['region']}/dead-letters/{SET_ASIDE}/bring-back"
+    fields = {"id": [str(each.seq) for each in moved.became.values()], "to": [queue.name.name]}
+    link = visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"))
+    return Redirect(link, sentence=told, undo=(aside, fields) if moved.total else None)
 
 
 async def bring_back(visit: Visit) -> Redirect:
@@ -241,7 +246,7 @@ async def bring_back(visit: Visit) -> Redirect:
     ids = _picked(visit)
     moved = await visit.engine.operations.bring_back(queue, ids)
     told = f"{moved.total} of {len(ids)} brought back"
-    return Redirect(visit.link("dead-letters", queue.name.name, told=told))
+    return Redirect(visit.link("dead-letters", visit.asked("to", queue.name.name)), sentence=told)
 
 
 def _picked(visit: Visit) -> list[int]:

@@ -182,7 +182,7 @@ async def save(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _page(visit, error.message, _REFUSED)
     told = f"{subscription.endpoint_place} is retried by this policy from now on"
-    return Redirect(visit.link("topics", subscription.topic.name, subscription.id, told=told))
+    return Redirect(visit.link("topics", subscription.topic.name, subscription.id), sentence=told)
 
 
 async def _subscription(visit: Visit) -> Subscription | None:

@@ -92,11 +92,11 @@ async def change_key(visit: Visit) -> Page | Redirect:
     keyring = visit.installation.keyring
     if wanted == "delete":
         await keyring.remove(key.access_key_id)
-        return Redirect(_back(visit, told=f"{key.access_key_id} is deleted"))
+        return Redirect(_back(visit), sentence=f"{key.access_key_id} is deleted")
     if wanted not in ("enable", "disable"):
         return await _keys_page(visit, told="The form names no change of a key.", status=_REFUSED)
     await keyring.put(replace(key, active=wanted == "enable"))
-    return Redirect(_back(visit, told=f"{key.access_key_id} is {wanted}d"))
+    return Redirect(_back(visit), sentence=f"{key.access_key_id} is {wanted}d")
 
 
 async def _key(visit: Visit) -> AccessKey:
@@ -111,8 +111,8 @@ def _is_own(visit: Visit, key: AccessKey) -> bool:
     return visit.session.key_id == key.access_key_id
 
 
-def _back(visit: Visit, told: str = "") -> str:
-    return visit.link_anywhere("settings", "keys", told=told)
+def _back(visit: Visit) -> str:
+    return visit.link_anywhere("settings", "keys")
 
 
 async def _keys_page(

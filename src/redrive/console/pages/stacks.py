@@ -83,7 +83,7 @@ async def detect_drift(visit: Visit) -> Redirect:
     drifted = found["DriftedStackResourceCount"]
     resources = "1 resource has" if drifted == 1 else f"{drifted} resources have"
     told = f"{resources} drifted" if drifted else "Every resource is as its template says"
-    return Redirect(visit.link("stacks", name, told=told))
+    return Redirect(visit.link("stacks", name), sentence=told)
 
 
 async def delete_form(visit: Visit) -> Page:
@@ -100,7 +100,7 @@ async def delete(visit: Visit) -> Page | Redirect:
         await visit.call("cloudformation", "DeleteStack", {"StackName": name})
     except AwsError as error:
         return await _delete_page(visit, error.message, _REFUSED)
-    return Redirect(visit.link("stacks", told=f"{name} is being deleted"))
+    return Redirect(visit.link("stacks"), sentence=f"{name} is being deleted")
 
 
 async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:

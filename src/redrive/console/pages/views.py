@@ -27,14 +27,18 @@ async def change(visit: Visit) -> Page | Redirect:
     name, path = visit.asked("name").strip(), visit.asked("to")
     documents, key = visit.engine.resources.documents, _key(visit)
     if visit.asked("do") == "remove":
+        paths = [view.path for view in await _views(visit) if view.name == name]
         await documents.update_or_create(SAVED_VIEWS, key, (), lambda views: without_view(views, name))
-        return Redirect(visit.link("views", told=f"The view {name[:NAME_CHARS_MAX]} is removed"))
+        undo = (f"/{key}/views", {"to": paths, "name": [name]}) if paths else None
+        sentence = f"The view {name[:NAME_CHARS_MAX]} is removed"
+        return Redirect(visit.link("views"), sentence=sentence, undo=undo)
     refused = _refused(visit, name, path, await _views(visit))
     if refused:
         return await _page(visit, refused, _REFUSED)
     view = SavedView(name, path, visit.session.key_id, visit.now)
     await documents.update_or_create(SAVED_VIEWS, key, (view,), lambda views: with_view(views, view))
-    return Redirect(visit.link("views", told=f"Saved as {name}"))
+    undo = (f"/{key}/views", {"do": ["remove"], "name": [name]})
+    return Redirect(visit.link("views"), sentence=f"Saved as {name}", undo=undo)
 
 
 def _refused(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> str:

@@ -279,7 +279,7 @@ function moveTo(step) {
 const bar = $(".actions"), primary = $("[data-redrive]");
 const untouched = { text: primary?.firstElementChild.textContent, disabled: primary?.disabled };
 function follow() {
-  const boxes = $$("input[name=id]"), number = boxes.filter((each) => each.checked).length;
+  const boxes = $$("[data-row] input[name=id]"), number = boxes.filter((each) => each.checked).length;
   for (const each of boxes) each.closest("[data-row]")?.setAttribute("aria-selected", String(each.checked));
   const all = $("#pick-all");
   if (all) { all.checked = boxes.length > 0 && number === boxes.length; all.indeterminate = number > 0 && !all.checked; }
@@ -297,7 +297,7 @@ function pick(from, to, value) {
   follow();
 }
 document.addEventListener("change", (event) => {
-  if (event.target.id === "pick-all") for (const each of $$("input[name=id]")) each.checked = event.target.checked;
+  if (event.target.id === "pick-all") for (const each of $$("[data-row] input[name=id]")) each.checked = event.target.checked;
   if (event.target.matches("#pick-all, [name=id]")) follow();
   if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
 });
