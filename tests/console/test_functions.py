@@ -78,7 +78,7 @@ async def test_a_function_is_invoked_and_its_answer_and_figures_are_shown() -> N
         )
         page = (await visitor.get(f"{ROOM}/functions")).body.decode()
         assert "✓</span> OK" in page
-        assert 'class="line line-0"' in (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
+        assert 'class="line s1"' in (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
 
 
 async def test_a_server_without_functions_says_how_to_get_them() -> None:
@@ -142,7 +142,7 @@ def test_a_chart_ends_at_a_round_number_and_has_gaps_where_nothing_was_measured(
 ) -> None:
     chart = time_chart({"m": points}, 0, 240, 60, threshold)
     assert chart.top == top
-    assert chart.lines == [("m", paths, dots)]
+    assert chart.lines == [("m", 1, paths, dots)]
     assert [row[0] for row in chart.rows] == sorted((moment for moment, _ in points), reverse=True)
 
 

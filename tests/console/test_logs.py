@@ -77,7 +77,7 @@ async def test_a_message_leads_to_its_rows_in_the_log_of_its_topic() -> None:
         await services.call("sqs", "CreateQueue", QueueName="orders")
         arn = "arn:aws:sqs:us-east-1:000000000000:orders"
         await services.call("sns", "Subscribe", TopicArn=topic["TopicArn"], Protocol="sqs", Endpoint=arn)
-        assert "Its log: delivered" in (await visitor.get(f"{ROOM}/topics/Rentals")).body.decode()
+        assert "</svg>Delivered</a>" in (await visitor.get(f"{ROOM}/topics/Rentals")).body.decode()
         published = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "hello"})
         life = (await visitor.get(published.headers["Location"])).body.decode()
         (link,) = re.findall(r'href="([^"]+)">delivered<', life)

@@ -9,6 +9,7 @@ from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.telemetry import metrics as metrics_module
+from redrive.telemetry.answers import NAMESPACE, Answer
 from redrive.telemetry.arrivals import arrivals_at, arrivals_in
 from redrive.telemetry.metrics import Metrics
 from tests.telemetry.facts import (
@@ -32,9 +33,11 @@ def metrics() -> Metrics:
 
 
 def counted(points: list[MetricPoint]) -> dict[str, tuple[float, float]]:
-    """Return the number of samples and their sum, by name and labels."""
+    """Return the number of samples and their sum, by name and labels; of subscriptions see below."""
     found = {}
     for point in points:
+        if point.series.namespace == NAMESPACE:
+            continue
         labels = [value for name, value in point.series.dimensions if name not in ("queue", "topic")]
         found[" ".join([point.series.name, *labels])] = (point.statistics.samples, point.statistics.total)
     return found
@@ -58,6 +61,24 @@ def test_a_queue_s_counters(metrics: Metrics) -> None:
     sizes = next(point for point in points if point.series.name == "bytes_sent")
     assert sizes.statistics == Statistics(11, 2500, least=200, greatest=500)
     assert {(point.at, point.unit, point.fills) for point in points} == {(T0, "", False)}
+
+
+def test_answers_are_counted_by_subscription_and_result_with_what_they_took(metrics: Metrics) -> None:
+    for end, outcome in ((ACCEPTED, Outcome.DELIVERED), (FAILED, Outcome.RETRY), (FAILED, Outcome.RETRY)):
+        metrics.attempted(attempted(T0, end, outcome, "https"))
+    alone = attempted(T0, FAILED, Outcome.RETRY, "sms")
+    name = TOPIC.name._replace(region="us-east-1:sms", name="+14155550100")
+    metrics.attempted(replace(alone, topic=replace(TOPIC, name=name)))
+    answers = {
+        (point.series, point.at): point.statistics
+        for point in metrics.take()
+        if point.series.namespace == NAMESPACE
+    }
+    took = ACCEPTED.duration_ms, FAILED.duration_ms
+    assert answers == {
+        (Answer(TOPIC.name, "s", delivered=True).series, T0): Statistics(1, took[0], took[0], took[0]),
+        (Answer(TOPIC.name, "s", delivered=False).series, T0): Statistics(2, 2 * took[1], took[1], took[1]),
+    }
 
 
 def test_publications_to_one_destination_are_not_counted_as_a_topics(metrics: Metrics) -> None:
@@ -111,7 +132,8 @@ def test_deliveries_accepted_by_queues_count_as_attempts_and_as_sent(metrics: Me
     for one in (Q, queue("other", 8)):
         metrics.attempted(attempted(T0))
         metrics.sent(one, 1, len("hello"), T0)
-    assert sorted(at_once, key=repr) == sorted(metrics.take(), key=repr)
+    pushed = [point for point in metrics.take() if point.series.namespace != NAMESPACE]
+    assert sorted(at_once, key=repr) == sorted(pushed, key=repr)
     assert counted(at_once)["deliveries_made other"] == (2, 2)
 
 

@@ -32,6 +32,7 @@ from redrive.console.pages import (
     stacks,
     tail,
     topics,
+    traces,
     views,
 )
 from redrive.console.session import Sessions
@@ -132,8 +133,8 @@ ROUTES: Final = (
     _get(f"{_QUEUE}/messages/{{seq}}", messages.one),
     _get(f"{_QUEUE}/send", queues.send_form),
     _post(f"{_QUEUE}/send", queues.send),
-    _list(f"{_P}/messages", messages.search),
-    _get(f"{_P}/messages/{{message}}", messages.life),
+    _list(f"{_P}/messages", traces.search),
+    _get(f"{_P}/messages/{{message}}", traces.one),
     _list(f"{_P}/endpoints", endpoints.listed),
     _post(f"{_P}/endpoints", endpoints.change),
     _list(f"{_P}/event-grid", event_grid.listed),

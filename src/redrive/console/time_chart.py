@@ -12,6 +12,14 @@ HEIGHT: Final = 160
 HAIRS_MAX: Final = 200
 NOTHING: Final = "\N{EN DASH}"  # where nothing was measured
 _LABELS: Final = 5  # along the axis of time
+_TURNS: Final = (1, 3, 2, 5, 4)  # the colours of lines that mean nothing by themselves
+#: The colours of lines that mean the same wherever they are drawn: in, out, failed, waiting or slow, on hold.
+_COLOURS: Final = {
+    **dict.fromkeys(("in", "Published", "Invocations", "Sent"), 1),
+    **dict.fromkeys(("out", "Delivered", "Received", "On average"), 2),
+    **dict.fromkeys(("failed", "Failed", "Failed attempts", "Errors"), 3),
+    **dict.fromkeys(("Slowest", "Throttles", "Oldest"), 4),
+}
 _STEPS: Final = (1, 2, 3, 5, 10)
 
 Point = tuple[int, float]
@@ -22,11 +30,13 @@ class Line(NamedTuple):
 
     Attributes:
         label: Its name.
+        colour: Its number among the colours of lines.
         paths: SVG's paths, one for each run of points without a gap.
         dots: The same of points by themselves.
     """
 
     label: str
+    colour: int
     paths: Sequence[str]
     dots: Sequence[str]
 
@@ -97,8 +107,8 @@ def time_chart(
         return f"{x:g} {_y(point[1], top, height):g}"
 
     lines = [
-        _line(label, [[place(point) for point in run] for run in _runs(points, period_ms)])
-        for label, points in series.items()
+        _line(label, turn, [[place(point) for point in run] for run in _runs(points, period_ms)])
+        for turn, (label, points) in enumerate(series.items())
     ]
     return TimeChart(
         WIDTH,
@@ -172,9 +182,10 @@ def _runs(points: Sequence[Point], period_ms: int) -> list[list[Point]]:
     return runs
 
 
-def _line(label: str, runs: Sequence[Sequence[str]]) -> Line:
+def _line(label: str, turn: int, runs: Sequence[Sequence[str]]) -> Line:
     paths = ["M" + "L".join(run) for run in runs if len(run) > 1]
-    return Line(label, paths, [f"M{run[0]}h0" for run in runs if len(run) == 1])
+    colour = _COLOURS.get(label, _TURNS[turn % len(_TURNS)])
+    return Line(label, colour, paths, [f"M{run[0]}h0" for run in runs if len(run) == 1])
 
 
 def _rows(series: Mapping[str, Sequence[Point]]) -> list[tuple[int, list[float | None]]]:

@@ -15,7 +15,7 @@ from redrive.engine.tasks.leased_tasks import LEASE_MS, LeasedTasks
 from redrive.engine.tasks.redrive import TASK, Redriver
 from redrive.engine.tasks.redrive_plan import RedrivePlan, RedriveWish
 from redrive.engine.tasks.replay import Replayer
-from redrive.engine.tracing import TracedDelivery, Tracer
+from redrive.engine.tracing import Trace, TracedDelivery, Tracer
 from redrive.model.attempt import Attempt
 from redrive.model.circuit import OpenCircuit
 from redrive.model.queue import Queue
@@ -38,6 +38,7 @@ __all__ = [
     "Origin",
     "RedrivePlan",
     "RedriveWish",
+    "Trace",
     "TracedDelivery",
 ]
 

@@ -8,6 +8,7 @@ A queue's metrics (namespace `:queue`, dimension `queue`):
     messages_available, messages_claimed, messages_delayed, oldest_age_seconds     see `gauges`
 
 What a dead-letter queue took, and all of a place together: see `arrivals`. What nothing took: see `losses`.
+How receivers answered: see `answers`.
 
 A topic's (namespace `:topic`, dimension `topic` and the labels named):
 
@@ -43,6 +44,7 @@ from redrive.telemetry.accumulators import (
     QueueAccumulators,
     TopicAccumulators,
 )
+from redrive.telemetry.answers import Answer, Answers
 from redrive.telemetry.arrivals import Arrivals
 from redrive.telemetry.losses import Loss, Losses
 from redrive.telemetry.totals import Totals
@@ -78,6 +80,7 @@ class Metrics(Listener):
         self._traffic = TrafficByPlace()
         self._arrivals = Arrivals()
         self._losses = Losses()
+        self._answers = Answers()
 
     # ---- the facts ---------------------------------------------------------------------------------------
 
@@ -105,6 +108,8 @@ class Metrics(Listener):
         if not fact.subscription.confirmed:
             return
         tallies, labels = self._topic(fact.topic, fact.at), _labels(fact.subscription)
+        answer = Answer(fact.topic.name, fact.subscription.id, fact.attempt.delivered)
+        self._answers.add(answer, fact.attempt.duration_ms)
         if fact.attempt.delivered:
             tallies.of("deliveries_made", labels).add(1)
             if fact.replayed:
@@ -246,7 +251,7 @@ class Metrics(Listener):
             self._traffic.add(tallies, self._minute)
         for of_topic in self._topics.values():
             self._traffic.add(of_topic, self._minute)
-        for series, statistics in (*self._arrivals.take(), *self._losses.take()):
+        for series, statistics in (*self._arrivals.take(), *self._losses.take(), *self._answers.take()):
             self._wait((series, self._minute)).add_statistics(statistics)
         self._queues.clear()
         self._topics.clear()

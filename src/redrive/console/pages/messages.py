@@ -1,13 +1,11 @@
-"""Messages: those of a queue without receiving them, one of them, and the life of one across queues."""
+"""Messages: those of a queue without receiving them, and one of them."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from redrive.aws.sns.delivery_log import FAILURES, log_group
 from redrive.console import json_text
-from redrive.console.pages.letters import attributes_of, timeline
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit, whole
-from redrive.engine.operations import TracedDelivery
+from redrive.console.pages.letters import attributes_of
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit, whole
 from redrive.engine.ports import LookRequest
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName
@@ -92,31 +90,6 @@ async def one(visit: Visit) -> Page:
     return Page("message.html", values)
 
 
-async def search(visit: Visit) -> Page | Redirect:
-    """A form for a message's id."""
-    asked = visit.asked("id").strip()
-    return (
-        Redirect(visit.link("messages", asked[:100]))
-        if asked
-        else Page("trace_start.html", {"life": visit.link("messages")})
-    )
-
-
-async def life(visit: Visit) -> Page:
-    """The deliveries of a message that stand somewhere, with their attempts."""
-    place = visit.place
-    message_id = visit.args["message"][:100]
-    trace = await visit.engine.operations.trace(place.account, place.region, message_id)
-    values = {
-        "message_id": message_id,
-        "rows": [_traced(visit, delivery) for delivery in trace.deliveries],
-        "logs": _logs(visit, message_id, [each.subscription for each in trace.deliveries]),
-        "partial": trace.partial,
-        "form": visit.link("messages"),
-    }
-    return Page("life.html", values, live_seconds=5)
-
-
 async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str, Any]]:
     """The deliveries that a subscription is owed, those that arrived first, with links to their messages."""
     request = LookRequest(subscription.queue_id, OWED_SHOWN)
@@ -131,43 +104,10 @@ async def owed_first(visit: Visit, subscription: Subscription) -> list[dict[str,
     ]
 
 
-def _logs(
-    visit: Visit, message_id: str, subscriptions: Sequence[Subscription | None]
-) -> list[dict[str, str]]:
-    """Links to the rows that a message has in the delivery-status logs of its topics."""
-    topics = {each.topic for each in subscriptions if each is not None}
-    if visit.asked("topic"):
-        topics.add(visit.place._replace(name=visit.asked("topic")))
-    return [
-        {"name": topic.name, **delivery_logs(visit, topic, f'"{message_id}"')} for topic in sorted(topics)
-    ]
-
-
 def delivery_logs(visit: Visit, topic: ResourceName, pattern: str = "") -> dict[str, str]:
     """Links to the delivery-status logs of a topic: of what was delivered, and of what failed."""
     group = log_group(topic).name
     return {
         "delivered": visit.link("logs", "group", name=group, pattern=pattern),
         "failed": visit.link("logs", "group", name=f"{group}{FAILURES}", pattern=pattern),
-    }
-
-
-def _traced(visit: Visit, traced: TracedDelivery) -> dict[str, Any]:
-    delivery, subscription, queue = traced.letter.delivery, traced.subscription, traced.queue
-    link = ""
-    if queue is not None:
-        room = "dead-letters" if delivery.origin is not None else "queues"
-        parts = (str(delivery.seq),) if delivery.origin is not None else ("messages", str(delivery.seq))
-        link = visit.link(room, queue.name.name, *parts)
-    elif subscription is not None:
-        link = visit.link("topics", subscription.topic.name, subscription.id)
-    to = f"{subscription.topic.name} → {subscription.endpoint_place}" if subscription is not None else ""
-    return {
-        "where": to or (f"queue {queue.name.name}" if queue is not None else "?"),
-        "state": "dead letter" if delivery.origin is not None else state_of(delivery, visit.now),
-        "delivery": delivery,
-        "notes": traced.letter.notes,
-        "timeline": timeline(traced.letter),
-        "attempts": traced.letter.attempts,
-        "link": link,
     }

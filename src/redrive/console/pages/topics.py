@@ -1,5 +1,6 @@
 """Topics and their subscriptions: the curve of each retry schedule, a filter tester, and publishing."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -14,10 +15,19 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import picture
 from redrive.console.attention import troubled_subscriptions
 from redrive.console.commands import aws_command
+from redrive.console.health import (
+    answer_series,
+    answers_chart,
+    health,
+    latency_chart,
+    topic_chart,
+    topic_hour_series,
+)
+from redrive.console.hour import last_hour
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
     NestedPolicyRefused,
@@ -31,6 +41,14 @@ from redrive.model.retry_plans import PLAN_OF_PROTOCOL
 from redrive.model.topic import POLICY, Subscription, Topic
 
 COUNTED_MAX: Final = 10_000
+#: Verdicts of filters, as people say them.
+_VERDICTS: Final = {
+    Verdict.NO_ATTRIBUTES: "the message has no attributes",
+    Verdict.ATTRIBUTES: "an attribute does not fit",
+    Verdict.INVALID_ATTRIBUTES: "an attribute cannot be read",
+    Verdict.BODY: "the body does not fit",
+    Verdict.INVALID_BODY: "the body is no JSON object",
+}
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
 _REFUSED: Final = 400
 
@@ -61,40 +79,60 @@ async def listed(visit: Visit) -> Page:
 
 
 async def one(visit: Visit) -> Page:
-    """A topic with its subscriptions: who is owed how much, and by which schedule."""
+    """A topic: who is owed how much, how they answer, and what is lost."""
     topic = await _topic(visit)
     found = await visit.engine.resources.subscriptions.of(topic.name, visit.asked("after"), PAGE_ROWS + 1)
-    shown = found[:PAGE_ROWS]
-    conditions = await visit.engine.operations.conditions(shown)
-    owed = await visit.engine.messages.count_backlogs(shown, COUNTED_MAX)
-    tested = _tested(visit, shown)
-    rows = [
+    page = found[:PAGE_ROWS]
+    conditions = await visit.engine.operations.conditions(page)
+    owed = await visit.engine.messages.count_backlogs(page, COUNTED_MAX)
+    await visit.installation.settle()
+    series = [*topic_hour_series(topic.name), *answer_series(page)]
+    hour = await last_hour(visit.installation.telemetry, series, visit.now)
+    tested, refusal = _tested(visit, page)
+    rows: list[dict[str, Any]] = [
         {
             "subscription": subscription,
             "condition": condition.condition,
+            "troubled": condition.troubled,
             "owed": sum(owed[subscription.queue_id]),
+            "health": health(hour, subscription),
             "link": visit.link("topics", topic.name.name, subscription.id),
-            "curve": await _curve(visit, subscription),
             "wants": tested.get(subscription.id),
         }
-        for subscription, condition in zip(shown, conditions, strict=True)
+        for subscription, condition in zip(page, conditions, strict=True)
     ]
+    rows.sort(key=_urgency)
+    published, *_ = topic_hour_series(topic.name)
     values = {
         "topic": topic,
         "arn": _arn(topic),
         "rows": rows,
+        "troubled": sum(row["troubled"] for row in rows),
+        "gets": sum((row["wants"] or "").startswith("gets") for row in rows),
+        "published": int(hour.total(published)),
+        "chart": topic_chart(hour, topic.name),
         "at_most": COUNTED_MAX,
-        "next": visit.link("topics", topic.name.name, after=shown[-1].key) if len(found) > PAGE_ROWS else "",
+        "next": visit.link("topics", topic.name.name, after=page[-1].key) if len(found) > PAGE_ROWS else "",
         "publish": visit.link("topics", topic.name.name, "publish"),
         "logs": delivery_logs(visit, topic.name) if is_logged(topic) else None,
         "here": visit.link("topics", topic.name.name),
         "attributes": visit.asked("attributes"),
         "body": visit.asked("body"),
-        "back": visit.link("topics"),
+        "refusal": refusal,
+        "start": _subscribe_command(visit, topic),
     }
-    return Page(
-        "topic.html", values, live_seconds=0 if visit.asked("attributes") or visit.asked("body") else 5
-    )
+    return Page("topic.html", values, live_seconds=0 if values["attributes"] or values["body"] else 5)
+
+
+def _urgency(row: Mapping[str, Any]) -> tuple[bool, bool, int]:
+    """The order of subscriptions: those that lose what fails, then those in trouble, then by what waits."""
+    loses = row["troubled"] and row["subscription"].dead_letter is None
+    return not loses, not row["troubled"], -row["owed"]
+
+
+def _subscribe_command(visit: Visit, topic: Topic) -> str:
+    to = ("--protocol", "https", "--notification-endpoint", "https://example.com/hook")
+    return aws_command(visit, "sns", "subscribe", "--topic-arn", _arn(topic), *to)
 
 
 def is_logged(topic: Topic) -> bool:
@@ -102,27 +140,23 @@ def is_logged(topic: Topic) -> bool:
     return any(name.endswith("FeedbackRoleArn") and value for name, value in topic.attributes.items())
 
 
-def _tested(visit: Visit, subscriptions: list[Subscription]) -> dict[str, str]:
-    """The verdict of each subscription on the message that was typed into the tester, in words.
-
-    Raises:
-        Unusable: The attributes are no JSON object of texts.
-    """
+def _tested(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict[str, str], str]:
+    """The verdict of each subscription on the message in the tester, and the reason that it cannot be tried for."""
     attributes, body = visit.asked("attributes"), visit.asked("body")
     if not attributes and not body:
-        return {}
+        return {}, ""
     try:
         typed = orjson.loads(attributes or "{}")
-    except ValueError:
-        raise Unusable('Attributes are a JSON object, like {"city": "Oslo"}.') from None
+    except ValueError as error:
+        return {}, f"That is no JSON: {error}"
     if not isinstance(typed, dict):
-        raise Unusable('Attributes are a JSON object, like {"city": "Oslo"}.')
-    return {each.id: _wants(each, picture.attributes_of(typed), body) for each in subscriptions}
+        return {}, 'Attributes are a JSON object, like {"city": "Oslo"}.'
+    return {each.id: _wants(each, picture.attributes_of(typed), body) for each in subscriptions}, ""
 
 
 def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) -> str:
     if not subscription.filter_text:
-        return "wanted: it has no filter"
+        return "gets it: it has no filter"
     if subscription.filter_language != POLICY:
         return "its filter looks at whole events, and is not tried here"
     scope = Scope.BODY if subscription.filter_body else Scope.ATTRIBUTES
@@ -130,7 +164,7 @@ def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) ->
         verdict = read_policy(subscription.filter_text, scope, stored=True).match(Subject(attributes, body))
     except (FilterPolicyInvalid, NestedPolicyRefused):
         return "its filter cannot be read"
-    return "wanted" if verdict is Verdict.MATCHED else f"not wanted: {verdict}"
+    return "gets it" if verdict is Verdict.MATCHED else f"filtered out: {_VERDICTS.get(verdict, verdict)}"
 
 
 async def subscription(visit: Visit) -> Page:
@@ -141,6 +175,8 @@ async def subscription(visit: Visit) -> Page:
         raise Missing(f"There is no subscription {visit.args['subscription'][:80]} of {topic.name.name}.")
     condition = await visit.engine.operations.condition(found)
     owed = await visit.engine.messages.count_backlog(found, COUNTED_MAX)
+    await visit.installation.settle()
+    hour = await last_hour(visit.installation.telemetry, answer_series([found]), visit.now)
     values = {
         "topic": topic,
         "subscription": found,
@@ -148,7 +184,10 @@ async def subscription(visit: Visit) -> Page:
         "owed": owed,
         "owed_first": await owed_first(visit, found),
         "at_most": COUNTED_MAX,
-        "lift": visit.link("endpoints"),
+        "health": health(hour, found),
+        "attempts_chart": answers_chart(hour, found),
+        "latency": latency_chart(hour, found),
+        "resume": visit.link("endpoints"),
         **({} if visit.live_alone else await _beside(visit, topic, found)),
     }
     return Page("subscription.html", values, live_seconds=2)
@@ -161,15 +200,10 @@ async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dic
         **await _drawn(visit, subscription),
         "lab": await lab_link(visit, topic, subscription),
         "dead_link": "" if dead is None else visit.link("dead-letters", dead.name),
-        "back": visit.link("topics", topic.name.name),
+        "arn": f"{_arn(topic)}:{subscription.id}",
+        "metrics": visit.link("metrics", of=topic.name.name),
+        "tail": visit.link("tail", of=subscription.id),
     }
-
-
-async def _curve(visit: Visit, subscription: Subscription) -> picture.Curve | None:
-    schedule = await visit.engine.operations.schedule_of(subscription)
-    if not isinstance(schedule, RetrySchedule):
-        return None
-    return picture.curve(list(islice(schedule.steps(), DRAWN_MAX)), schedule.retries_max)
 
 
 async def _drawn(visit: Visit, subscription: Subscription) -> dict[str, Any]:

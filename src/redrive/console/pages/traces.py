@@ -1,0 +1,161 @@
+"""Traces: the subscribers of one publication, with the attempts of each on one axis of time."""
+
+from typing import Any, Final
+
+from redrive.console import json_text
+from redrive.console.pages.letters import attributes_of
+from redrive.console.pages.messages import delivery_logs, state_of
+from redrive.console.trace_axis import STEPS_FROM_MS, Axis
+from redrive.console.visit import Page, Redirect, Visit
+from redrive.engine.operations import Trace, TracedDelivery
+from redrive.model.names import ResourceName
+from redrive.model.topic import Subscription
+
+SUBSCRIBERS_MAX: Final = 50
+_DEAD: Final = "dead"
+#: The order of rows, and the state of each with its colour and word.
+_STATES: Final = {
+    _DEAD: ("bad", "Dead letter"),
+    "in-flight": ("info", "In flight"),
+    "waiting": ("", "Waiting"),
+    "delayed": ("", "Waiting"),
+}
+
+
+async def search(visit: Visit) -> Page | Redirect:
+    """A form for a message's id."""
+    asked = visit.asked("id").strip()
+    if asked:
+        return Redirect(visit.link("messages", asked[:100]))
+    return Page("trace_start.html", {"form": visit.link("messages")})
+
+
+async def one(visit: Visit) -> Page:
+    """A publication: who still has to get it, who never will, and of whom nothing is left to tell."""
+    place = visit.place
+    message_id = visit.args["message"][:100]
+    trace = await visit.engine.operations.trace(place.account, place.region, message_id)
+    topics = _topics(visit, trace)
+    axis = _axis(visit, trace)
+    rows = [_row(visit, axis, each) for each in trace.deliveries]
+    rows.sort(key=lambda row: list(_STATES).index(row["state"]))
+    first = trace.deliveries[0].letter.delivery if trace.deliveries else None
+    body = None if first is None else visit.body_of(first)
+    here = ("messages", message_id)
+    values = {
+        "message_id": message_id,
+        "rows": rows,
+        "others": await _others(visit, topics, trace),
+        "topics": [(topic.name, visit.link_in(topic, "topics", topic.name)) for topic in topics],
+        "axis": axis,
+        "axes": [
+            (
+                name,
+                visit.link(*here, axis=key, topic=visit.asked("topic")),
+                bool(axis.steps) == (key == "steps"),
+            )
+            for name, key in (("Time", "time"), ("Steps", "steps"))
+        ],
+        "first": first,
+        "body": body,
+        "pretty": None if body is None else json_text.pretty(body),
+        "attributes": attributes_of(first.headers) if first is not None and visit.bodies_shown else [],
+        "dead": sum(row["state"] == _DEAD for row in rows),
+        "plan": next((row["plan"] for row in rows if row["plan"]), ""),
+        "logs": [
+            {"name": topic.name, **delivery_logs(visit, topic, f'"{message_id}"')} for topic in sorted(topics)
+        ],
+        "partial": trace.partial,
+        "form": visit.link("messages"),
+    }
+    return Page("trace.html", values, live_seconds=5)
+
+
+def _topics(visit: Visit, trace: Trace) -> set[ResourceName]:
+    """The topics that it was published to, as far as a delivery of it stands or the link names one."""
+    topics = {each.topic for each in map(_subscription, trace.deliveries) if each is not None}
+    if visit.asked("topic"):
+        topics.add(visit.place._replace(name=visit.asked("topic")))
+    return topics
+
+
+def _subscription(traced: TracedDelivery) -> Subscription | None:
+    return traced.subscription or traced.letter.from_subscription
+
+
+async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list[dict[str, Any]]:
+    """The other subscribers of its topics: what they took, or never were to get, leaves nothing behind."""
+    known = {each.key for each in map(_subscription, trace.deliveries) if each is not None}
+    found: list[Subscription] = []
+    for topic in topics:
+        found += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
+    return [
+        {
+            "name": each.endpoint_place,
+            "protocol": each.protocol,
+            "link": visit.link_in(each.topic, "topics", each.topic.name, each.id),
+            "filter": each.filter_text,
+        }
+        for each in found
+        if each.key not in known
+    ][:SUBSCRIBERS_MAX]
+
+
+def _axis(visit: Visit, trace: Trace) -> Axis:
+    """The axis from the first moment that is known of the message to the last, the next attempt included."""
+    moments = [visit.now]
+    longest = 1
+    for traced in trace.deliveries:
+        notes = traced.letter.notes
+        moments += [traced.letter.delivery.sent_at, *(note.at for note in notes)]
+        moments += [due] if (due := _due(visit, traced)) else []
+        longest = max(longest, len(notes) + bool(due))
+    begin = min(moments)
+    end = max([moment for moment in moments if moment != visit.now], default=visit.now)
+    asked = visit.asked("axis", "steps" if end - begin > STEPS_FROM_MS else "time")
+    return Axis(begin, max(end, begin + 1), longest if asked == "steps" else 0)
+
+
+def _due(visit: Visit, traced: TracedDelivery) -> int:
+    """The moment of the next attempt (ms); 0: none is due."""
+    delivery = traced.letter.delivery
+    pushed = traced.subscription is not None and delivery.origin is None
+    return delivery.available_at if pushed and delivery.available_at > visit.now else 0
+
+
+def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
+    delivery, queue = traced.letter.delivery, traced.queue
+    subscription = _subscription(traced)
+    state = _DEAD if delivery.origin is not None else state_of(delivery, visit.now)
+    link = plan = ""
+    name, icon = "?", "queue"
+    if subscription is not None:
+        name, icon = subscription.endpoint_place, "endpoint"
+        link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
+    elif traced.letter.from_queue is not None:
+        name = traced.letter.from_queue.name
+    elif queue is not None:
+        name = queue.name.name
+    row_link = link
+    if queue is not None:
+        room = "dead-letters" if state == _DEAD else "queues"
+        parts = (str(delivery.seq),) if state == _DEAD else ("messages", str(delivery.seq))
+        row_link = visit.link(room, queue.name.name, *parts)
+        if state == _DEAD:
+            plan = visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq)
+    return {
+        "state": state,
+        "colour": _STATES[state][0],
+        "word": _STATES[state][1],
+        "name": name,
+        "icon": icon,
+        "link": row_link or link,
+        "topic": "" if subscription is None else subscription.topic.name,
+        "dead_in": queue.name.name if queue is not None and state == _DEAD else "",
+        "attempts": traced.letter.attempts,
+        "next_at": _due(visit, traced),
+        "discs": axis.discs(traced.letter.notes, _due(visit, traced)),
+        "notes": traced.letter.notes,
+        "plan": plan,
+        "sent_at": delivery.sent_at,
+    }

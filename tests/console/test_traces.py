@@ -1,0 +1,38 @@
+"""A trace shows each subscriber of a publication, with its attempts on one axis."""
+
+from redrive.console.trace_axis import Axis
+from redrive.engine.ports import AttemptNote
+from tests.console.world import ROOM, make_world, visiting
+
+
+def test_attempts_stand_where_their_time_is_or_at_even_steps() -> None:
+    notes = [
+        AttemptNote(1, 10_100, 100, "server_error", 503, ""),
+        AttemptNote(2, 60_100, 100, "timed_out", 0, ""),
+    ]
+    discs = Axis(10_000, 110_000).discs(notes, 110_000)
+    assert [(disc.x, disc.label, disc.wait, disc.due) for disc in discs] == [
+        (1.0, "503", "", False),
+        (49.0, "timed", "49 s", False),
+        (97.0, "next", "", True),
+    ]
+    even = Axis(10_000, 110_000, steps=2).discs(notes)
+    assert [disc.x for disc in even] == [1.0, 49.0]
+
+
+async def test_a_trace_shows_who_got_nothing_and_who_else_subscribes() -> None:
+    async with visiting(clock="simulated") as visitor:
+        world = await make_world(visitor)
+        world.engine.operations.inject_fault(world.subscription.endpoint, 503)
+        moved = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": '{"order": 7001}'})
+        assert visitor.server.time is not None
+        await visitor.server.time.advance(90_000)
+        page = (await visitor.get(moved.headers["Location"])).body.decode()
+        assert "Dead letter</span></li>" in page
+        assert page.count('<circle class="f3"') == 4
+        assert f'href="{ROOM}/dead-letters/orders-dead/plan?what=picked' in page
+        health = (await visitor.get(f"{ROOM}/topics/Rentals/6f1c")).body.decode()
+        assert "0 of 4 attempts" in health
+        gone = (await visitor.get(f"{ROOM}/messages/absent?topic=Rentals")).body.decode()
+        assert "leaves nothing behind" in gone
+        assert "Other subscribers" in gone
