@@ -123,7 +123,7 @@ async def stage(**settings: Any) -> AsyncIterator[Stage]:
     stop = asyncio.Event()
     async with assembled(chosen, URL) as server:
         await server.open()
-        serving = asyncio.create_task(server.serve(stop))
+        serving = asyncio.create_task(server.serve(URL, stop))
         yield Stage(server)
         stop.set()
         await asyncio.gather(serving, return_exceptions=True)
