@@ -7,7 +7,7 @@ import jwt
 
 ALGORITHM: Final = "HS256"
 # Whoever asks looks at the claims, by the clock that counts for them: PyJWT would take the machine's.
-_UNCHECKED: Final[jwt.types.Options] = {
+UNCHECKED: Final[jwt.types.Options] = {
     "verify_exp": False,
     "verify_nbf": False,
     "verify_iat": False,
@@ -20,6 +20,6 @@ _UNCHECKED: Final[jwt.types.Options] = {
 def signed_claims(token: str, key: bytes) -> Mapping[str, Any] | None:
     """The claims of a token, none of which is checked; None where the key has not signed it."""
     try:
-        return jwt.decode(token, key, [ALGORITHM], _UNCHECKED)
+        return jwt.decode(token, key, [ALGORITHM], UNCHECKED)
     except jwt.InvalidTokenError:
         return None

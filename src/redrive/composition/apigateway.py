@@ -1,5 +1,9 @@
 """Amazon API Gateway: APIs, and what is behind them."""
 
+from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
+from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
+from redrive.aws.apigateway.authorizers.issuers import Issuers
+from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.access_log import AccessLog
 from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.metrics import ApiMetrics
@@ -16,6 +20,7 @@ from redrive.aws.apigateway.rest.services import ServiceIntegration
 from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Interface
+from redrive.runtime.clock import SystemClock
 
 
 def extension(core: Core) -> Extension:
@@ -31,18 +36,21 @@ def extension(core: Core) -> Extension:
         callers,
         clock,
     )
-    rest = RestFront(engine, core.authentication, integrations, Usage(engine))
+    functions = AuthorizerFunctions(calls, callers, clock)
+    rest_authorizers = RestAuthorizers(functions, clock)
+    http_authorizers = HttpAuthorizers(functions, Issuers(core.web, SystemClock()))
+    rest = RestFront(engine, core.authentication, integrations, Usage(engine), rest_authorizers)
     front = ApiFront(
         engine,
         rest,
-        HttpApiFront(engine, core.authentication, calls, outgoing, callers),
+        HttpApiFront(engine, core.authentication, calls, outgoing, callers, http_authorizers),
         ApiMetrics(core.telemetry.count),
         AccessLog(core.telemetry.logs, core.stream),
     )
     return Extension(
         interface=Interface(
             services={
-                "apigateway": ApiGateway(engine, identities),
+                "apigateway": ApiGateway(engine, identities, integrations, rest_authorizers),
                 "apigatewayv2": HttpApiGateway(engine, identities),
             },
             hosted=front,

@@ -161,7 +161,22 @@ def test_a_pace_that_is_too_fast_is_refused(gateway: Gateways) -> None:
         (
             "create_route",
             {"RouteKey": "GET /", "AuthorizationType": "JWT"},
-            "Redrive does not offer authorizers",
+            "Invalid authorizer ID specified. Setting the authorization type to JWT requires a valid JWT authorizer.",
+        ),
+        (
+            "create_authorizer",
+            {"Name": "a", "AuthorizerType": "JWT", "IdentitySource": ["$request.header.Authorization"]},
+            "Authorizers of the type JWT need an issuer and an audience",
+        ),
+        (
+            "create_authorizer",
+            {"Name": "a", "AuthorizerType": "REQUEST", "IdentitySource": ["header"]},
+            "Invalid identity source specified: header",
+        ),
+        (
+            "create_authorizer",
+            {"Name": "a", "AuthorizerType": "REQUEST", "IdentitySource": [], "AuthorizerUri": "arn:x"},
+            "AuthorizerPayloadFormatVersion is a required parameter",
         ),
         ("create_route", {"RouteKey": "GET /", "Target": "integrations/x"}, "Invalid Integration identifier"),
         ("create_integration", {"IntegrationType": "MOCK"}, "Integration type MOCK is not supported"),

@@ -87,7 +87,8 @@ async def refused(exchange: Exchange, refusal: Refusal, tree: Tree | None = None
         tree: Of the deployment; None: it is not known which.
     """
     exchange.error = {**exchange.error, "message": refusal.message, "responseType": refusal.kind}
-    body = orjson.dumps({"message": refusal.message})
+    member = "Message" if refusal.kind == "ACCESS_DENIED" else "message"  # as Amazon's spells it (recorded)
+    body = orjson.dumps({member: refusal.message or None})
     headers = {"x-amzn-ErrorType": refusal.error, "Content-Type": JSON}
     own = _own(tree, refusal)
     if own is None:

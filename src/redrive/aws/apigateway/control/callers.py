@@ -20,21 +20,19 @@ class Callers:
         self._roles = roles
         self._open_functions = open_functions
 
-    async def of(self, exchange: Exchange, credentials: str | None, method: str, path: str) -> Principal:
-        """The principal that an integration's call is made by.
+    async def of(self, exchange: Exchange, credentials: str | None, arn: str) -> Principal:
+        """The principal that a call of an integration or of an authorizer is made by.
 
         Args:
             exchange: The request.
-            credentials: A role's ARN, or what stands for the caller's own; None: neither.
-            method: For the ARN of what calls: of the method.
-            path: Of the resource.
+            credentials: A role's ARN, or what stands for the caller's own; none: neither.
+            arn: Of what calls: the method or the authorizer.
 
         Raises:
             Refusal: The role cannot be assumed, or there is no caller.
         """
         api_place = exchange.place
         if not credentials:
-            arn = api_place.arn(method, path)
             return acting_for(
                 SERVICE, api_place.region, arn, api_place.account, for_owner=self._open_functions
             )

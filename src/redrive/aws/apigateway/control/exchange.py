@@ -41,6 +41,10 @@ class StagePlace:
         """The ARN that policies know a method by."""
         return f"arn:aws:execute-api:{self.region}:{self.account}:{self.api}/{self.stage}/{method}{path}"
 
+    def authorizer_arn(self, authorizer_id: str) -> str:
+        """The ARN that policies of functions know an authorizer by."""
+        return f"arn:aws:execute-api:{self.region}:{self.account}:{self.api}/authorizers/{authorizer_id}"
+
 
 @dataclass
 class Exchange:
@@ -60,6 +64,8 @@ class Exchange:
         caller: Who signed it; None: nobody had to.
         api_key: The id and the value of the key that it showed, where it had to.
         authorizer: What an authorizer told of its caller.
+        authorizer_kind: Of an HTTP API's authorizer, as events call it: `jwt` or `lambda`.
+        usage_key: The API key that the authorizer chose for the caller.
         integration: What is known of the answer of what is behind the method: `status`, `latency`, `error`.
         error: What went wrong: `message`, `responseType`, `validationErrorString`.
         overrides: What a template put in the place of the mapped request or response.
@@ -78,6 +84,8 @@ class Exchange:
     caller: Principal | None = None
     api_key: tuple[str, str] = ("", "")
     authorizer: Mapping[str, Any] = field(default_factory=dict)
+    authorizer_kind: str = ""
+    usage_key: str = ""
     integration: dict[str, Any] = field(default_factory=dict)
     error: dict[str, Any] = field(default_factory=dict)
     overrides: dict[str, Any] = field(default_factory=dict)

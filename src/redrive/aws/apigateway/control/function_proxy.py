@@ -49,6 +49,21 @@ async def invoked(
     Raises:
         Refusal: It may not be invoked, is not there, or failed.
     """
+    answer, failed = await asked(calls, arn, payload, caller, exchange)
+    if failed:
+        exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
+        raise Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="The function failed")
+    return answer
+
+
+async def asked(
+    calls: InnerCalls, arn: str, payload: bytes, caller: Principal, exchange: Exchange
+) -> tuple[bytes, bool]:
+    """The answer of a function that is waited for, and whether it failed.
+
+    Raises:
+        Refusal: `API_CONFIGURATION_ERROR`: it may not be invoked, or is not there.
+    """
     match = _ARN.fullmatch(arn)
     region = exchange.place.region if match is None else match[1]
     trace = exchange.header("x-amzn-trace-id")
@@ -63,11 +78,7 @@ async def invoked(
         if error.code == "TooManyRequestsException":
             raise Refusal("API_CONFIGURATION_ERROR", reason="Lambda throttles the function") from None
         raise Refusal("API_CONFIGURATION_ERROR", reason=f"{error.code}: {error.message}") from None
-    answer: bytes = result.get("Payload") or b""
-    if result.get("FunctionError"):
-        exchange.integration["error"] = answer.decode("utf-8", "replace")[:1024]
-        raise Refusal("DEFAULT_5XX", status=BAD_GATEWAY, reason="The function failed")
-    return answer
+    return result.get("Payload") or b"", bool(result.get("FunctionError"))
 
 
 def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
@@ -78,9 +89,20 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
         coded: Whether its body goes in base64, as one of a binary media type does.
         version: Of the format, which HTTP APIs name; empty: it is not named.
     """
-    request, context = exchange.request, exchange.context()
-    headers, query = exchange.headers, exchange.query
-    body = base64.b64encode(request.body).decode() if coded else exchange.body_text
+    body = base64.b64encode(exchange.request.body).decode() if coded else exchange.body_text
+    has_body = bool(exchange.request.body)
+    event = {
+        **({"version": version} if version else {}),
+        **event_members(exchange),
+        "body": body if has_body else None,
+        "isBase64Encoded": coded and has_body,
+    }
+    return orjson.dumps(event)
+
+
+def event_members(exchange: Exchange) -> dict[str, Any]:
+    """The event of a request in payload format 1.0, without its body."""
+    context, headers, query = exchange.context(), exchange.headers, exchange.query
     request_context = {
         name: context[name]
         for name in (
@@ -91,10 +113,10 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     }
     if exchange.authorizer:
         request_context["authorizer"] = dict(exchange.authorizer)
-    event = {
+    return {
         "resource": exchange.route.rpartition(" ")[2],
         "path": exchange.path,
-        "httpMethod": request.method,
+        "httpMethod": exchange.request.method,
         "headers": dict(headers),
         "multiValueHeaders": lists_of(headers),
         "queryStringParameters": last_values(query) or None,
@@ -102,10 +124,7 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
         "pathParameters": dict(exchange.parameters) or None,
         "stageVariables": dict(exchange.place.variables) or None,
         "requestContext": request_context,
-        "body": body if request.body else None,
-        "isBase64Encoded": coded and bool(request.body),
     }
-    return orjson.dumps({"version": version, **event} if version else event)
 
 
 def answer_of(payload: bytes, *, coded: bool) -> ApiAnswer:

@@ -24,7 +24,7 @@ class Told(NamedTuple):
 RESPONSES: Final[Mapping[str, Told]] = {
     "ACCESS_DENIED": Told(403, "User is not authorized to access this resource", "AccessDeniedException"),
     "API_CONFIGURATION_ERROR": Told(500, "Internal server error", "InternalServerErrorException"),
-    "AUTHORIZER_CONFIGURATION_ERROR": Told(500, "Internal server error", "AuthorizerConfigurationException"),
+    "AUTHORIZER_CONFIGURATION_ERROR": Told(500, "", "AuthorizerConfigurationException"),  # `null` (recorded)
     "AUTHORIZER_FAILURE": Told(500, "Internal server error", "AuthorizerFailureException"),
     "BAD_REQUEST_BODY": Told(400, "Invalid request body", "BadRequestException"),
     "BAD_REQUEST_PARAMETERS": Told(400, "Missing required request parameters: [{}]", "BadRequestException"),
@@ -69,10 +69,18 @@ class Refusal(Exception):  # noqa: N818 - an answer
         message: Its text.
         error: Its code.
         reason: What happened, for execution logs; callers are not told.
+        challenge: The header that says how to authenticate; empty: there is none.
     """
 
     def __init__(
-        self, kind: str, *, status: int = 0, message: str = "", detail: str = "", reason: str = ""
+        self,
+        kind: str,
+        *,
+        status: int = 0,
+        message: str = "",
+        detail: str = "",
+        reason: str = "",
+        challenge: str = "",
     ) -> None:
         """Refuse by an answer of the table.
 
@@ -82,6 +90,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
             message: In the place of the table's; empty: the table's.
             detail: What the table's text leaves open.
             reason: What happened.
+            challenge: See the attribute.
         """
         default = RESPONSES[kind]
         super().__init__(kind)
@@ -90,3 +99,4 @@ class Refusal(Exception):  # noqa: N818 - an answer
         self.message = message or default.message.format(detail)
         self.error = default.error
         self.reason = reason or self.message
+        self.challenge = challenge

@@ -50,6 +50,10 @@ def _roles(tree: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
         for verb, method in (resource.get("resourceMethods") or {}).items():
             if credentials := (method.get("methodIntegration") or {}).get("credentials"):
                 yield (id_, verb), credentials
+    for id_, authorizer in (tree.get("authorizers") or {}).items():
+        credentials = authorizer.get("authorizerCredentials") or authorizer.get("AuthorizerCredentialsArn")
+        if credentials:
+            yield ("authorizers", id_), credentials
     for id_, integration in (tree.get("integrations") or {}).items():
         if credentials := integration.get("CredentialsArn"):
             yield (id_,), credentials

@@ -65,15 +65,22 @@ class Usage:
         self._throttles = Throttles()
         self._quotas = UsageQuotas(engine)
 
-    async def admit(self, exchange: Exchange, method: Mapping[str, Any], stage: Mapping[str, Any]) -> None:
-        """Count a request, or refuse it.
+    async def admit(
+        self,
+        exchange: Exchange,
+        method: Mapping[str, Any],
+        stage: Mapping[str, Any],
+        *,
+        by_authorizer: bool = False,
+    ) -> None:
+        """Count a request, or refuse it; `by_authorizer`: it is its authorizer that names the key.
 
         Raises:
             Refusal: `INVALID_API_KEY`, `THROTTLED` or `QUOTA_EXCEEDED`.
         """
         self._check_stage(exchange, stage.get("methodSettings") or {})
         if method.get("apiKeyRequired"):
-            key = await self._key(exchange)
+            key = await self._key(exchange, exchange.usage_key if by_authorizer else exchange.header(_HEADER))
             plan, covered = await self._plan(exchange.place, key)
             exchange.api_key = key.id, key.value
             for rate, burst, part in _limits(exchange, plan, covered):
@@ -96,8 +103,8 @@ class Usage:
         if not self._throttles.takes(bucket, rate, burst, exchange.now):
             raise Refusal("THROTTLED")
 
-    async def _key(self, exchange: Exchange) -> ApiKey:
-        api_place, value = exchange.place, exchange.header(_HEADER)
+    async def _key(self, exchange: Exchange, value: str | None) -> ApiKey:
+        api_place = exchange.place
         key_value = None
         if value:
             key_value = await self._documents.get(

@@ -1,9 +1,11 @@
 """Definitions of HTTP APIs by OpenAPI 3, as deployment tools write them."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, CUSTOM, JWT, check_authorizer
+from redrive.aws.apigateway.control.admission import SIGNED
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
@@ -37,28 +39,80 @@ def defined_tree(document: Mapping[str, Any], chance: random.Random) -> Tree:
 def _defined(document: Mapping[str, Any], chance: random.Random) -> Tree:
     routes: dict[str, Any] = {}
     integrations: dict[str, Any] = {}
+    schemes = (document.get("components") or {}).get("securitySchemes") or {}
+    authorizers = {
+        str(name): _authorizer(str(name), scheme[f"{_X}authorizer"], chance)
+        for name, scheme in schemes.items()
+        if f"{_X}authorizer" in scheme
+    }
+    by_id = {authorizer["AuthorizerId"]: authorizer for authorizer in authorizers.values()}
     for path, item in document["paths"].items():
         for name, operation in item.items():
             key = _route_key(str(path), str(name))
             if not key:
                 continue
             integration = operation.get(f"{_X}integration")
-            if operation.get("security", document.get("security")):
-                raise unoffered("authorizers of HTTP APIs")
+            security = operation.get("security", document.get("security"))
             route_id = new_id(chance, _ID_CHARS)
             route = {
                 "RouteId": route_id,
                 "RouteKey": key,
-                "AuthorizationType": "NONE",
                 "ApiKeyRequired": False,
+                **_authorization(security or (), schemes, authorizers),
             }
             if integration is not None:
                 part_id = new_id(chance, _ID_CHARS)
                 integrations[part_id] = _integration(part_id, integration)
                 route["Target"] = f"{TARGET}{part_id}"
-            check_route(route, {ROUTES: routes, INTEGRATIONS: integrations})
+            check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: by_id})
             routes[route_id] = route
-    return {ROUTES: routes, INTEGRATIONS: integrations}
+    return {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: by_id}
+
+
+def _authorization(
+    security: Sequence[Any], schemes: Mapping[str, Any], authorizers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The members of a route that say who may ask; of several schemes the first is taken.
+
+    Raises:
+        AwsError: `BadRequestException`: a scheme is none that this server has.
+    """
+    for name, scopes in (item for requirement in security for item in requirement.items()):
+        authorizer = authorizers.get(name)
+        if authorizer is None and schemes[name].get(f"{_X}authtype") != "awsSigv4":
+            raise unoffered(f"the security scheme {name}: it is no authorizer")
+        if authorizer is None:
+            return {"AuthorizationType": SIGNED}
+        if authorizer["AuthorizerType"] != JWT:
+            return {"AuthorizationType": CUSTOM, "AuthorizerId": authorizer["AuthorizerId"]}
+        scoped = {"AuthorizationScopes": [str(scope) for scope in scopes]} if scopes else {}
+        return {"AuthorizationType": JWT, "AuthorizerId": authorizer["AuthorizerId"], **scoped}
+    return {"AuthorizationType": "NONE"}
+
+
+def _authorizer(name: str, definition: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
+    sources = definition.get("identitySource") or []
+    configuration = definition.get("jwtConfiguration")
+    ttl = definition.get("authorizerResultTtlInSeconds")
+    members = {
+        "AuthorizerType": str(definition.get("type", "")).upper(),
+        "IdentitySource": sources.split(",") if isinstance(sources, str) else list(sources),
+        "AuthorizerUri": definition.get("authorizerUri"),
+        "AuthorizerCredentialsArn": definition.get("authorizerCredentials"),
+        "AuthorizerPayloadFormatVersion": definition.get("authorizerPayloadFormatVersion"),
+        "AuthorizerResultTtlInSeconds": None if ttl is None else int(ttl),
+        "EnableSimpleResponses": definition.get("enableSimpleResponses"),
+        "JwtConfiguration": None
+        if configuration is None
+        else {"Issuer": configuration.get("issuer"), "Audience": configuration.get("audience")},
+    }
+    authorizer = {
+        "AuthorizerId": new_id(chance, _ID_CHARS),
+        "Name": name,
+        **{member: value for member, value in members.items() if value is not None},
+    }
+    check_authorizer(authorizer, {})
+    return authorizer
 
 
 def _route_key(path: str, name: str) -> str:

@@ -19,6 +19,16 @@ _TEXT: Final = re.compile(r"text/.*|application/((.+\+)?(json|xml)|javascript|x-
 
 def event_of(exchange: Exchange) -> bytes:
     """The event of a request, as JSON."""
+    request, event = exchange.request, event_members(exchange)
+    coded = is_coded(request)
+    if request.body:
+        event["body"] = base64.b64encode(request.body).decode() if coded else request.body.decode()
+    event["isBase64Encoded"] = coded
+    return orjson.dumps(event)
+
+
+def event_members(exchange: Exchange) -> dict[str, Any]:
+    """The event of a request, without its body."""
     request, context = exchange.request, exchange.context()
     headers = {name.lower(): value for name, value in exchange.headers.items()}
     cookies = headers.pop("cookie", "")
@@ -52,15 +62,13 @@ def event_of(exchange: Exchange) -> bytes:
     }
     if exchange.caller is not None:
         event["requestContext"]["authorizer"] = {"iam": exchange.identity()}
+    if exchange.authorizer_kind:
+        event["requestContext"]["authorizer"] = {exchange.authorizer_kind: dict(exchange.authorizer)}
     if exchange.parameters:
         event["pathParameters"] = dict(exchange.parameters)
     if exchange.place.variables:
         event["stageVariables"] = dict(exchange.place.variables)
-    coded = is_coded(request)
-    if request.body:
-        event["body"] = base64.b64encode(request.body).decode() if coded else request.body.decode()
-    event["isBase64Encoded"] = coded
-    return orjson.dumps(event)
+    return event
 
 
 def is_coded(request: Request) -> bool:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
+from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
 from redrive.aws.apigateway.control import function_proxy as functions
 from redrive.aws.apigateway.control.admission import SIGNED, check_policies, signer
 from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
@@ -20,7 +21,7 @@ from redrive.aws.apigateway.control.usage import Throttles
 from redrive.aws.apigateway.http import events as http_events
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, SUBTYPES, TARGET, TIMEOUT_MS
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
-from redrive.aws.apigateway.mapping.parameters import as_text, at_path, body_value
+from redrive.aws.apigateway.mapping.parameters import as_text, route_value
 from redrive.aws.apigateway.rest.integrations import Outgoing, http_headers, url_with
 from redrive.aws.apigateway.rest.routing import Routes
 from redrive.aws.gateway.authentication import Authentication
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 _REMEMBERED_MAX: Final = 256
 #: The texts of an HTTP API's own answers, by status.
 _TEXTS: Final = {
+    401: "Unauthorized",
     403: "Forbidden",
     404: "Not Found",
     413: "Request Entity Too Large",
@@ -74,6 +76,7 @@ class HttpApiFront:
         calls: InnerCalls,
         outgoing: Outgoing,
         callers: Callers,
+        authorizers: HttpAuthorizers,
     ) -> None:
         """Answer them.
 
@@ -83,8 +86,10 @@ class HttpApiFront:
             calls: Of functions and services.
             outgoing: Of HTTP endpoints.
             callers: Makes callers of credentials.
+            authorizers: Asked where a route wants it.
         """
         self._documents = engine.resources.documents
+        self._authorizers = authorizers
         self._clock = engine.runtime.clock
         self._authentication = authentication
         self._calls = calls
@@ -124,7 +129,7 @@ class HttpApiFront:
             return await self._answered(exchange, staged)
         except Refusal as refusal:
             exchange.error = {"message": refusal.reason, "responseType": refusal.kind}
-            return said(_status_of(refusal))
+            return said(_status_of(refusal), refusal.challenge)
         except TimeoutError:
             exchange.error = {"message": "Endpoint request timed out", "responseType": "INTEGRATION_TIMEOUT"}
             return said(503)
@@ -144,6 +149,8 @@ class HttpApiFront:
         if route.get("AuthorizationType") == SIGNED:
             exchange.caller = await signer(self._authentication, exchange.request)
             check_policies(exchange, None, signed=True)
+        elif route.get("AuthorizationType", "NONE") != "NONE":
+            await self._authorizers.admit(exchange, route, staged.tree)
         self._check_pace(exchange, staged.settings)
         integration = (staged.tree.get(INTEGRATIONS) or {}).get(route.get("Target", "").removeprefix(TARGET))
         if integration is None:
@@ -185,7 +192,8 @@ class HttpApiFront:
             return await self._passed_on(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
         credentials = integration.get("CredentialsArn")
-        caller = await self._callers.of(exchange, credentials, exchange.method.replace("ANY", "*"), path)
+        arn = exchange.place.arn(exchange.method.replace("ANY", "*"), path)
+        caller = await self._callers.of(exchange, credentials, arn)
         subtype = integration.get("IntegrationSubtype")
         if subtype is not None:
             return await self._asked(exchange, integration, subtype, caller)
@@ -208,7 +216,7 @@ class HttpApiFront:
         params: dict[str, Any] = {}
         region = exchange.place.region
         for name, source in (integration.get("RequestParameters") or {}).items():
-            value = _value(exchange, source)
+            value = route_value(exchange, source)
             if name == "Region":
                 region = value or region
             elif value is not None and name in operation_model.input.members:
@@ -234,14 +242,17 @@ class HttpApiFront:
         )
 
 
-def said(status: int) -> ApiAnswer:
-    """An answer of the API's own."""
-    return ApiAnswer(status, orjson.dumps({"message": _TEXTS[status]}), {"content-type": JSON})
+def said(status: int, challenge: str = "") -> ApiAnswer:
+    """An answer of the API's own, which may say how to authenticate."""
+    headers = {"content-type": JSON, **({"www-authenticate": challenge} if challenge else {})}
+    return ApiAnswer(status, orjson.dumps({"message": _TEXTS[status]}), headers)
 
 
 def _status_of(refusal: Refusal) -> int:
     if refusal.kind in _NOBODY:
         return 403
+    if refusal.kind == "UNAUTHORIZED":
+        return 401
     if refusal.kind == "THROTTLED":
         return 429
     return 503 if refusal.kind == "INTEGRATION_FAILURE" else 500
@@ -259,29 +270,6 @@ def _as_resources(tree: Tree) -> Iterator[Mapping[str, Any]]:
     default = [route for route in (tree.get(ROUTES) or {}).values() if route["RouteKey"] == "$default"]
     for route in default:
         yield {"path": "$default", "id": "$default", "resourceMethods": {"ANY": route}}
-
-
-def _value(exchange: Exchange, source: str) -> str | None:
-    """The value of a parameter: static, or from the request, with variables in the text where there are any."""
-    if not source.startswith("$"):
-        return source
-    origin, _, name = source.partition(".")
-    if origin == "$context":
-        return at_path(exchange.context(), name)
-    if origin == "$stageVariables":
-        return exchange.place.variables.get(name)
-    kind, _, name = name.partition(".")
-    match kind:
-        case "body":
-            return body_value(exchange.body_text, name)
-        case "header":
-            return exchange.header(name)
-        case "path":
-            return exchange.parameters.get(name) if name else exchange.path
-        case "querystring":
-            values: Sequence[str] = exchange.query.get(name) or ()
-            return ",".join(values) or None
-    return None
 
 
 def _typed(value: str, kind: str) -> Any:

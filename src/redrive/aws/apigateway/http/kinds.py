@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, check_authorizer, check_route_authorizer
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.records import Tree
 
@@ -39,8 +40,7 @@ def check_route(route: Mapping[str, Any], tree: Tree) -> None:
     target = route.get("Target")
     if target and target.removeprefix(TARGET) not in (tree.get(INTEGRATIONS) or {}):
         raise bad_request(f"Invalid Integration identifier specified: {target}")
-    if route.get("AuthorizationType", "NONE") not in {"NONE", "AWS_IAM"}:
-        raise unoffered("authorizers of HTTP APIs")
+    check_route_authorizer(route, tree)
     if route.get("ApiKeyRequired"):
         raise bad_request("ApiKeyRequired is not supported for HTTP APIs")
 
@@ -118,6 +118,7 @@ KINDS: Final = (
         check_integration,
         {"ConnectionType": "INTERNET", "TimeoutInMillis": TIMEOUT_MS, "PayloadFormatVersion": "1.0"},
     ),
+    HttpKind("Authorizer", AUTHORIZERS, "AuthorizerId", check_authorizer, {}),
     HttpKind(
         "Stage",
         STAGES,

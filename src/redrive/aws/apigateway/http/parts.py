@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.http import AUTHORIZERS
 from redrive.aws.apigateway.control.access_log import check_destination
 from redrive.aws.apigateway.control.errors import HTTP_PAGES, conflict, not_found
 from redrive.aws.apigateway.control.ids import new_id
@@ -16,6 +17,8 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
 _ID_CHARS: Final = 7
+#: What routes need: the member that names it, and what stands before the id there.
+_USES: Final = {INTEGRATIONS: ("Target", TARGET), AUTHORIZERS: ("AuthorizerId", "")}
 
 
 def operations_alike(apis: HttpApiOperations, engine: Engine) -> dict[str, Verb]:
@@ -77,10 +80,10 @@ class HttpPartOperations:
         def change(api: HttpApi) -> HttpApi:
             self._named(api.tree, params)
             rest = {name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]}
-            target = f"{TARGET}{params[kind.id]}"
+            uses = _USES.get(kind.place)
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
-            if kind.place == INTEGRATIONS and any(route.get("Target") == target for route in routes.values()):
-                raise conflict("Cannot delete Integration. It is used by a route of this API")
+            if uses and any(route.get(uses[0]) == f"{uses[1]}{params[kind.id]}" for route in routes.values()):
+                raise conflict(f"Cannot delete {kind.noun}. It is used by a route of this API")
             return replace(api, tree={**api.tree, kind.place: rest})
 
         await self._apis.edit(call, params["ApiId"], change)

@@ -42,6 +42,28 @@ def request_value(exchange: Exchange, source: str) -> str | None:
     return None
 
 
+def route_value(exchange: Exchange, source: str) -> str | None:
+    """The value of a parameter of an HTTP API: static, or from the request; None: it has none."""
+    if not source.startswith("$"):
+        return source
+    origin, _, name = source.partition(".")
+    if origin == "$context":
+        return at_path(exchange.context(), name)
+    if origin == "$stageVariables":
+        return exchange.place.variables.get(name)
+    kind, _, name = name.partition(".")
+    match kind:
+        case "body":
+            return body_value(exchange.body_text, name)
+        case "header":
+            return exchange.header(name)
+        case "path":
+            return exchange.parameters.get(name) if name else exchange.path
+        case "querystring":
+            return ",".join(exchange.query.get(name) or ()) or None
+    return None
+
+
 def body_value(body: str, path: str) -> str | None:
     """A body, or what stands at a path in it, as text."""
     if not path:

@@ -25,11 +25,13 @@ class Definition:
         document: The whole.
         validators: The ids of request validators, by name.
         schemes: What methods' `security` names.
+        authorizers: The ids of those of them that are authorizers, by name.
     """
 
     document: Mapping[str, Any]
     validators: Mapping[str, str]
     schemes: Mapping[str, Any]
+    authorizers: Mapping[str, str]
 
     def resolved(self, value: Any) -> Mapping[str, Any]:
         """A parameter, or the one that it refers to."""
@@ -145,8 +147,8 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
     for requirement in _listed(operation.get("security", definition.document.get("security"))):
         for name in requirement if isinstance(requirement, Mapping) else ():
             scheme = definition.resolved(definition.schemes.get(name))
-            if f"{_X}authorizer" in scheme:
-                settings["authorizationType"] = "CUSTOM"
+            if name in definition.authorizers:
+                settings |= {"authorizationType": "CUSTOM", "authorizerId": definition.authorizers[name]}
             elif scheme.get(f"{_X}authtype") == "awsSigv4":
                 settings["authorizationType"] = "AWS_IAM"
             elif scheme.get("type") == "apiKey" and str(scheme.get("name", "")).lower() == "x-api-key":

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, authorizer_of
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
@@ -143,14 +144,36 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) 
         },
         GATEWAY_RESPONSES: {**(before.get(GATEWAY_RESPONSES) or {}), **dict(_gateway_responses(document))},
     }
+    for name, scheme in schemes.items():
+        if f"{_X}authorizer" in _object(scheme):
+            tree = _with_authorizer(tree, str(name), _object(scheme), chance)
     definition = Definition(
         document,
         {value["name"]: key for key, value in validators.items()},
         schemes,
+        {value["name"]: key for key, value in (tree.get(AUTHORIZERS) or {}).items()},
     )
     for path, item in document["paths"].items():
         tree = _with_path(tree, str(path), _object(item), definition, chance)
     return tree
+
+
+def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], chance: random.Random) -> Tree:
+    """The tree with the authorizer that a security scheme stands for; one of its name is changed."""
+    authorizers: Mapping[str, Any] = tree.get(AUTHORIZERS) or {}
+    known = next((key for key, value in authorizers.items() if value["name"] == name), None)
+    members = _object(scheme[f"{_X}authorizer"])
+    kind, ttl = str(members.get("type", "")).upper(), members.get("authorizerResultTtlInSeconds")
+    source = {"identitySource": f"method.request.header.{scheme.get('name')}"} if kind == "TOKEN" else {}
+    params = {
+        **source,
+        **members,
+        "name": name,
+        "type": kind,
+        "authorizerResultTtlInSeconds": None if ttl is None else int(ttl),
+    }
+    made_id = known or new_id(chance)
+    return {**tree, AUTHORIZERS: {**authorizers, made_id: authorizer_of(params, made_id, tree)}}
 
 
 def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
 from redrive.aws.apigateway.control.errors import translated
 from redrive.aws.apigateway.control.quotas import USAGE
 from redrive.aws.apigateway.control.records import (
@@ -20,6 +21,8 @@ from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
 from redrive.aws.apigateway.rest.deployments import DeploymentOperations
 from redrive.aws.apigateway.rest.editing import Editing
+from redrive.aws.apigateway.rest.integrations import Integrations
+from redrive.aws.apigateway.rest.invoke_tests import InvokeTests
 from redrive.aws.apigateway.rest.keys import ApiKeyOperations
 from redrive.aws.apigateway.rest.methods import MethodOperations
 from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
@@ -51,7 +54,21 @@ class ApiGateway:
     )
     """All that callers make through this service."""
 
-    def __init__(self, engine: Engine, identities: Identities) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        identities: Identities,
+        integrations: Integrations,
+        authorizers: RestAuthorizers,
+    ) -> None:
+        """Keep APIs in this engine.
+
+        Args:
+            engine: Where they are documents.
+            identities: Where roles are.
+            integrations: Call what is behind methods that are tested.
+            authorizers: Ask functions of authorizers that are tested.
+        """
         editing = Editing(engine, integration_roles(identities))
         self.operations: Mapping[str, Verb] = {
             **operations_alike(editing),
@@ -67,6 +84,7 @@ class ApiGateway:
                 ApiKeyOperations(engine),
                 UsagePlanOperations(engine),
                 GatewayAccountOperations(engine, log_roles(identities)),
+                InvokeTests(engine, editing, integrations, authorizers),
             ),
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.rest import CUSTOM, RestAuthorizers
 from redrive.aws.apigateway.control.admission import SIGNED, check_policies, check_request, signer
 from redrive.aws.apigateway.control.answers import ApiAnswer, refused
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
@@ -48,6 +49,7 @@ class RestFront:
         authentication: Authentication,
         integrations: Integrations,
         usage: Usage,
+        authorizers: RestAuthorizers,
     ) -> None:
         """Answer them.
 
@@ -56,11 +58,13 @@ class RestFront:
             authentication: Tells who signed, where a method wants it.
             integrations: Call what is behind methods.
             usage: Knows keys and plans, and how fast callers may ask.
+            authorizers: Asked where a method wants it.
         """
         self._documents = engine.resources.documents
         self._authentication = authentication
         self._integrations = integrations
         self._usage = usage
+        self._authorizers = authorizers
         self._routes: dict[str, tuple[ApiDeployment, Routes]] = {}
 
     async def staged(self, api: RestApi, stage: str) -> Staged | None:
@@ -103,10 +107,13 @@ class RestFront:
         signed = method["authorizationType"] == SIGNED
         if signed:
             exchange.caller = await signer(self._authentication, request)
-        elif method["authorizationType"] != "NONE":  # what nobody can decide is not open
-            raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
         check_policies(exchange, deployment.settings.get("policy"), signed=signed)
-        await self._usage.admit(exchange, method, staged.settings)
+        if method["authorizationType"] == CUSTOM:
+            await self._authorizers.admit(exchange, method, deployment.tree)
+        elif not signed and method["authorizationType"] != "NONE":  # what nobody can decide is not open
+            raise Refusal("AUTHORIZER_CONFIGURATION_ERROR")
+        by_authorizer = deployment.settings.get("apiKeySource") == "AUTHORIZER"
+        await self._usage.admit(exchange, method, staged.settings, by_authorizer=by_authorizer)
         await check_request(exchange, method, deployment)
         binary = deployment.settings.get("binaryMediaTypes") or ()
         integration = method["methodIntegration"]

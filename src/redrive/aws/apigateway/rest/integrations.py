@@ -109,7 +109,8 @@ class Integrations:
 
     async def _caller(self, exchange: Exchange, integration: Mapping[str, Any]) -> Any:
         credentials = integration.get("credentials")
-        return await self._callers.of(exchange, credentials, exchange.method, exchange.route)
+        arn = exchange.place.arn(exchange.method, exchange.route)
+        return await self._callers.of(exchange, credentials, arn)
 
     async def _timed(self, exchange: Exchange, calling: Any) -> Any:
         began = self._clock.now()

@@ -28,6 +28,7 @@ _MISSING: Final[Mapping[str, str]] = {
     "methodResponses": "Invalid Response status code specified",
     "integrationResponses": "Invalid Response status code specified",
     "models": "Invalid model name specified: {}",
+    "authorizers": "Invalid Authorizer identifier specified",
     "validators": "Invalid Request Validator identifier specified",
     STAGES: "Invalid stage identifier specified",
     GATEWAY_RESPONSES: "Gateway response not found",
@@ -155,6 +156,17 @@ VALIDATOR: Final = PartKind(
     frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
     "RequestValidators",
     ("/name", "/validateRequestParameters", "/validateRequestBody"),
+)
+AUTHORIZER: Final = PartKind(
+    "Authorizer",
+    ("authorizers", "{authorizerId}"),
+    frozenset(
+        {
+            *("name", "type", "authType", "authorizerUri", "authorizerCredentials", "identitySource"),
+            *("identityValidationExpression", "authorizerResultTtlInSeconds"),
+        }
+    ),
+    "Authorizers",
 )
 STAGE: Final = PartKind(
     "Stage",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, CUSTOM
 from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.content_handling import HANDLINGS
@@ -24,16 +25,15 @@ TIMEOUT_MS: Final = 29_000
 _TIMEOUT_MS_MIN: Final = 50
 _METHOD: Final = (
     *("authorizationType", "operationName", "requestParameters", "requestModels"),
-    *("requestValidatorId", "authorizationScopes"),
+    *("requestValidatorId", "authorizationScopes", "authorizerId"),
 )
 _INTEGRATION: Final = (
     *("type", "uri", "connectionType", "connectionId", "credentials", "requestParameters"),
     *("requestTemplates", "contentHandling", "tlsConfig"),
 )
 _PASSTHROUGH: Final = frozenset({"WHEN_NO_MATCH", "WHEN_NO_TEMPLATES", "NEVER"})
-_AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM"})
+_AUTHORIZATIONS: Final = frozenset({"NONE", "AWS_IAM", CUSTOM})
 _RESPONSE: Final = ("statusCode", "selectionPattern", "responseParameters", "contentHandling")
-_UNOFFERED: Final = frozenset({"CUSTOM", "COGNITO_USER_POOLS"})
 
 
 class MethodOperations:
@@ -101,7 +101,7 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
-    check_authorization(params["authorizationType"])
+    check_authorization(params, tree)
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):
             raise bad_request(f"Invalid model identifier specified: {model}")
@@ -112,16 +112,22 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **settings}
 
 
-def check_authorization(kind: str) -> None:
+def check_authorization(method: Mapping[str, Any], tree: Tree) -> None:
     """Refuse a type of authorization that this server does not have: a method must not be open for want of it.
 
     Raises:
-        AwsError: `BadRequestException`.
+        AwsError: `BadRequestException`; also where its authorizer is not there.
     """
-    if kind in _UNOFFERED:
-        raise unoffered(f"the authorization type {kind}: authorizers")
+    kind = method.get("authorizationType", "")
+    if kind == "COGNITO_USER_POOLS":
+        raise unoffered(f"the authorization type {kind}: user pools")
     if kind not in _AUTHORIZATIONS:
         raise bad_request("Invalid authorization type specified")
+    if kind == CUSTOM and method.get("authorizerId") not in (tree.get(AUTHORIZERS) or {}):
+        raise bad_request(
+            "Invalid authorizer ID specified. Setting the authorization type to CUSTOM or COGNITO_USER_POOLS requires a"
+            " valid authorizer."
+        )
 
 
 def check_integration(integration: Mapping[str, Any]) -> None:

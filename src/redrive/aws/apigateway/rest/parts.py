@@ -6,6 +6,7 @@ And those that make models, validators and gateway responses.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authorizer
 from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
@@ -13,13 +14,16 @@ from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.kinds import (
+    AUTHORIZER,
     GATEWAY_RESPONSE,
     GATEWAY_RESPONSES,
     INTEGRATION_RESPONSE,
     METHOD,
     METHOD_INTEGRATION,
     METHOD_RESPONSE,
+    METHODS,
     MODEL,
+    RESOURCES,
     VALIDATOR,
     PartKind,
 )
@@ -37,6 +41,7 @@ _ALIKE: Final = (
     INTEGRATION_RESPONSE,
     MODEL,
     VALIDATOR,
+    AUTHORIZER,
 )
 
 
@@ -63,7 +68,7 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
         def change(tree: Tree) -> Tree:
             before, operations = kind.found(tree, params), params.get("patchOperations") or ()
             after = patched(before, kind.shape, kind.patched, operations, replaced=kind.replaced)
-            check_part(kind, after)
+            check_part(kind, after, tree)
             return with_value(tree, kind.path(params), after)
 
         tree = await editing.edit_tree(call, params["restApiId"], change)
@@ -71,7 +76,9 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
 
     async def delete(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
-            kind.found(tree, params)
+            part = kind.found(tree, params)
+            if kind is AUTHORIZER:
+                check_unused(part, tree)
             return without(tree, kind.path(params))
 
         await editing.edit_tree(call, params["restApiId"], change)
@@ -108,8 +115,18 @@ class PartOperations:
         }
         return await self._create(VALIDATOR, call, {**params, "requestValidatorId": made_id}, validator)
 
+    async def create_authorizer(self, call: Call, params: Structure) -> Structure:
+        made_id = new_id(self._chance)
+        named = {**params, "authorizerId": made_id}
+
+        def change(tree: Tree) -> Tree:
+            return with_value(tree, AUTHORIZER.path(named), authorizer_of(params, made_id, tree))
+
+        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        return AUTHORIZER.shown(AUTHORIZER.found(tree, named))
+
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
-        check_part(kind, part)
+        check_part(kind, part, {})
 
         def change(tree: Tree) -> Tree:
             if found(tree, kind.path(params)) is not None:
@@ -191,8 +208,23 @@ def _shown_response(tree: Tree, kind: str) -> Structure:
     return response
 
 
-def check_part(kind: PartKind, value: Mapping[str, Any]) -> None:
-    """Refuse a part that cannot be used as it is.
+def check_unused(authorizer: Mapping[str, Any], tree: Tree) -> None:
+    """Refuse to remove an authorizer that a method needs.
+
+    Raises:
+        AwsError: `ConflictException`.
+    """
+    for resource in (tree.get(RESOURCES) or {}).values():
+        for name, method in (resource.get(METHODS) or {}).items():
+            if method.get("authorizerId") == authorizer["id"]:
+                place = f"{resource['path']}/{name}"
+                raise conflict(
+                    f"Cannot delete authorizer '{authorizer['name']}', is referenced in method: {place}"
+                )
+
+
+def check_part(kind: PartKind, value: Mapping[str, Any], tree: Tree) -> None:
+    """Refuse a part that cannot be used as it is in a tree.
 
     Raises:
         AwsError: `BadRequestException`.
@@ -200,7 +232,9 @@ def check_part(kind: PartKind, value: Mapping[str, Any]) -> None:
     if kind is MODEL and value.get("schema"):
         check_schema(value["schema"])
     if kind is METHOD:
-        check_authorization(value.get("authorizationType", ""))
+        check_authorization(value, tree)
+    if kind is AUTHORIZER:
+        check_authorizer(value, tree)
     if kind is INTEGRATION_RESPONSE:
         check_content_handling(value)
     if kind is METHOD_INTEGRATION:

@@ -1,0 +1,1 @@
+"""Authorizers of APIs: functions and issuers of tokens that decide who may ask."""
