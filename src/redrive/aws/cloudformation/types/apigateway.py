@@ -10,7 +10,6 @@ from redrive.aws.cloudformation.template.parameters import text_of
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
     ResourceType,
@@ -330,33 +329,7 @@ class RequestValidatorType(RestApiPartType):
     }
 
 
-class GatewayResponseType(PutResourceType):
-    """`AWS::ApiGateway::GatewayResponse`, known by a generated id."""
-
-    service = SERVICE
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        properties = spec.properties
-        await ask(
-            SERVICE,
-            "PutGatewayResponse",
-            restApiId=properties["RestApiId"],
-            responseType=properties["ResponseType"],
-            **lowered_keys(pick(properties, "StatusCode", "ResponseParameters", "ResponseTemplates")),
-        )
-        physical_id = spec.physical_id or spec.name
-        return ResourceState(physical_id, {"Id": physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        properties = spec.properties
-        identifiers = {"restApiId": properties["RestApiId"], "responseType": properties["ResponseType"]}
-        await without_absence(ask(SERVICE, "DeleteGatewayResponse", **identifiers))
-
-
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::ApiGateway::GatewayResponse": GatewayResponseType,
     "AWS::ApiGateway::Model": ModelType,
     "AWS::ApiGateway::RequestValidator": RequestValidatorType,
     "AWS::ApiGateway::Resource": ApiResourceType,

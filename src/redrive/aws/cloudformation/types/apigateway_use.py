@@ -309,43 +309,10 @@ def _plan_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
         yield from ({"op": op, "path": "/apiStages", "value": stage} for stage in sorted(stages))
 
 
-class UsagePlanKeyType(ResourceType):
-    """`AWS::ApiGateway::UsagePlanKey`; its id is the key's and the plan's."""
-
-    service = SERVICE
-    name_chars_max = 0
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        properties = spec.properties
-        params = lowered_keys(pick(properties, "UsagePlanId", "KeyId", "KeyType"))
-        try:
-            await ask(SERVICE, "CreateUsagePlanKey", **params)
-        except AwsError as error:
-            if not (spec.again and error.code == "ConflictException"):
-                raise
-        key_id = await self.find(ask, spec)
-        return ResourceState(key_id, {"Id": key_id})
-
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = lowered_keys(pick(spec.properties, "UsagePlanId", "KeyId"))
-        await without_absence(ask(SERVICE, "DeleteUsagePlanKey", **identifiers))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return f"{spec.properties['KeyId']}:{spec.properties['UsagePlanId']}"
-
-
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::ApiGateway::Account": AccountType,
     "AWS::ApiGateway::ApiKey": ApiKeyType,
     "AWS::ApiGateway::Deployment": RestDeploymentType,
     "AWS::ApiGateway::Stage": RestStageType,
     "AWS::ApiGateway::UsagePlan": UsagePlanType,
-    "AWS::ApiGateway::UsagePlanKey": UsagePlanKeyType,
 }

@@ -8,7 +8,6 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
     ResourceType,
@@ -247,26 +246,6 @@ class InlinePolicyType(ResourceType):
             await without_absence(ask("iam", f"Delete{kind}Policy", **params))
 
 
-class RolePolicyType(PutResourceType):
-    """`AWS::IAM::RolePolicy`: written into a single role."""
-
-    service = "iam"
-    needs = "PutRolePolicy"
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        identifiers = pick(spec.properties, "RoleName", "PolicyName")
-        text = as_text(spec.properties.get("PolicyDocument", {}))
-        await ask("iam", "PutRolePolicy", **identifiers, PolicyDocument=text)
-        return ResourceState(f"{identifiers['PolicyName']}|{identifiers['RoleName']}")
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(
-            ask("iam", "DeleteRolePolicy", **pick(spec.properties, "RoleName", "PolicyName"))
-        )
-
-
 class ManagedPolicyType(ResourceType):
     """`AWS::IAM::ManagedPolicy`; its id is its ARN."""
 
@@ -346,6 +325,5 @@ TYPES: Final[Mapping[str, Factory]] = {
     "AWS::IAM::ManagedPolicy": ManagedPolicyType,
     "AWS::IAM::Policy": InlinePolicyType,
     "AWS::IAM::Role": RoleType,
-    "AWS::IAM::RolePolicy": RolePolicyType,
     "AWS::IAM::User": UserType,
 }

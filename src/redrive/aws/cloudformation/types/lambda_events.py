@@ -9,7 +9,6 @@ from redrive.aws.cloudformation.types.lambda_ import TAGS
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
     ResourceType,
@@ -20,37 +19,6 @@ from redrive.aws.cloudformation.types.resource_type import (
 from redrive.aws.wire.errors import AwsError
 
 _RENAMED: Final = {"KmsKeyArn": "KMSKeyArn"}
-
-
-class PermissionType(ResourceType):
-    """`AWS::Lambda::Permission`: a statement of a function's policy, known by its generated id."""
-
-    service = "lambda"
-    name_chars_max = 100
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        params = pick(
-            spec.properties,
-            *("FunctionName", "Action", "Principal", "SourceArn", "SourceAccount"),
-            *("EventSourceToken", "FunctionUrlAuthType", "PrincipalOrgID", "InvokedViaFunctionUrl"),
-        )
-        try:
-            await ask("lambda", "AddPermission", StatementId=spec.name, **params)
-        except AwsError as error:
-            if not (spec.again and error.code == "ResourceConflictException"):
-                raise
-        return ResourceState(spec.name, {"Id": spec.name})
-
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return ResourceState(spec.physical_id, {"Id": spec.physical_id})
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        function = spec.properties["FunctionName"]
-        statement = {"FunctionName": function, "StatementId": spec.physical_id}
-        await without_absence(ask("lambda", "RemovePermission", **statement))
 
 
 _MAPPING: Final = (
@@ -120,27 +88,6 @@ def _mapping(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {_RENAMED.get(name, name): properties[name] for name in _MAPPING if name in properties}
 
 
-class EventInvokeConfigType(PutResourceType):
-    """`AWS::Lambda::EventInvokeConfig`: the settings of asynchronous invocations, known by a generated id."""
-
-    service = "lambda"
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        settings = pick(
-            spec.properties,
-            *("FunctionName", "Qualifier", "DestinationConfig", "MaximumEventAgeInSeconds"),
-            "MaximumRetryAttempts",
-        )
-        await ask("lambda", "PutFunctionEventInvokeConfig", **settings)
-        return ResourceState(spec.physical_id or spec.name)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = pick(spec.properties, "FunctionName", "Qualifier")
-        await without_absence(ask("lambda", "DeleteFunctionEventInvokeConfig", **identifiers))
-
-
 class UrlType(ResourceType):
     """`AWS::Lambda::Url`; its id is the ARN of its function."""
 
@@ -188,8 +135,6 @@ def _made_url(answer: Mapping[str, Any]) -> ResourceState:
 
 
 TYPES: Final[Mapping[str, Factory]] = {
-    "AWS::Lambda::EventInvokeConfig": EventInvokeConfigType,
     "AWS::Lambda::EventSourceMapping": EventSourceMappingType,
-    "AWS::Lambda::Permission": PermissionType,
     "AWS::Lambda::Url": UrlType,
 }

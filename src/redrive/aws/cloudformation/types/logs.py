@@ -74,34 +74,6 @@ class LogGroupType(ResourceType):
         return ResourceState(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
 
 
-class LogStreamType(ResourceType):
-    """`AWS::Logs::LogStream`; its id is its name."""
-
-    service = "logs"
-    name_property = "LogStreamName"
-    name_chars_max = 512
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.name}
-        try:
-            await ask("logs", "CreateLogStream", **identifiers)
-        except AwsError as error:
-            if not (spec.again and error.code == "ResourceAlreadyExistsException"):
-                raise
-        return ResourceState(spec.name)
-
-    @override
-    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        return ResourceState(spec.physical_id)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        identifiers = {"logGroupName": spec.properties["LogGroupName"], "logStreamName": spec.physical_id}
-        await without_absence(ask("logs", "DeleteLogStream", **identifiers))
-
-
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::Logs::LogGroup": LogGroupType,
-    "AWS::Logs::LogStream": LogStreamType,
 }

@@ -8,11 +8,9 @@ from typing_extensions import override
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
     ResourceType,
-    as_text,
     lowered_keys,
     pick,
     without_absence,
@@ -104,24 +102,6 @@ class SubscriptionFilterType(_FilterType):
         return lowered_keys(pick(properties, *known))
 
 
-class LogsResourcePolicyType(PutResourceType):
-    """`AWS::Logs::ResourcePolicy`; its id is its name."""
-
-    service = "logs"
-    name_property = "PolicyName"
-    needs = "PutResourcePolicy"
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        name, text = spec.properties["PolicyName"], as_text(spec.properties["PolicyDocument"])
-        await ask("logs", "PutResourcePolicy", policyName=name, policyDocument=text)
-        return ResourceState(name)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("logs", "DeleteResourcePolicy", policyName=spec.physical_id))
-
-
 def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
     members = lowered_keys(transformation)
     if "dimensions" in members:
@@ -131,6 +111,5 @@ def _metric(transformation: Mapping[str, Any]) -> dict[str, Any]:
 
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::Logs::MetricFilter": MetricFilterType,
-    "AWS::Logs::ResourcePolicy": LogsResourcePolicyType,
     "AWS::Logs::SubscriptionFilter": SubscriptionFilterType,
 }

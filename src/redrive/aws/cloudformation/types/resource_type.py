@@ -107,10 +107,10 @@ class ResourceType:
         waits: It may take long to make, until somebody says that it is done.
     """
 
-    service: ClassVar[str] = ""
-    needs: ClassVar[str] = ""
-    name_property: ClassVar[str] = ""
-    name_chars_max: ClassVar[int] = 255
+    service: str = ""
+    needs: str = ""
+    name_property: str = ""
+    name_chars_max: int = 255
     lower_case: ClassVar[bool] = False
     name_beginning: ClassVar[str] = ""
     waits: ClassVar[bool] = False

@@ -9,12 +9,10 @@ from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.resource_type import (
     Ask,
     Factory,
-    PutResourceType,
     ResourceSpec,
     ResourceState,
     ResourceType,
     already_exists,
-    as_text,
     is_absent,
     refuse_existing,
     tag_list,
@@ -148,29 +146,6 @@ def _made(spec: ResourceSpec, name: str) -> ResourceState:
     )
 
 
-class BucketPolicyType(PutResourceType):
-    """`AWS::S3::BucketPolicy`; its id is the name of the bucket."""
-
-    service = "s3"
-    name_chars_max = 0
-    needs = "PutBucketPolicy"
-
-    @override
-    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
-        bucket = spec.properties["Bucket"]
-        await ask("s3", "PutBucketPolicy", Bucket=bucket, Policy=as_text(spec.properties["PolicyDocument"]))
-        return ResourceState(bucket)
-
-    @override
-    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
-        await without_absence(ask("s3", "DeleteBucketPolicy", Bucket=spec.properties["Bucket"]))
-
-    @override
-    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        return str(spec.properties["Bucket"])
-
-
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::S3::Bucket": BucketType,
-    "AWS::S3::BucketPolicy": BucketPolicyType,
 }

@@ -19,6 +19,7 @@ from redrive.aws.cloudformation.types import (
     logs,
     logs_filters,
     nested,
+    rows,
     s3,
     sns,
     sqs,
@@ -29,7 +30,7 @@ from redrive.aws.cloudformation.types.resource_type import Factory, ResourceType
 _PARTS: Final = (
     *(apigateway, apigateway_methods, apigateway_use, apigatewayv2),
     *(cloudwatch, custom, firehose, iam, iam_access, kms, lambda_, lambda_events, logs, logs_filters),
-    *(nested, s3, sns, sqs, ssm),
+    *(nested, rows, s3, sns, sqs, ssm),
 )
 _FACTORIES: Final[Mapping[str, Factory]] = {
     name: factory for part in _PARTS for name, factory in part.TYPES.items()
