@@ -1,6 +1,6 @@
 """Tags of users, roles, policies and instance profiles."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.entities import POLICIES, Entity
 from redrive.aws.iam.errors import TAGS, absent
 from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.tagging import Tags
+from redrive.aws.kit.tagging import TagChange, TagRequest, Tags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents, Draft, Resources
 
@@ -28,21 +28,15 @@ class EntityTags:
         named = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
         return named.operations(self)
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._found(self._resources.documents, call, params)).tags
+        return (await self._found(self._resources.documents, request.call, request.params)).tags
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
 
         async def decide(draft: Draft) -> None:
-            entity = await self._found(draft, call, params)
+            entity = await self._found(draft, request.call, request.params)
             draft.put(self._entity.kind, entity.key, replace(entity, tags=change(entity.tags)))
 
         await self._resources.write(decide)

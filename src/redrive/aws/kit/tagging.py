@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.paging import Pages
@@ -10,13 +10,22 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 
 Tags = Mapping[str, str]
+TagChange = Callable[[Tags], dict[str, str]]
 _RESERVED = "aws:"  # in whatever case: for AWS's own services
+
+
+class TagRequest(NamedTuple):
+    """A call of one of the operations on tags, and the operation's name."""
+
+    call: Call
+    params: Structure
+    operation: str
 
 
 class Tagged(Protocol):
     """A service's resources that have tags."""
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+    async def tags(self, request: TagRequest) -> Tags:
         """The tags of the resource that a call names.
 
         Raises:
@@ -24,9 +33,7 @@ class Tagged(Protocol):
         """
         ...
 
-    async def retag(
-        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """Change the tags of the resource that a call names; see `tags`."""
         ...
 
@@ -120,16 +127,17 @@ class Tagging:
             def added(before: Tags) -> dict[str, str]:
                 return self.added(before, self.read(params.get(self.given)))
 
-            await resources.retag(call, params, self.add, added)
+            await resources.retag(TagRequest(call, params, self.add), added)
             return {}
 
         async def remove(call: Call, params: Structure) -> Structure:
             keys: Collection[str] = params[self.keys]
-            await resources.retag(call, params, self.remove, lambda before: self.without(before, keys))
+            request = TagRequest(call, params, self.remove)
+            await resources.retag(request, lambda before: self.without(before, keys))
             return {}
 
         async def show(call: Call, params: Structure) -> Structure:
-            tags = await resources.tags(call, params, self.list)
+            tags = await resources.tags(TagRequest(call, params, self.list))
             if self.pages is None:
                 return {self.listed: self.shown(tags)} if tags or not self.omitted else {}
             page, answer = self.pages.cut(self.list, params, sorted(tags.items()), lambda tag: tag[0])

@@ -1,15 +1,12 @@
 """Tags of keys."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.kms.access import KeyAccess
 from redrive.aws.kms.errors import PAGES, error
 from redrive.aws.kms.keyring import KeyRing
-from redrive.aws.wire.shapes import Structure
 
 TAGS: Final = Tagging(
     too_many=lambda: error("TagException", "Too many tags"),
@@ -28,13 +25,11 @@ class KeyTags:
         self._keyring = keyring
         self._access = access
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._access.managed(call, params["KeyId"], operation)).tags
+        return (await self._access.managed(request.call, request.params["KeyId"], request.operation)).tags
 
-    async def retag(
-        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        key = await self._access.changeable(call, params["KeyId"], operation)
+        key = await self._access.changeable(request.call, request.params["KeyId"], request.operation)
         await self._keyring.change(key.name, lambda current: replace(current, tags=change(current.tags)))

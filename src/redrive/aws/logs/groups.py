@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import PAGES, error, invalid, no_such_group
 from redrive.aws.logs.filters import MetricFilter
@@ -106,19 +106,15 @@ class LogGroupOperations:
 
     # ---- tags --------------------------------------------------------------------------------------------
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._places.group(_labelled(call, params))).tags
+        return (await self._places.group(_labelled(request.call, request.params))).tags
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        await self._update(_labelled(call, params), lambda group: replace(group, tags=change(group.tags)))
+        await self._update(
+            _labelled(request.call, request.params), lambda group: replace(group, tags=change(group.tags))
+        )
 
     # ---- inside ------------------------------------------------------------------------------------------
 

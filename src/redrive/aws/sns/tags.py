@@ -1,11 +1,10 @@
 """Tags of topics, the only resources of SNS that have any."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.sns.access import topic_at
 from redrive.aws.sns.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
@@ -28,15 +27,13 @@ class TopicTags:
     def __init__(self, engine: Engine) -> None:
         self._topics = engine.resources.topics
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._topic(call, params, operation)).tags
+        return (await self._topic(request.call, request.params, request.operation)).tags
 
-    async def retag(
-        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        topic = await self._topic(call, params, operation)
+        topic = await self._topic(request.call, request.params, request.operation)
         await self._topics.update(topic.name, lambda current: replace(current, tags=change(current.tags)))
 
     async def _topic(self, call: Call, params: Structure, action: str) -> Topic:

@@ -1,13 +1,13 @@
 """Queues and their attributes and tags: create, find, change, empty, delete."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import orjson
 
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.sqs import attributes, names
 from redrive.aws.sqs.access import QueueAccess, check_not_at_queue
 from redrive.aws.sqs.errors import PAGES, error, invalid
@@ -182,18 +182,16 @@ class QueueOperations:
 
     # ---- tags ------------------------------------------------------------------------------------------------
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._access.at(call, params["QueueUrl"], operation)).tags
+        return (await self._access.at(request.call, request.params["QueueUrl"], request.operation)).tags
 
-    async def retag(
-        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        queue = await self._access.at(call, params["QueueUrl"], operation)
-        if operation == TAGS.add:
-            _check_no_null(call, "Tags")
-            if not params["Tags"]:
+        queue = await self._access.at(request.call, request.params["QueueUrl"], request.operation)
+        if request.operation == TAGS.add:
+            _check_no_null(request.call, "Tags")
+            if not request.params["Tags"]:
                 raise error(
                     "MissingRequiredParameterException", "The request must contain the parameter Tags."
                 )

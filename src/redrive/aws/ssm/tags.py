@@ -1,11 +1,10 @@
 """Tags of parameters, which deployment tools read of each parameter that they keep."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.ssm.errors import error
 from redrive.aws.ssm.parameters import plain_name
 from redrive.aws.ssm.records import PARAMETER, parameter_key
@@ -28,27 +27,23 @@ class ParameterTags:
     def __init__(self, engine: Engine) -> None:
         self._documents = engine.resources.documents
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        parameter = await self._documents.get(PARAMETER, _key(call, params))
+        parameter = await self._documents.get(PARAMETER, _key(request.call, request.params))
         if parameter is None:
-            raise _absent(params)
+            raise _absent(request.params)
         return parameter.tags
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
         try:
             await self._documents.update(
-                PARAMETER, _key(call, params), lambda current: replace(current, tags=change(current.tags))
+                PARAMETER,
+                _key(request.call, request.params),
+                lambda current: replace(current, tags=change(current.tags)),
             )
         except NotFound:
-            raise _absent(params) from None
+            raise _absent(request.params) from None
 
 
 def _key(call: Call, params: Structure) -> str:

@@ -24,7 +24,7 @@ from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HTTP_API, HttpApi
 from redrive.aws.apigateway.rest.definitions import read_definition
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.wire.hosted_urls import hosted_url
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -254,19 +254,15 @@ class HttpApiOperations:
 
     # ---- tags ------------------------------------------------------------------------------------------------
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self.api(call, _tagged(params))).tags
+        return (await self.api(request.call, _tagged(request.params))).tags
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        await self.edit(call, _tagged(params), lambda api: replace(api, tags=change(api.tags)))
+        await self.edit(
+            request.call, _tagged(request.params), lambda api: replace(api, tags=change(api.tags))
+        )
 
 
 def _standing(http_api: HttpApi | None, api_id: str) -> HttpApi:

@@ -1,6 +1,6 @@
 """Tags of APIs, stages, keys and plans, which callers name by ARN."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,9 +8,7 @@ from redrive.aws.apigateway.control.errors import bad_request, not_found
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, api_key
 from redrive.aws.apigateway.rest.kinds import STAGES
 from redrive.aws.apigateway.rest.trees import found, with_value
-from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
-from redrive.aws.wire.shapes import Structure
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
@@ -38,11 +36,11 @@ class ApiTags:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        kind, document_id, stage = _named(params["resourceArn"])
+        kind, document_id, stage = _named(request.params["resourceArn"])
         document = await self._engine.resources.documents.get(
-            kind, api_key(call.account, call.region, document_id)
+            kind, api_key(request.call.account, request.call.region, document_id)
         )
         if document is None:
             raise _absent()
@@ -54,16 +52,10 @@ class ApiTags:
             raise _absent()
         return stage_tree.get("tags") or {}
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        kind, document_id, stage = _named(params["resourceArn"])
-        key = api_key(call.account, call.region, document_id)
+        kind, document_id, stage = _named(request.params["resourceArn"])
+        key = api_key(request.call.account, request.call.region, document_id)
 
         async def decide(draft: Draft) -> None:
             document = await draft.get(kind, key)

@@ -1,6 +1,5 @@
 """Tags of alarms."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -8,7 +7,7 @@ from redrive.aws.cloudwatch.alarms.definition import TAGS_MAX, read_arn
 from redrive.aws.cloudwatch.alarms.records import ALARMS
 from redrive.aws.cloudwatch.metrics.errors import error, invalid
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 from redrive.model.errors import NotFound
@@ -24,22 +23,18 @@ class AlarmTags:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:  # noqa: ARG002 - see `Tagged`
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`; an alarm that is not there has none (recorded)."""
-        alarm = await self._documents.get(ALARMS, _name(call, params).key)
+        alarm = await self._documents.get(ALARMS, _name(request.call, request.params).key)
         return {} if alarm is None else alarm.tags
 
-    async def retag(
-        self,
-        call: Call,
-        params: Structure,
-        operation: str,  # noqa: ARG002 - see `Tagged`
-        change: Callable[[Tags], dict[str, str]],
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
         try:
             await self._documents.update(
-                ALARMS, _name(call, params).key, lambda alarm: replace(alarm, tags=change(alarm.tags))
+                ALARMS,
+                _name(request.call, request.params).key,
+                lambda alarm: replace(alarm, tags=change(alarm.tags)),
             )
         except NotFound:
             raise error("ResourceNotFoundException") from None

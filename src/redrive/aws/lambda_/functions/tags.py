@@ -1,17 +1,15 @@
 """Tags of functions and of event source mappings."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.kit.tagging import Tagging, Tags
+from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import denied, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in
 from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.documents.records import FUNCTION
-from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.ids import id_text
@@ -34,25 +32,23 @@ class FunctionTags:
         self._runtime = engine.runtime
         self._lookup = lookup
 
-    async def tags(self, call: Call, params: Structure, operation: str) -> Tags:
+    async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        arn: str = params["Resource"]
+        arn: str = request.params["Resource"]
         if _MAPPING in arn:
-            mapping = await self._resources.documents.get(MAPPING, _key(call, arn, operation))
+            mapping = await self._resources.documents.get(MAPPING, _key(request.call, arn, request.operation))
             return _standing(mapping, arn).tags
-        return (await self._lookup.function(call, _function(arn), operation)).tags
+        return (await self._lookup.function(request.call, _function(arn), request.operation)).tags
 
-    async def retag(
-        self, call: Call, params: Structure, operation: str, change: Callable[[Tags], dict[str, str]]
-    ) -> None:
+    async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        arn: str = params["Resource"]
-        if params.get("Tags") == {}:
+        arn: str = request.params["Resource"]
+        if request.params.get("Tags") == {}:
             raise invalid("An error occurred and the request cannot be processed.")
         revision = id_text(self._runtime.message_id())
 
         async def of_mapping(draft: Draft) -> None:
-            stored = await draft.get(MAPPING, _key(call, arn, operation))
+            stored = await draft.get(MAPPING, _key(request.call, arn, request.operation))
             mapping = _standing(stored, arn)
             draft.put(MAPPING, mapping.key, replace(mapping, tags=change(mapping.tags)))
 
@@ -65,7 +61,7 @@ class FunctionTags:
         if _MAPPING in arn:
             await self._resources.write(of_mapping)
             return
-        await self._lookup.function(call, _function(arn), operation)
+        await self._lookup.function(request.call, _function(arn), request.operation)
         await self._resources.write(of_function)
 
 
