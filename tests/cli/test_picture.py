@@ -7,8 +7,7 @@ from redrive.cli.drawing import draw
 from redrive.cli.main import main
 from redrive.cli.picture import DrawnOutage, picture
 from redrive.model.outage import outage
-from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import PLANS
 from redrive.model.timetable import COLUMNS_MAX, Column, columns_of, phase_starts, runs_of
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import asyncpg
 
-from redrive.stores.postgres import outdated
+from redrive.stores.postgres import migrate
 from tests.crash.journal import Violated
 from tests.crash.ledger import Answers
 from tests.crash.lines import after
@@ -149,7 +149,7 @@ class Upgrades:
         await draining
         await deep.check()
         async with asyncio.timeout(_DROPPED_SECONDS):
-            while await outdated.indexes(connection):
+            while await migrate.outdated_indexes(connection):
                 await after(0.2)
         done.calls = load.calls
         return done

@@ -9,8 +9,7 @@ import pytest
 
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Batch, Claimed, ClaimRequest, FollowUp, PushRequest
-from redrive.model.answers import AnswerProfile, statuses
-from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Outcome
 from redrive.model.message import Publication

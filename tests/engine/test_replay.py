@@ -17,7 +17,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.filtering import Attribute
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.replay import ReplayState, is_replayed
+from redrive.model.task import ReplayState, is_replayed
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.held_store import Held, HeldStore

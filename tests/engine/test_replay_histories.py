@@ -24,7 +24,7 @@ from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import SETTLED_MS
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS, Queue
-from redrive.model.replay import is_replayed
+from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription, Topic
 from redrive.stores.sqlite.store import SqliteStore
 from redrive.testing import VirtualClock

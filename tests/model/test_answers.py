@@ -1,7 +1,14 @@
 import pytest
 
-from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile, statuses
-from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.attempt import (
+    CLIENT_ERRORS_DELIVERED,
+    USUAL,
+    AnswerProfile,
+    Attempt,
+    AttemptResult,
+    Reason,
+    statuses,
+)
 
 STRICT = AnswerProfile(
     delivered=statuses(range(200, 205)),

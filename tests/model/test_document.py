@@ -9,8 +9,7 @@ from redrive.model.attempt import Reason
 from redrive.model.circuit import OpenCircuit
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
-from redrive.model.replay import Replay, ReplayState
-from redrive.model.task import MoveTask, TaskState
+from redrive.model.task import MoveTask, Replay, ReplayState, TaskState
 from redrive.model.topic import Subscription, Topic
 
 _NAME: Final = ResourceName("123456789012", "us-east-1", "orders")

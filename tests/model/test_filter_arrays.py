@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redrive.model.budget import MessageBudget
 from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.condition import Exactly, KeyTest
 from redrive.model.filtering.subject import Fields, Wanted
 

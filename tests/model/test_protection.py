@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.protection import Cut, Detector, Either, Keywords, Text, spelled
-from redrive.model.protection.keywords import PROXIMITY
+from redrive.model.protection.detector import PROXIMITY
 
 
 class Plain:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Schedule
-from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
     EVENT_WEBHOOK,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve
 
 curves = st.sampled_from(Curve)
 counts = st.integers(2, 1200)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from redrive.aws.sns.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
 from redrive.model.outage import FAILURES, Jitter, OutageAnswer, OutageEnd, outage, outage_with_breaker
-from redrive.model.retry import RetrySchedule
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, RetrySchedule
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
     EVENT_WEBHOOK,

@@ -14,8 +14,7 @@ from redrive.cli.picture import DrawnOutage, picture
 from redrive.cli.subscribed import ask
 from redrive.cli.timetable import table
 from redrive.model.durations import read_duration
-from redrive.model.forecast import forecast
-from redrive.model.outage import outage
+from redrive.model.outage import forecast, outage
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLAN_OF_PROTOCOL, PLANS, RetryPlan
 from redrive.model.timetable import columns_of, runs_of, summary

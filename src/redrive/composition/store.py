@@ -14,7 +14,7 @@ from redrive.settings import Settings, SettingsInvalid
 from redrive.stores.examined import Examined
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite import examining
-from redrive.stores.sqlite.backup import back_up, look_through
+from redrive.stores.sqlite.backup import alone, back_up, last_number, look_through, rows_of
 from redrive.stores.sqlite.store import SqliteStore
 
 _ENVIRONMENT: Final = "env:"
@@ -114,7 +114,9 @@ async def verify_store(settings: Settings) -> dict[str, Any]:
 async def migrate_store(
     settings: Settings, url: str, filled: Callable[[str, int, str], None]
 ) -> dict[str, Any]:
-    """Fill an empty PostgreSQL database with the contents of the SQLite store that the settings name.
+    """Fill an empty PostgreSQL database with the contents of a SQLite store: in one transaction, all of it or nothing.
+
+    The file is left as it is; no server can use it meanwhile.
 
     Args:
         settings: The store's.
@@ -127,10 +129,16 @@ async def migrate_store(
     Raises:
         StoreUnavailable: Either is in use, the database is not empty, or what arrived is not what was sent.
     """
-    from redrive.stores.transfer import transfer  # noqa: PLC0415 - as above
+    from redrive.stores.postgres.contents import fill  # noqa: PLC0415 - as above
 
-    path = _file_of(settings.store)
-    return asdict(await transfer(path, url, lambda table: filled(table.name, table.rows, table.digest)))
+    with alone(_file_of(settings.store)) as source:
+        contents = await fill(
+            url,
+            lambda table: rows_of(source, table),
+            last_number(source),
+            lambda table: filled(table.name, table.rows, table.digest),
+        )
+    return asdict(contents)
 
 
 def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> Seal:

@@ -18,8 +18,7 @@ from redrive.aws.sns.delivery_policy_reader import (
 from redrive.console.visit import Unusable, Visit
 from redrive.model.durations import read_duration
 from redrive.model.outage import FAILURES
-from redrive.model.retry import RetrySchedule
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, RetrySchedule
 from redrive.model.retry_plans import (
     EVENT_WEBHOOK,
     FUNCTION_ERROR,

@@ -12,7 +12,7 @@ from redrive.model.attempt import Attempt
 from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition, own_id
 from redrive.model.filtering import Verdict
 from redrive.model.queue import Queue
-from redrive.model.replay import is_replayed
+from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription, Topic
 
 

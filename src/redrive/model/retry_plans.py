@@ -7,8 +7,7 @@ Where a plan's owner may change a limit, `dataclasses.replace` makes the changed
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS

@@ -18,7 +18,7 @@ import pytest
 from redrive.engine.ports import Put
 from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
-from redrive.stores.postgres import outdated
+from redrive.stores.postgres import migrate
 from redrive.stores.postgres import store as postgres_store
 from redrive.stores.postgres.distributing import COLUMN, COPIED, DISTRIBUTED
 from redrive.stores.sqlite.store import SqliteStore
@@ -146,11 +146,11 @@ def test_no_step_keeps_writers_out_or_takes_what_older_nodes_need() -> None:
     """Indexes are made CONCURRENTLY, but those of a new table: it has no rows, and nobody who writes."""
     for number, statements in enumerate(steps.read("redrive.stores.postgres"), start=1):
         made = set(re.findall(r"CREATE TABLE (\w+)", statements))
-        now, _, afterwards = statements.partition(outdated.AFTERWARDS)
+        now, _, afterwards = statements.partition(migrate.AFTERWARDS)
         assert "DROP INDEX" not in now, (
             f"step {number}: what nodes of the version before look at goes afterwards"
         )
-        assert afterwards.count(";") == len(outdated.dropped(statements))
+        assert afterwards.count(";") == len(migrate.outdated_by(statements))
         locking = re.findall(r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)\w+ ON (\w+)", statements)
         assert not set(locking) - made, (
             f"step {number}: -- online, and CREATE INDEX CONCURRENTLY IF NOT EXISTS"

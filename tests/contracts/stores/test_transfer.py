@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from redrive.composition.store import transfer
 from redrive.engine.ports import AttemptNote, Put
 from redrive.model.delivery import Outcome
 from redrive.model.errors import StoreUnavailable
@@ -18,7 +19,6 @@ from redrive.stores.postgres import contents as postgres_contents
 from redrive.stores.postgres.store import PostgresStore
 from redrive.stores.sqlite.backup import back_up, look_through, rows_of
 from redrive.stores.sqlite.store import SqliteStore
-from redrive.stores.transfer import transfer
 from tests.contracts.stores.bench import FIVE_MINUTES_MS, LEASE_MS, NOON, Bench, bodies
 from tests.contracts.stores.homes import Rows, in_postgres
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.model.retry import Phase, RetrySchedule, Stage
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import HTTP_DEFAULT
 
 CONTENT_TYPE_DEFAULT: Final = "text/plain; charset=UTF-8"

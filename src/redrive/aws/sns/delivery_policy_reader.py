@@ -24,7 +24,7 @@ from redrive.aws.sns.delivery_policy import (
     effective_policy,
 )
 from redrive.model.errors import RedriveError
-from redrive.model.retry_curves import Curve
+from redrive.model.retry import Curve
 from redrive.model.retry_plans import RetryPlan
 
 RETRIES_MAX: Final = 100

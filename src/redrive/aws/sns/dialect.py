@@ -17,8 +17,14 @@ from redrive.aws.sns.queue_policies import QueuePolicies
 from redrive.aws.sns.subscription_attributes import effective_delivery_policy
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
-from redrive.model.answers import CLIENT_ERRORS_DELIVERED, USUAL, AnswerProfile
-from redrive.model.attempt import Attempt, AttemptResult, Reason
+from redrive.model.attempt import (
+    CLIENT_ERRORS_DELIVERED,
+    USUAL,
+    AnswerProfile,
+    Attempt,
+    AttemptResult,
+    Reason,
+)
 from redrive.model.circuit import USUAL as USUAL_CIRCUIT
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue

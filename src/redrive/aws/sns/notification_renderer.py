@@ -14,7 +14,7 @@ from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.subscription_attributes import ROLE
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
-from redrive.model.replay import is_replayed
+from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription
 
 Render: TypeAlias = Callable[[Subscription, Delivery], Awaitable[PushRequest]]

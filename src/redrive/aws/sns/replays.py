@@ -13,7 +13,7 @@ from redrive.aws.sns import json_text
 from redrive.aws.sns.errors import AttributeRefused
 from redrive.engine.operations import Operations
 from redrive.engine.resources import Draft
-from redrive.model.replay import ReplayState
+from redrive.model.task import ReplayState
 from redrive.model.topic import Subscription, Topic
 
 POLICY: Final = "ReplayPolicy"

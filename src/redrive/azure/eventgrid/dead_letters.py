@@ -17,8 +17,7 @@ from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_INPUT_SC
 from redrive.azure.eventgrid.times import timestamp
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, Batch, Plan
-from redrive.model.answers import AnswerProfile, statuses
-from redrive.model.attempt import AttemptResult, Reason
+from redrive.model.attempt import AnswerProfile, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text
 from redrive.model.retry import Phase, RetrySchedule, Stage

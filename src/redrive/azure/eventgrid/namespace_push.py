@@ -19,7 +19,7 @@ from typing import Final
 from redrive.azure.eventgrid import outcomes, push_requests
 from redrive.azure.eventgrid.settings import DeliverySettings, topic_settings
 from redrive.engine.ports import Batch, Plan
-from redrive.model.answers import AnswerProfile, statuses
+from redrive.model.attempt import AnswerProfile, statuses
 from redrive.model.queue import DAY_MS
 from redrive.model.retry import Phase, RetrySchedule, Stage
 from redrive.model.retry_plans import MINUTE_MS, SECOND_MS

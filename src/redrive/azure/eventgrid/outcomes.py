@@ -28,8 +28,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from redrive.model.answers import AnswerProfile, statuses
-from redrive.model.attempt import Reason
+from redrive.model.attempt import AnswerProfile, Reason, statuses
 from redrive.model.circuit import USUAL, CircuitPolicy
 from redrive.model.retry_plans import MINUTE_MS, SECOND_MS
 

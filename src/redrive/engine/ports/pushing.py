@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from redrive.model.answers import USUAL, AnswerProfile
-from redrive.model.attempt import Attempt, Reason
+from redrive.model.attempt import USUAL, AnswerProfile, Attempt, Reason
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Schedule
 

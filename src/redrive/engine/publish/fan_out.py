@@ -34,7 +34,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
 from redrive.model.queue import DEDUPLICATION_MS, Queue
-from redrive.model.replay import replayed
+from redrive.model.task import replayed
 from redrive.model.topic import Subscription, Topic
 
 logger = logging.getLogger(__name__)

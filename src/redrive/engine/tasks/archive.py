@@ -15,7 +15,7 @@ from redrive.model.delivery import Delivery
 from redrive.model.filtering import Attribute
 from redrive.model.message import Publication
 from redrive.model.queue import DAY_MS
-from redrive.model.replay import replayed
+from redrive.model.task import replayed
 from redrive.model.topic import Topic
 
 # A batch cut short is recognised when it is repeated, however long nodes were down.

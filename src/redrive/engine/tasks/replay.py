@@ -33,7 +33,7 @@ from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
 from redrive.model.delivery import Delivery
 from redrive.model.errors import KeyUnusable, NotFound
 from redrive.model.filtering import MessageBudget, Subject
-from redrive.model.replay import Replay, ReplayState
+from redrive.model.task import Replay, ReplayState
 from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
 from redrive.engine.tasks import archive
 from redrive.model.errors import NotFound
-from redrive.model.replay import Replay
+from redrive.model.task import Replay
 from redrive.model.topic import Subscription, Topic
 
 MOVED_MAX: Final = 100  # moved in one transaction, and looked at for the first of them

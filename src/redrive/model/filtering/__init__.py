@@ -4,7 +4,7 @@
 `read_event_filter` compiles the other kind of filter, which looks at a whole event.
 """
 
-from redrive.model.filtering.budget import MessageBudget
+from redrive.model.budget import MessageBudget
 from redrive.model.filtering.event_operators import EventFilterInvalid
 from redrive.model.filtering.events import Event, EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex

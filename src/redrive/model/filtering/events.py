@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redrive.model.budget import Budget
-from redrive.model.filtering.budget import MessageBudget, weight
+from redrive.model.budget import Budget, MessageBudget, weight
 from redrive.model.filtering.event_operators import Comparison, EventFilterInvalid, read_comparison
 from redrive.model.memo import remembered
 

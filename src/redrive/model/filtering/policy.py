@@ -3,9 +3,8 @@
 import enum
 from collections.abc import Iterable
 
-from redrive.model.budget import Budget, OverBudgetError
+from redrive.model.budget import Budget, MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.budget import MessageBudget
 from redrive.model.filtering.condition import KeyTest
 from redrive.model.filtering.subject import Fields, Subject, Wanted
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from redrive.model.filtering.budget import weight
+from redrive.model.budget import weight
 from redrive.model.filtering.condition import Scalar
 
 

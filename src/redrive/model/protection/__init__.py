@@ -1,8 +1,17 @@
 """Protection: sensitive parts of a text are found, and masked or cut out. What is sensitive is said from outside."""
 
-from redrive.model.protection.detector import Check, Detector, Either, Finder, Found
-from redrive.model.protection.keywords import Keywords, spelled
-from redrive.model.protection.pattern import Match, Pattern, Span
+from redrive.model.protection.detector import (
+    Check,
+    Detector,
+    Either,
+    Finder,
+    Found,
+    Keywords,
+    Match,
+    Pattern,
+    Span,
+    spelled,
+)
 from redrive.model.protection.text import Cut, Text
 
 __all__ = [

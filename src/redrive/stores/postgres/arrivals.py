@@ -1,7 +1,7 @@
 """Deliveries arrive: sent by callers, dead-lettered, or redriven from another queue."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
@@ -9,7 +9,7 @@ from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, OrderedPub
 from redrive.model.claiming import end_of
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy, as_dead_letter
-from redrive.stores.postgres import deduplication, inserting, notes, rows
+from redrive.stores.postgres import inserting, notes, rows
 from redrive.stores.postgres.access_paths import key_of
 
 # The way of most messages: no group, no deduplication, no past. One statement, which commits for itself.
@@ -121,7 +121,7 @@ async def publish(
         )
         seqs = await rows.next_seqs(connection, len(publications))
         memories = [
-            deduplication.Memory(
+            Memory(
                 publication.topic_id,
                 publication.key,
                 publication.message_id,
@@ -131,7 +131,7 @@ async def publish(
             )
             for publication, seq in zip(publications, seqs, strict=True)
         ]
-        answers = await deduplication.remember(connection, memories)
+        answers = await remember(connection, memories)
         passing = [
             new_delivery
             for publication, answer in zip(publications, answers, strict=True)
@@ -158,7 +158,7 @@ async def add_locked(
     """Add deliveries within a transaction that holds the locks of `groups_of` them."""
     seqs = await rows.next_seqs(connection, len(new_deliveries))
     memories = [
-        deduplication.Memory(
+        Memory(
             new_delivery.queue_id,
             new_delivery.deduplication_key,
             new_delivery.message_id,
@@ -168,7 +168,7 @@ async def add_locked(
         )
         for new_delivery, seq in zip(new_deliveries, seqs, strict=True)
     ]
-    answers = await deduplication.remember(connection, memories, by_values=by_values)
+    answers = await remember(connection, memories, by_values=by_values)
     fresh = [
         (new_delivery, answer.seq)
         for new_delivery, answer in zip(new_deliveries, answers, strict=True)
@@ -245,3 +245,82 @@ async def copy(
         for (delivery, end), seq in zip(dead, seqs, strict=True)
     ]
     await admit(connection, rows_of_copies)
+
+
+# Deduplication: a key is remembered with the message that brought it.
+
+
+class Memory(NamedTuple):
+    """A key, and the message to answer its repetitions with.
+
+    Attributes:
+        queue_id: What the key is unique within: a queue, or a topic.
+        key: None: not deduplicated.
+        message_id: The message's.
+        seq: Its place.
+        since: When it was sent (ms).
+        until: How long (ms since the epoch) the key is remembered.
+    """
+
+    queue_id: int
+    key: str | None
+    message_id: bytes
+    seq: int
+    since: int
+    until: int
+
+
+# A key that is known and still holds is answered as it is, one whose time is over is taken over. Of two nodes that
+# remember the same key at once, the second waits here until the first has committed. In order of the keys, so that
+# they do not wait for each other in a circle.
+_KEYS_INTO: Final = "INSERT INTO deduplication AS known (queue_id, key, message_id, seq, since, until)"
+_KEY_ROW: Final = "({0}, {1}, {2}, {3}, {4}, {5})"
+_OR_KNOWN: Final = """
+    ON CONFLICT (queue_id, key) DO UPDATE SET
+        message_id = CASE WHEN known.until > excluded.since THEN known.message_id ELSE excluded.message_id END,
+        seq = CASE WHEN known.until > excluded.since THEN known.seq ELSE excluded.seq END,
+        since = CASE WHEN known.until > excluded.since THEN known.since ELSE excluded.since END,
+        until = CASE WHEN known.until > excluded.since THEN known.until ELSE excluded.until END
+    RETURNING queue_id, key, message_id, seq
+"""
+_REMEMBER: Final = (
+    f"{_KEYS_INTO} SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[])"
+    f" {_OR_KNOWN}"
+)
+
+_Key = tuple[int, str]
+_Original = tuple[bytes, int]  # message, place
+
+
+async def remember(
+    connection: Connection, memories: Sequence[Memory], *, by_values: bool = False
+) -> list[Enqueued]:
+    """Remember each of these keys; whether it was known, and if so the original's answer.
+
+    Args:
+        connection: In a transaction.
+        memories: The keys.
+        by_values: All of them are of one queue on Citus: see `inserting`.
+    """
+    first: dict[_Key, Memory] = {}
+    for memory in memories:
+        if memory.key is not None:
+            first.setdefault((memory.queue_id, memory.key), memory)
+    originals: dict[_Key, _Original] = {}
+    if first:
+        rows = [first[key] for key in sorted(first)]
+        if by_values:
+            inserted = await inserting.insert(connection, _KEYS_INTO, _KEY_ROW, rows, _OR_KNOWN)
+        else:
+            inserted = await connection.fetch(
+                _REMEMBER, *(list(column) for column in zip(*rows, strict=True))
+            )
+        originals = {(queue_id, key): (message_id, seq) for queue_id, key, message_id, seq in inserted}
+    return [_answer(memory, originals) for memory in memories]
+
+
+def _answer(memory: Memory, originals: dict[_Key, _Original]) -> Enqueued:
+    if memory.key is None:
+        return Enqueued(memory.message_id, memory.seq, repeated=False)
+    message_id, seq = originals[memory.queue_id, memory.key]
+    return Enqueued(message_id, seq, repeated=seq != memory.seq)

@@ -4,7 +4,7 @@ A new store is made in one transaction. One that is there is brought up to date 
 version and of the one before: no statement waits for longer than `_LOCK_TIMEOUT` for a lock that keeps them out, and
 indexes are made CONCURRENTLY. A file with such a one begins with `-- online`: its statements run one after the other,
 outside of a transaction, and each can be run again where a node was killed between two. What older nodes need goes later:
-see `outdated`.
+see the end of this file.
 """
 
 import logging
@@ -17,7 +17,6 @@ from asyncpg import Connection
 
 from redrive.model.errors import StoreUnavailable
 from redrive.stores import steps
-from redrive.stores.postgres import outdated
 
 logger = logging.getLogger(__name__)
 
@@ -111,13 +110,13 @@ async def drop_outdated(connection: Connection) -> bool:
 
     A role that may not change the schema leaves it to those that may.
     """
-    left = await outdated.indexes(connection)
+    left = await outdated_indexes(connection)
     if not left:
         return True
     _, may_change = await connection.fetchrow(_MAY_CHANGE)
     if not may_change:
         return True
-    if await outdated.older_node(connection) is not None or not await connection.fetchval(_TRY_LOCK):
+    if await older_node(connection) is not None or not await connection.fetchval(_TRY_LOCK):
         return False
     try:
         for name in left:
@@ -133,7 +132,7 @@ async def _apply(connection: Connection, number: int, statements: str) -> None:
     if not statements.startswith(_ONLINE):
         await _briefly(connection, _each(statements), number)
         return
-    for statement in _each(statements.partition(outdated.AFTERWARDS)[0]):
+    for statement in _each(statements.partition(AFTERWARDS)[0]):
         if _CONCURRENTLY not in statement:
             await _briefly(connection, [statement])
             continue
@@ -164,3 +163,48 @@ async def _briefly(connection: Connection, statements: Sequence[str], number: in
         else:
             return
     raise StoreUnavailable("the schema was not brought up to date: others did not let go of the tables")
+
+
+# Indexes that only older versions look at: they are dropped when no node of such a version is left.
+#
+# A step of the schema may end with a part that begins with `-- afterwards` and drops such indexes, and nothing else. A
+# node, or `redrive store upgrade`, does so once every session of a server says that it knows the step. Until then writers
+# keep one index more up to date, and nodes of the version before find what they look for as fast as ever.
+
+AFTERWARDS: Final = "-- afterwards"
+_DROPPED: Final = re.compile(r"DROP INDEX CONCURRENTLY IF EXISTS (\w+)")
+_LEFT: Final = "SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
+# First in the name of a session, of which the database keeps 63 characters, and a node's own name is long.
+_MARK: Final = "redrive schema-"
+_OLDER: Final = f"""
+    SELECT application_name FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'redrive %'
+        AND coalesce(substring(application_name FROM '^{_MARK}([0-9]+) ')::integer, 0) < $1
+    LIMIT 1
+"""
+
+
+def session_name(node: str) -> str:
+    """The name of a node's sessions, by which other versions see what it knows of the schema."""
+    return f"{_MARK}{len(_known())} {node}"
+
+
+async def outdated_indexes(connection: asyncpg.Connection) -> list[str]:
+    """The outdated indexes that are there."""
+    names = [name for statements in _known() for name in outdated_by(statements)]
+    return [name for (name,) in await connection.fetch(_LEFT, names)]
+
+
+def outdated_by(statements: str) -> Sequence[str]:
+    """The indexes that a step makes outdated."""
+    return _DROPPED.findall(statements.partition(AFTERWARDS)[2])
+
+
+async def older_node(connection: asyncpg.Connection) -> str | None:
+    """The session of a server, or a command, that may know less of the schema than this version."""
+    name: str | None = await connection.fetchval(_OLDER, len(_known()))
+    return name
+
+
+def _known() -> Sequence[str]:
+    return steps.read("redrive.stores.postgres")

@@ -43,24 +43,13 @@ from redrive.engine.ports import (
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
-from redrive.stores.postgres import (
-    arrivals,
-    documents,
-    inserting,
-    inspection,
-    moving,
-    notes,
-    occupied,
-    rows,
-    sweeping,
-)
+from redrive.stores.postgres import arrivals, documents, inserting, inspection, moving, notes, rows, sweeping
 from redrive.stores.postgres.call_lanes import CallLanes
 from redrive.stores.postgres.claiming import Claimer
 from redrive.stores.postgres.connections import Connections
 from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.log_events import add as add_log_events
-from redrive.stores.postgres.migrate import drop_outdated, migrate
-from redrive.stores.postgres.outdated import session_name
+from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
 from redrive.stores.postgres.settling import Ends, Extensions, Settler
 from redrive.stores.postgres.telemetry import TelemetryVerbs
@@ -383,7 +372,7 @@ class PostgresStore(TelemetryVerbs, NodeStore):
     @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
         return await self._connections.run(
-            lambda connection: occupied.occupied(
+            lambda connection: inspection.occupied(
                 connection, after, limit, distributed=self._connections.is_citus
             )
         )

@@ -3,14 +3,17 @@
 On Citus these tables stay with the coordinator: they hold what somebody may look at later, and nobody waits for them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
+import orjson
+from asyncpg import Connection
 from typing_extensions import override
 
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import LogEvent, LogQuery, LogSpan
-from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, ValueCount
-from redrive.stores.postgres import log_events, metric_points
+from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics, ValueCount
+from redrive.stores.postgres import log_events
 from redrive.stores.postgres.connections import Connections
 
 
@@ -23,27 +26,27 @@ class TelemetryVerbs(TelemetryStore):
 
     @override
     async def add_points(self, points: Sequence[MetricPoint]) -> None:
-        await self._connections.run(lambda connection: metric_points.add(connection, points))
+        await self._connections.run(lambda connection: add_points(connection, points))
 
     @override
     async def find_points(self, query: PointQuery) -> list[Bucket]:
-        return await self._connections.run(lambda connection: metric_points.find(connection, query))
+        return await self._connections.run(lambda connection: find_points(connection, query))
 
     @override
     async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
-        return await self._connections.run(lambda connection: metric_points.find_each(connection, query))
+        return await self._connections.run(lambda connection: find_points_each(connection, query))
 
     @override
     async def find_values(self, query: PointQuery) -> list[ValueCount]:
-        return await self._connections.run(lambda connection: metric_points.find_values(connection, query))
+        return await self._connections.run(lambda connection: find_values(connection, query))
 
     @override
     async def find_series(self, query: SeriesQuery) -> list[Series]:
-        return await self._connections.run(lambda connection: metric_points.find_series(connection, query))
+        return await self._connections.run(lambda connection: find_series(connection, query))
 
     @override
     async def drop_points(self, before: int, limit: int) -> int:
-        return await self._connections.run(lambda connection: metric_points.drop(connection, before, limit))
+        return await self._connections.run(lambda connection: drop_points(connection, before, limit))
 
     # ---- logs --------------------------------------------------------------------------------------------
 
@@ -70,3 +73,152 @@ class TelemetryVerbs(TelemetryStore):
         return await self._connections.run(
             lambda connection: log_events.drop(connection, group_id, stream_id, before, limit)
         )
+
+
+# Metric points: added up as they come, gathered by period when they are asked for.
+#
+# Rows are written in order of their keys, so that two nodes that add to the same minute do not wait for each other in
+# a circle; and each row once, for a statement may not change a row twice.
+
+_SERIES: Final = (
+    "INSERT INTO metric_series AS known (account, region, namespace, name, dimensions, id, active_at)"
+    " SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])"
+    " ON CONFLICT (account, region, namespace, name, dimensions) DO UPDATE SET active_at = excluded.active_at"
+    " WHERE excluded.active_at >= known.active_at + 600000"  # ten minutes, see SeriesQuery
+)
+_INSERT: Final = (
+    "INSERT INTO metric_points AS known (series_id, at, unit, samples, total, least, greatest)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[],"
+    " $4::float8[], $5::float8[], $6::float8[], $7::float8[])"
+)
+_ADD: Final = (
+    f"{_INSERT} ON CONFLICT (series_id, at, unit) DO UPDATE SET"
+    " samples = known.samples + excluded.samples, total = known.total + excluded.total,"
+    " least = least(known.least, excluded.least), greatest = greatest(known.greatest, excluded.greatest)"
+)
+_FILL: Final = f"{_INSERT} ON CONFLICT (series_id, at, unit) DO NOTHING"
+_ADD_VALUES: Final = (
+    "INSERT INTO metric_values AS known (series_id, at, unit, value, count)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::float8[], $5::float8[])"
+    " ON CONFLICT (series_id, at, unit, value) DO UPDATE SET count = known.count + excluded.count"
+)
+_PERIOD: Final = "$2::bigint + (at - $2) / $4::bigint * $4"
+_OF_SERIES: Final = "series_id = ANY($1::bigint[]) AND at >= $2 AND at < $3"
+_FIND: Final = (
+    f"SELECT {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY period, unit ORDER BY period, unit"
+)
+_FIND_EACH: Final = (
+    f"SELECT series_id, {_PERIOD} AS period, unit, sum(samples), sum(total), min(least), max(greatest)"
+    f" FROM metric_points WHERE {_OF_SERIES} GROUP BY series_id, period, unit ORDER BY series_id, period, unit"
+)
+_FIND_VALUES: Final = (
+    f"SELECT {_PERIOD} AS period, unit, value, sum(count) FROM metric_values"
+    f" WHERE {_OF_SERIES} GROUP BY period, unit, value ORDER BY period, unit, value"
+)
+_FIND_SERIES: Final = (
+    "SELECT account, region, namespace, name, dimensions FROM metric_series"
+    " WHERE account = $1 AND region = $2 AND active_at >= $3"
+    " AND ($4::text IS NULL OR namespace = $4) AND ($5::text IS NULL OR name = $5)"
+    " AND (namespace, name, dimensions) > ($6, $7, $8) ORDER BY namespace, name, dimensions LIMIT $9"
+)
+# Skipping what another node is just sweeping.
+_DROP: Final = (
+    "WITH gone AS (DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE {moment} < $1"
+    " LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM gone"
+)
+_DROPS: Final = (
+    _DROP.format(table="metric_points", moment="at"),
+    _DROP.format(table="metric_values", moment="at"),
+    _DROP.format(table="metric_series", moment="active_at"),
+)
+
+_Key = tuple[int, int, str]
+
+
+async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> None:
+    """See `TelemetryStore.add_points`."""
+    active = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    async with connection.transaction():
+        touched = sorted((*series[:4], _text_of(series), series.id, at) for series, at in active.items())
+        await connection.execute(_SERIES, *_columns(touched, 7))
+        await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
+        await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))
+        await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))
+
+
+async def find_points(connection: Connection, query: PointQuery) -> list[Bucket]:
+    """See `TelemetryStore.find_points`."""
+    records = await connection.fetch(_FIND, *_arguments(query))
+    return [Bucket(at, unit, Statistics(*record)) for at, unit, *record in records]
+
+
+async def find_points_each(connection: Connection, query: PointQuery) -> dict[int, list[Bucket]]:
+    """See `TelemetryStore.find_points_each`."""
+    buckets: dict[int, list[Bucket]] = {}
+    for series_id, at, unit, *record in await connection.fetch(_FIND_EACH, *_arguments(query)):
+        buckets.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*record)))
+    return buckets
+
+
+async def find_values(connection: Connection, query: PointQuery) -> list[ValueCount]:
+    """See `TelemetryStore.find_values`."""
+    return [ValueCount(*record) for record in await connection.fetch(_FIND_VALUES, *_arguments(query))]
+
+
+async def find_series(connection: Connection, query: SeriesQuery) -> list[Series]:
+    """See `TelemetryStore.find_series`."""
+    after = query.after
+    behind = ("", "", "") if after is None else (after.namespace, after.name, _text_of(after))
+    arguments = (query.account, query.region, query.active_since, query.namespace, query.name)
+    return [
+        _series_of(record)
+        for record in await connection.fetch(_FIND_SERIES, *arguments, *behind, query.limit)
+    ]
+
+
+async def drop_points(connection: Connection, before: int, limit: int) -> int:
+    """See `TelemetryStore.drop_points`."""
+    async with connection.transaction():
+        return sum([int(await connection.fetchval(statement, before, limit)) for statement in _DROPS])
+
+
+def _rows(points: Iterable[MetricPoint]) -> list[tuple[Any, ...]]:
+    """Each series, moment and unit once, with all that is to be added to it."""
+    summed: dict[_Key, Statistics] = {}
+    for point in points:
+        key = (point.series.id, point.at, point.unit)
+        known = summed.get(key)
+        summed[key] = point.statistics if known is None else known + point.statistics
+    return [
+        (*key, statistics.samples, statistics.total, statistics.least, statistics.greatest)
+        for key, statistics in sorted(summed.items())
+    ]
+
+
+def _values(points: Sequence[MetricPoint]) -> list[tuple[Any, ...]]:
+    counted: dict[tuple[int, int, str, float], float] = {}
+    for point in points:
+        for value, count in point.values.items():
+            key = (point.series.id, point.at, point.unit, value)
+            counted[key] = counted.get(key, 0) + count
+    return [(*key, count) for key, count in sorted(counted.items())]
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
+    """The rows column by column, as `unnest` wants them."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(number)]
+
+
+def _text_of(series: Series) -> str:
+    return orjson.dumps(series.dimensions).decode()
+
+
+def _series_of(record: Any) -> Series:
+    account, region, namespace, name, dimensions = record
+    pairs = tuple((pair[0], pair[1]) for pair in orjson.loads(dimensions))
+    return Series(account, region, namespace, name, pairs)
+
+
+def _arguments(query: PointQuery) -> tuple[list[int], int, int, int]:
+    return [sery.id for sery in query.series], query.since, query.until, query.period_ms

@@ -1,13 +1,28 @@
 """Looking without touching: these run on the connections that only read."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
+from typing import Final, TypeVar
 
 import apsw
 import orjson
 
-from redrive.engine.ports import Cause, CauseCount, Counts, LookRequest, fair_share
+from redrive.engine.ports import (
+    NOTES_KEPT_MS,
+    OLDEST_AMONG,
+    Cause,
+    CauseCount,
+    Counts,
+    LookRequest,
+    Occupied,
+    fair_share,
+    merge_occupied,
+)
 from redrive.model.delivery import Delivery
+from redrive.model.pace import Pace
 from redrive.stores.sqlite import rows
 
 _PEEK = f"{rows.SELECT} WHERE queue_id = ? AND seq > ? ORDER BY seq LIMIT ?"
@@ -168,3 +183,65 @@ def _count_some(queue_id: int, now: int, at_most: int, cursor: apsw.Cursor) -> C
         claimed=claimed,
         delayed=min(number(_WAITING_LATER, now) + delayed_behind, at_most),
     )
+
+
+# Numbers of queues under which anything is kept, found in each table by leaps along its index from number to number.
+
+_NUMBERS: Final = """
+    WITH RECURSIVE held (id) AS (
+        SELECT min(queue_id) FROM {table} WHERE queue_id > ?1
+        UNION ALL
+        SELECT (SELECT min(queue_id) FROM {table} WHERE queue_id > held.id) FROM held WHERE held.id IS NOT NULL LIMIT ?2
+    )
+    SELECT id, (SELECT min(moment) FROM (
+        SELECT {moment} AS moment FROM {table} WHERE queue_id = held.id ORDER BY {order} LIMIT {among}
+    )) FROM held WHERE id IS NOT NULL
+"""
+_OLDEST: Final = _NUMBERS.format(table="deliveries", moment="enqueued_at", order="seq", among=OLDEST_AMONG)
+
+
+def _first(table: str, moment: str) -> str:
+    return _NUMBERS.format(table=table, moment=moment, order=moment, among=1)
+
+
+_MEMORIES: Final[Sequence[tuple[str, Callable[[int], int]]]] = (
+    (_first("deduplication", "until"), lambda until: until),
+    (_first("claim_attempts", "until"), lambda until: until),
+    (_first("attempts", "at"), lambda at: at + NOTES_KEPT_MS),
+    (_first("paces", "next_us"), Pace.ends_at),
+)
+
+
+def occupied(after: int, limit: int, cursor: apsw.Cursor) -> list[Occupied]:
+    """See `Store.occupied`."""
+
+    def first_of(statement: str) -> list[tuple[int, int]]:
+        return [(int(number), int(moment)) for number, moment in cursor.execute(statement, (after, limit))]
+
+    memories = [[(number, ends(at)) for number, at in first_of(sql)] for sql, ends in _MEMORIES]
+    return merge_occupied(first_of(_OLDEST), memories, limit)
+
+
+# A connection that only reads, in a thread of its own.
+
+T = TypeVar("T")
+
+
+class ReadingThread:
+    """Reads one after the other; SQLite's log lets it see what was committed when it begins."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Open a connection to a file; the thread begins with the first look."""
+        self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        self._connection.set_busy_timeout(5000)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def run(self, look: Callable[[apsw.Cursor], T]) -> T:
+        """Look, after those who asked before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: look(self._connection.cursor()))
+
+    def close(self) -> None:
+        """Finish what was asked for, and close the connection."""
+        self._thread.shutdown()
+        self._connection.close()

@@ -8,7 +8,7 @@ import apsw
 from redrive.engine.ports import NOTES_KEPT_MS, Claim, Settled, Settlement, Swept, Target
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.pace import Pace
-from redrive.stores.sqlite import arrivals, notes, rows
+from redrive.stores.sqlite import arrivals, rows
 from redrive.stores.sqlite.transaction import Transaction
 
 _OWN = "queue_id = ?1 AND seq = ?2 AND token = ?3 AND available_at > ?4"
@@ -66,7 +66,7 @@ def _settle(
         if retried is None:
             return _why_not(cursor, queue_id, settlement.seq, settlement.token)
         if settlement.note is not None:
-            notes.write(cursor, queue_id, retried[0], settlement.note)
+            rows.write_note(cursor, queue_id, retried[0], settlement.note)
         return _DONE
     if settlement.target is not None:
         return _send_on(transaction, own, settlement, settlement.target, now)
@@ -76,7 +76,7 @@ def _settle(
     place, group_id, message_id, attempts = row
     rows.pass_turn(cursor, queue_id, place, group_id)
     if attempts > 1:  # only a delivery that was tried before has left notes
-        notes.forget(cursor, queue_id, message_id)
+        rows.forget_notes(cursor, queue_id, message_id)
     return _DONE
 
 
@@ -102,11 +102,11 @@ def _send_on(
         failure=settlement.failure,
     )
     if settlement.outcome is not Outcome.DEAD_LETTERED:
-        notes.forget(cursor, queue_id, delivery.message_id)
+        rows.forget_notes(cursor, queue_id, delivery.message_id)
         return _DONE
     arrivals.copy(transaction, delivery, target, now, DeadLetterReason.REJECTED)
     if settlement.note is not None:
-        notes.write(cursor, queue_id, delivery.message_id, settlement.note)
+        rows.write_note(cursor, queue_id, delivery.message_id, settlement.note)
     return _DONE
 
 

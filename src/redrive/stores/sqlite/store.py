@@ -47,19 +47,19 @@ from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
 from redrive.stores.seal import UNSEALED, Seal
-from redrive.stores.sqlite import arrivals, claiming, documents, inspection, moving, notes, occupied, settling
+from redrive.stores.sqlite import arrivals, claiming, documents, inspection, rows, settling
 from redrive.stores.sqlite.checkpoint import Checkpointer
 from redrive.stores.sqlite.commit import GroupCommit, touch
 from redrive.stores.sqlite.file_hold import (
     FileHold,
     make_private,
+    migrate,
     refuse_damaged,
     refuse_foreign,
     tighten,
 )
+from redrive.stores.sqlite.inspection import ReadingThread
 from redrive.stores.sqlite.log_events import add as add_log_events
-from redrive.stores.sqlite.migrate import migrate
-from redrive.stores.sqlite.reading import ReadingThread
 from redrive.stores.sqlite.room import Room, grows
 from redrive.stores.sqlite.telemetry import TelemetryVerbs
 from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
@@ -288,7 +288,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     def move(self, request: MoveRequest) -> asyncio.Future[Moved]:
-        return self._commit.submit(lambda transaction: moving.move(transaction, request))
+        return self._commit.submit(lambda transaction: arrivals.move(transaction, request))
 
     @override
     async def peek(self, queue_id: int, limit: int, after_seq: int = 0) -> list[Delivery]:
@@ -322,13 +322,13 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        return await self._read(functools.partial(notes.read, queue_id, message_id))
+        return await self._read(functools.partial(rows.notes, queue_id, message_id))
 
     @override
     async def notes_of_each(
         self, messages: Sequence[tuple[int, bytes]]
     ) -> Mapping[tuple[int, bytes], list[AttemptNote]]:
-        return await self._look(functools.partial(notes.read_each, messages))
+        return await self._look(functools.partial(rows.notes_of_each, messages))
 
     @override
     async def count(self, queue_id: int, now: int, at_most: int | None = None) -> Counts:
@@ -362,7 +362,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
 
     @override
     async def occupied(self, after: int, limit: int) -> list[Occupied]:
-        return await self._read(functools.partial(occupied.occupied, after, limit))
+        return await self._read(functools.partial(inspection.occupied, after, limit))
 
     @override
     async def sweep(self, queue_id: int, enqueued_before: int, now: int, limit: int) -> Swept:
