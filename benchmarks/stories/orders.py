@@ -16,8 +16,7 @@ from tests.browser.screen import Screen
 from tests.services.server import Server, serving
 
 from benchmarks.stories.person import Person, wait_until
-from redrive.cli.demo_billing import Billing
-from redrive.cli.demo_server import ACCOUNT, DemoServer
+from redrive.cli.demo_server import ACCOUNT, Billing, DemoServer
 from redrive.cli.demo_stay import BAD, GIVEN_UP, PLACE, QUEUE, Scene
 
 CONSOLE: Final = "/_redrive/console"

@@ -16,7 +16,7 @@ from tests.services.server import Server
 from benchmarks.figures import Figure, at_most, exactly
 from benchmarks.stories.orders import CONSOLE, Stage
 from benchmarks.stories.person import THINKS_SECONDS, Person, notice, noticed_at, wait_until
-from redrive.cli.demo_billing import Billing
+from redrive.cli.demo_server import Billing
 
 SHOWN_SECONDS_MAX: Final = 2.5
 HIDDEN_SECONDS: Final = 10

@@ -9,8 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.access.keyring import Keyring
-from redrive.access.keys import SECRET_CHARS_MIN, chosen_access_key
+from redrive.access.keys import SECRET_CHARS_MIN, Keyring, chosen_access_key
 from redrive.access.principals import account_root
 from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
 from redrive.aws.kit.call import Facade

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.aws.gateway.authentication import SigV4Verifier
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.holders import Holders

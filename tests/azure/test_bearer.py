@@ -11,8 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from redrive.access.keyring import KIND, Keyring
-from redrive.access.keys import AccessKey
+from redrive.access.keys import KIND, AccessKey, Keyring
 from redrive.access.refusals import Refusals
 from redrive.azure.wire.bearer import BearerCaller, BearerVerifier, TrustAllBearers, issue
 from redrive.azure.wire.errors import AzureError

@@ -6,7 +6,7 @@ import jwt
 import orjson
 import pytest
 
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.access.signing_pair import make_pair
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, TokenAudience
 from redrive.azure.handshake import Handshakes

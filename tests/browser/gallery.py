@@ -26,8 +26,7 @@ from redrive.model.task import MoveTask, TaskState
 from redrive.model.topic import Subscription, Topic
 from redrive.runtime.simulated import DEFAULT_START
 from redrive.settings import Settings
-from redrive.telemetry.arrivals import arrivals_at, arrivals_in
-from redrive.telemetry.traffic import place_series
+from redrive.telemetry.traffic import arrivals_at, arrivals_in, place_series
 from tests.browser import pictures
 from tests.browser.chromium import chromium
 from tests.browser.screen import Screen

@@ -7,8 +7,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redrive.access.keyring import Keyring
-from redrive.access.keys import AccessKey, new_access_key
+from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.principals import account_root
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.shapes import Structure

@@ -20,8 +20,7 @@ from typing import Any, Final
 import boto3
 import orjson
 
-from redrive.functions.leftovers import OWNER
-from redrive.functions.processes import family
+from redrive.functions.processes import OWNER, family
 from tests.contracts.aws.lambda_.workshop import ROLE, RUNTIME, archive
 from tests.crash.checks import PEEK
 from tests.crash.journal import Violated

@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from redrive.cli.demo_billing import Billing
+from redrive.cli.demo_server import Billing
 from tests.contracts.aws.sns.client import Sns
 from tests.contracts.aws.sqs.client import Sqs, refused
 from tests.services.postgres import PostgresServer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive.cli.demo_billing import Billing
+from redrive.cli.demo_server import Billing
 from tests.aws.sns.samples import DELIVERY_POLICY
 from tests.contracts.aws.sns.client import Sns
 from tests.services.server import Server, new_server

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive.endpoints.shared import Shared
+from redrive.endpoints.kept_connection import SingleFlight
 
 
 class Workshop:
@@ -15,7 +15,7 @@ class Workshop:
     def __init__(self) -> None:
         self.made = 0
         self.broken: set[int] = set()
-        self.shared: Shared[str, int] = Shared(lambda number: number not in self.broken)
+        self.shared: SingleFlight[str, int] = SingleFlight(lambda number: number not in self.broken)
         self.error: Exception | None = None
         self._go = asyncio.Event()
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from redrive.functions import code
-from redrive.functions.code import FunctionCode, unpack
-from redrive.functions.live import LiveFolders
+from redrive.functions.code import FunctionCode, LiveFolders, unpack
 from redrive.model.errors import NotFound, Refused
 from redrive.model.names import ResourceName
 from redrive.stores.sqlite.store import SqliteStore

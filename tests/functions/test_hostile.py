@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from redrive.functions.leftovers import OWNER, this_server
+from redrive.functions.processes import OWNER, this_server
 from redrive.model.function import InvocationResult, Isolation
 from tests.functions.conftest import Workshop, make
 

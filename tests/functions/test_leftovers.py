@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive.functions import leftovers
+from redrive.functions import processes
 from redrive.functions.isolation import FIRST_USER
 from redrive.model.function import Isolation
 from tests.functions.conftest import LEVELS, tools_for
@@ -28,7 +28,7 @@ def test_processes_of_an_environments_user_end_though_they_carry_no_mark(
     with subprocess.Popen(
         ["/usr/bin/sleep", "86400"], user=user, group=user, extra_groups=[], env={}
     ) as process:
-        leftovers.remove(tools_for(Isolation.USER, tmp_path))
+        processes.remove(tools_for(Isolation.USER, tmp_path))
         assert process.wait(10) == -9
     assert [folder.name for folder in tmp_path.iterdir()] == [f"redrive-functions-{owner}-other"]
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.access.keyring import Keyring
-from redrive.access.keys import AccessKey
+from redrive.access.keys import AccessKey, Keyring
 from redrive.access.secret import InstallationSecret
 from redrive.azure import handshake
 from redrive.azure.arm.event_sources import EventSources

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.access.secret import InstallationSecret
 from redrive.access.session_tokens import SessionTokens
 from redrive.aws.gateway.authentication import TrustAll

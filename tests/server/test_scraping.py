@@ -3,9 +3,8 @@
 import pytest
 
 from redrive.model.http import Request
-from redrive.server.guard import BrowserGuard
+from redrive.server.guard import BrowserGuard, Scrapers
 from redrive.server.hosts import KnownHosts
-from redrive.server.scraping import Scrapers
 from tests.server.test_guard import Refused
 
 TOKEN = "a-token-of-a-scraper"

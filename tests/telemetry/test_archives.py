@@ -7,7 +7,7 @@ import pytest
 
 from redrive.model.metric import MINUTE_MS, PointQuery
 from redrive.telemetry.accumulators import topic_series
-from redrive.telemetry.archives import HOUR_MS
+from redrive.telemetry.backlogs import HOUR_MS
 from redrive.telemetry.gauges import ACTIVE_MS
 from redrive.telemetry.telemetry import FORGET_MS, SWEEP_MS
 from tests.engine.test_forgetting import reachable

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from redrive.engine.facts import Undelivered
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.telemetry.histogram import LONG_SECONDS, SHARED, SHORT_SECONDS, Histogram
-from redrive.telemetry.meters import NodeMeters
+from redrive.telemetry.meters import LONG_SECONDS, SHARED, SHORT_SECONDS, Histogram, NodeMeters
 from tests.telemetry.facts import ACCEPTED, FAILED, attempted, queue
 
 

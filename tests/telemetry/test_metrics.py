@@ -10,8 +10,8 @@ from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.telemetry import metrics as metrics_module
 from redrive.telemetry.answers import NAMESPACE, Answer
-from redrive.telemetry.arrivals import arrivals_at, arrivals_in
 from redrive.telemetry.metrics import Metrics
+from redrive.telemetry.traffic import arrivals_at, arrivals_in
 from tests.telemetry.facts import (
     ACCEPTED,
     DEAD_LETTERS,

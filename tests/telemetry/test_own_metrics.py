@@ -12,7 +12,7 @@ from redrive.model.filtering import Verdict
 from redrive.model.metric import MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.protection import Text
-from redrive.telemetry.archives import ArchiveGauges
+from redrive.telemetry.backlogs import ArchiveGauges
 from redrive.telemetry.gauges import _full, _Look
 from redrive.telemetry.metrics import Metrics
 from tests.telemetry.facts import ACCEPTED, FAILED, HERE, TOPIC, attempted, dead_lettered, queue

@@ -1,8 +1,8 @@
 from prometheus_client.parser import text_string_to_metric_families
 
-from redrive.server.prometheus_text import family, histogram
-from redrive.telemetry.histogram import Histogram
-from redrive.workers.summing import MetricsSum
+from redrive.server.exposition import family, histogram
+from redrive.telemetry.meters import Histogram
+from redrive.workers.supervisor import MetricsSum
 
 
 def metrics(sent: float, level: float, *seconds: float) -> str:

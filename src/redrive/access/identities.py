@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Final, Self
 
 from typing_extensions import override
 
-from redrive.access.keyring import USER_KIND
-from redrive.access.keys import AccessKey
+from redrive.access.keys import USER_KIND, AccessKey
 from redrive.engine.ports import DocumentKind, Store
 from redrive.model.document import Document
 

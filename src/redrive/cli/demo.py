@@ -13,8 +13,7 @@ from rich.panel import Panel
 from rich.table import Column, Table
 
 from redrive.cli import demo_stay, demo_story
-from redrive.cli.demo_billing import Billing, Visit
-from redrive.cli.demo_server import DemoServer
+from redrive.cli.demo_server import Billing, DemoServer, Visit
 from redrive.cli.demo_story import (
     BILLING_DLQ,
     BILLING_FANOUT_DLQ,

@@ -13,8 +13,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from redrive.cli.demo_billing import Billing
-from redrive.cli.demo_server import ACCOUNT, DemoServer
+from redrive.cli.demo_server import ACCOUNT, Billing, DemoServer
 from redrive.runtime.clock import SystemClock
 
 PLACE: Final = f"{ACCOUNT}/us-east-1"

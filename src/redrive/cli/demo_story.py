@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
-from redrive.cli.demo_billing import Billing, Visit
-from redrive.cli.demo_server import ACCOUNT, SECONDS_MAX, DemoServer
+from redrive.cli.demo_server import _CONFIRMATION_SECONDS_MAX, ACCOUNT, Billing, DemoServer, Visit
 
 STACK: Final = "rental"
 FULFILMENT: Final = "Rental-Fulfilment"
@@ -56,7 +55,9 @@ class Story:
             Capabilities=["CAPABILITY_NAMED_IAM"],
         )
         waiter = self._stacks.get_waiter("stack_create_complete")
-        waiter.wait(StackName=STACK, WaiterConfig={"Delay": 0.1, "MaxAttempts": 10 * SECONDS_MAX})
+        waiter.wait(
+            StackName=STACK, WaiterConfig={"Delay": 0.1, "MaxAttempts": 10 * _CONFIRMATION_SECONDS_MAX}
+        )
         stack = self._stacks.describe_stacks(StackName=STACK)["Stacks"][0]
         self._outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
         resources = self._stacks.describe_stack_resources(StackName=STACK)["StackResources"]
@@ -78,7 +79,7 @@ class Story:
             json.dumps(order).encode(),
             {"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=_CONFIRMATION_SECONDS_MAX) as answer:  # noqa: S310 - loopback
             answered: int = answer.status
         self.server.pass_time(seconds)
         return answered

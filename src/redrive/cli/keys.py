@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from redrive.access.identities import USER_KEYS_MAX, stored_user
-from redrive.access.keyring import Keyring
-from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, chosen_access_key, new_access_key
+from redrive.access.keys import SECRET_CHARS_MIN, AccessKey, Keyring, chosen_access_key, new_access_key
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed, note, print_json

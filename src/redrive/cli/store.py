@@ -2,9 +2,9 @@
 
 import argparse
 import asyncio
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from redrive.cli import contents
 from redrive.cli.listing import add_json
 from redrive.cli.options import add_settings, settings_of
 from redrive.cli.terminal import CommandFailed, many, print_json
@@ -13,7 +13,7 @@ from redrive.cli.terminal import CommandFailed, many, print_json
 def register(command: argparse.ArgumentParser) -> None:
     """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    contents.register(actions)
+    _register_contents(actions)
     distribute = actions.add_parser(
         "distribute",
         help="create the schema, and distribute its tables over a Citus cluster",
@@ -69,3 +69,104 @@ def _show(distribution: dict[str, Any]) -> None:
         rows = f", {moved} {many(moved, 'row')} moved" if moved else ""
         print(f"{table['name']:15} {layout}{rows}{'' if table['changed'] else ' (as before)'}")
     print(f"{distribution['role']:15} has the planner's settings on each node")
+
+
+# `redrive store backup`, `verify` and `migrate`: a store copied, read from end to end, and brought to PostgreSQL.
+
+_SQLITE: Final = "sqlite:///"
+_STORE: Final = frozenset({"store"})
+
+
+def _register_contents(actions: "argparse._SubParsersAction[Any]") -> None:
+    """Add the commands."""
+    backup = actions.add_parser(
+        "backup",
+        help="copy a SQLite store to a new file, while it is served",
+        description="Copy a SQLite store to a new file, while it is served, and verify the copy.",
+    )
+    backup.add_argument("file", type=Path, metavar="FILE", help="the copy; the file must not exist")
+    _finish(backup, _backup)
+    verify = actions.add_parser(
+        "verify",
+        help="read the whole store: count rows, compute digests, find damage",
+        description="Read a store from end to end, while it is served: the rows and the digest of each table, equal where"
+        " two stores have the same in them. The exit status is 1 if something is damaged.",
+    )
+    _finish(verify, _verify)
+    migrate = actions.add_parser(
+        "migrate",
+        help="fill an empty PostgreSQL database with a SQLite store",
+        description="Fill an empty PostgreSQL database with all that a SQLite store has, in one transaction, and compare"
+        " the digests. Nobody may serve either meanwhile; the file is left as it is.",
+    )
+    migrate.add_argument("--to", required=True, metavar="URL", help="the database: postgresql://…")
+    _finish(migrate, _migrate)
+
+
+def _finish(command: argparse.ArgumentParser, run: Any) -> None:
+    add_json(command)
+    add_settings(command, _STORE)
+    command.set_defaults(run=run)
+
+
+def _backup(parsed: argparse.Namespace) -> int:
+    from redrive.composition.store import back_up_store  # noqa: PLC0415 - 60 ms of imports that other commands do not need
+
+    settings, _ = settings_of(parsed)
+    if not settings.store.startswith(_SQLITE):
+        raise CommandFailed(
+            "only a SQLite store is backed up by this command; PostgreSQL has means of its own, pg_dump for example"
+        )
+    return _shown(parsed, back_up_store(settings, parsed.file))
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    from redrive.composition.store import verify_store  # noqa: PLC0415 - as above
+
+    settings, _ = settings_of(parsed)
+    if settings.store.endswith(":memory:"):
+        raise CommandFailed(
+            "a store in memory is its server's alone: it cannot be verified by another process"
+        )
+    return _shown(parsed, asyncio.run(verify_store(settings)))
+
+
+def _migrate(parsed: argparse.Namespace) -> int:
+    from redrive.composition.store import migrate_store  # noqa: PLC0415 - as above
+
+    settings, _ = settings_of(parsed)
+    if not settings.store.startswith(_SQLITE):
+        raise CommandFailed("only a SQLite store can be migrated: name its file with --store sqlite:///PATH")
+    if not parsed.to.startswith(("postgresql://", "postgres://")):
+        raise CommandFailed("--to names a PostgreSQL database: postgresql://…")
+    progress = (lambda *_: None) if parsed.json else _show_table
+    contents = asyncio.run(migrate_store(settings, parsed.to, progress))
+    if parsed.json:
+        print_json(contents)
+        return 0
+    _show_rest(contents)
+    print(f"migrated; do not serve {settings.store} again: what it has would be delivered a second time")
+    return 0
+
+
+def _shown(parsed: argparse.Namespace, contents: dict[str, Any]) -> int:
+    if parsed.json:
+        print_json(contents)
+    else:
+        for table in contents["tables"]:
+            _show_table(table["name"], table["rows"], table["digest"])
+        _show_rest(contents)
+    return 1 if contents["faults"] else 0
+
+
+def _show_table(name: str, rows: int, digest: str) -> None:
+    print(f"{name:15} {rows:>10} {many(rows, 'row'):4}  {digest}", flush=True)
+
+
+def _show_rest(contents: dict[str, Any]) -> None:
+    counts = [(contents[word], word.removesuffix("s")) for word in ("queues", "groups", "claims")]
+    print("of deliveries: " + ", ".join(f"{number} {many(number, word)}" for number, word in counts))
+    kinds = ", ".join(f"{number} {kind}" for kind, number in contents["documents"].items())
+    print(f"of documents: {kinds or 'none'}")
+    for fault in contents["faults"]:
+        print(f"DAMAGED: {fault}")

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redrive.access.keyring import Keyring
-from redrive.access.keys import ANY_ACCOUNT, chosen_access_key
+from redrive.access.keys import ANY_ACCOUNT, Keyring, chosen_access_key
 from redrive.access.refusals import Refusals
 from redrive.access.secret import InstallationSecret
 from redrive.access.session_tokens import SessionTokens

@@ -80,8 +80,7 @@ def _brokers(core: Core, address: Callable[[str], str | None]) -> dict[str, Endp
 def _aws(core: Core) -> dict[str, Endpoint]:
     """Functions and delivery streams, on whatever servers the settings name."""
     # botocore takes 70 ms to import, and few servers need these.
-    from redrive.endpoints.aws.calls import AwsClient  # noqa: PLC0415 - as above
-    from redrive.endpoints.aws.credentials import AwsCredentials  # noqa: PLC0415 - as above
+    from redrive.endpoints.aws.calls import AwsClient, AwsCredentials  # noqa: PLC0415 - as above
     from redrive.endpoints.aws.firehose import StreamEndpoint  # noqa: PLC0415 - as above
     from redrive.endpoints.aws.function import FunctionEndpoint  # noqa: PLC0415 - as above
 

@@ -27,7 +27,7 @@ from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface
-from redrive.endpoints.azure.storage_accounts import read_connection_string, read_container
+from redrive.endpoints.blob import read_connection_string, read_container
 from redrive.endpoints.blob_store import BlobStore
 from redrive.endpoints.containers import BlobContainers
 from redrive.runtime.clock import SystemClock

@@ -37,11 +37,10 @@ from redrive.aws.wire.shapes import Structure
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle, Presenter
 from redrive.engine.ports import Endpoint, LogSink
-from redrive.functions import isolation, leftovers
-from redrive.functions.code import CODE, FunctionCode
+from redrive.functions import isolation, processes
+from redrive.functions.code import CODE, FunctionCode, LiveFolders
 from redrive.functions.environment import Setting
 from redrive.functions.gateway import ServerAddress
-from redrive.functions.live import LiveFolders
 from redrive.functions.pool import FunctionPool
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Refused
@@ -78,8 +77,8 @@ def extension(
     if not core.settings.runs_functions:
         return Extension()
     setting = _setting(core)
-    leftovers.remove(setting.tools)
-    folder = leftovers.new_folder(setting.isolation)
+    processes.remove(setting.tools)
+    folder = processes.new_folder(setting.isolation)
     live = LiveFolders(core.settings.functions_live_folder)
     code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
     pool = FunctionPool(setting, core.runtime, _sink(core), folder / "environments", lambda _: CONCURRENT_MAX)

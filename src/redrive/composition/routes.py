@@ -20,13 +20,12 @@ from redrive.server.emulator import EmulatorRoutes
 from redrive.server.endpoints import PATH as ENDPOINTS_PATH
 from redrive.server.endpoints import EndpointRoutes
 from redrive.server.exposition import Exposition
-from redrive.server.guard import BrowserGuard
+from redrive.server.guard import BrowserGuard, Scrapers
 from redrive.server.hosts import known_hosts
 from redrive.server.init_scripts import InitScripts
 from redrive.server.redriving import PATH as DEAD_LETTER_PATH
 from redrive.server.resources import PATHS as RESOURCE_PATHS
 from redrive.server.resources import ResourceRoutes
-from redrive.server.scraping import Scrapers
 
 
 def make_router(

@@ -7,7 +7,7 @@ from redrive.engine.ports import TelemetryStore
 from redrive.model.metric import MINUTE_MS, Bucket, PointQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
-from redrive.telemetry.arrivals import arrivals_at, arrivals_in
+from redrive.telemetry.traffic import arrivals_at, arrivals_in
 
 #: A burst is over once nothing has come for so long.
 GAP_MS: Final = 15 * MINUTE_MS

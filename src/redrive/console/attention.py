@@ -9,8 +9,7 @@ from redrive.console.visit import Visit
 from redrive.model.metric import SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
-from redrive.telemetry.losses import NAMESPACE as LOST
-from redrive.telemetry.losses import Loss
+from redrive.telemetry.traffic import LOST, Loss
 
 FAILED_IN_A_ROW: Final = 3  # attempts, from which on an endpoint is said to fail
 _KEPT_MS: Final = 5_000

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import Alarm
 from redrive.aws.gateway.inner_calls import InnerCalls

@@ -13,8 +13,7 @@ from redrive.engine.ports import CauseCount
 from redrive.model.metric import MINUTE_MS, PointQuery, SeriesQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
-from redrive.telemetry.losses import NAMESPACE as LOST
-from redrive.telemetry.losses import Loss
+from redrive.telemetry.traffic import LOST, Loss
 
 NEEDS_MAX: Final = 50  # of each kind
 COUNTED_MAX: Final = 100_000  # of each dead-letter queue: 8 ms

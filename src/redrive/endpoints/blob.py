@@ -1,7 +1,10 @@
 """Blobs: requests written to Azure's storage accounts, to S3, or to a folder with the same layout."""
 
 import asyncio
+import errno
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,17 +13,104 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore
 from typing_extensions import override
 
-from redrive.endpoints import blob_verdicts, verdicts
-from redrive.endpoints.azure.storage_accounts import Container, read_connection_string, read_container
-from redrive.endpoints.azure.storage_verdicts import BY_STATUS
+from redrive.endpoints import verdicts
 from redrive.endpoints.blob_store import NAME, ONCE, BlobStore, client_of, put
 from redrive.endpoints.containers import BlobContainers
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import ACCEPTED, Verdict
+from redrive.endpoints.verdicts import ACCEPTED, STORAGE_STATUSES, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
+from redrive.model.attempt import AttemptResult, Reason
 
 if TYPE_CHECKING:  # the library has these names for type checkers alone
     from obstore.store import AzureConfig
+
+
+# Storage accounts: their connection strings, and the resource ids of what they keep.
+
+# What every emulator of storage accounts answers to (Azurite's documentation): the whole world knows this key.
+_DEVELOPMENT: Final = {
+    "defaultendpointsprotocol": "http",
+    "accountname": "devstoreaccount1",
+    "accountkey": (
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+    ),
+    "blobendpoint": "http://127.0.0.1:10000/devstoreaccount1",
+    "queueendpoint": "http://127.0.0.1:10001/devstoreaccount1",
+}
+
+_CONTAINER: Final = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Storage/storageAccounts/(?P<account>[a-z0-9]+)"
+    r"/blobServices/default/containers/(?P<container>[a-z0-9$-]+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container for blobs.
+
+    Attributes:
+        account: The storage account's name.
+        name: The container's.
+    """
+
+    account: str
+    name: str
+
+
+def read_container(resource: str) -> Container:
+    """The container that a resource id names, in lower case: ids are compared so, names have no upper case.
+
+    Raises:
+        ValueError: It names none.
+    """
+    found = _CONTAINER.fullmatch(resource)
+    if found is None:
+        raise ValueError(f"{resource} is not the resource id of a container")
+    return Container(found["account"].lower(), found["container"].lower())
+
+
+@dataclass(frozen=True, slots=True)
+class StorageAccount:
+    """A connection string taken apart.
+
+    Attributes:
+        name: The account's.
+        blob_url: Its blob service.
+        key: In base 64; None where a signature is given, or anybody may write.
+        signature: A shared access signature, percent-encoded; None where there is none.
+    """
+
+    name: str
+    blob_url: str
+    key: str | None = field(default=None, repr=False)
+    signature: str | None = field(default=None, repr=False)
+
+
+def read_connection_string(text: str) -> StorageAccount:
+    """Take a storage account's connection string apart.
+
+    Raises:
+        ValueError: It names neither an account nor a blob service.
+    """
+    parts = {name.lower(): value for name, _, value in (part.partition("=") for part in text.split(";"))}
+    if parts.get("usedevelopmentstorage", "").lower() == "true":
+        parts = _DEVELOPMENT
+    name = parts.get("accountname", "")
+    url = parts.get("blobendpoint") or (name and _blob_url(name, parts))
+    if not url:
+        raise ValueError("A storage account's connection string has an AccountName or a BlobEndpoint")
+    signature = parts.get("sharedaccesssignature")
+    return StorageAccount(name or _first_label(url), url.rstrip("/"), parts.get("accountkey"), signature)
+
+
+def _blob_url(name: str, parts: dict[str, str]) -> str:
+    scheme = parts.get("defaultendpointsprotocol", "https")
+    return f"{scheme}://{name}.blob.{parts.get('endpointsuffix', 'core.windows.net')}"
+
+
+def _first_label(url: str) -> str:
+    return url.partition("://")[2].partition(".")[0]
+
 
 CONTAINER: Final = "container"  # a header
 REQUIRED: Final = "required"
@@ -77,9 +167,9 @@ class BlobEndpoint(TimedEndpoint):
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 tag = await self._write(push_request)
         except _ContainerMissing as missing:
-            return verdicts.of_status(_NOT_FOUND, str(missing), BY_STATUS)
+            return verdicts.of_status(_NOT_FOUND, str(missing), STORAGE_STATUSES)
         except (BaseError, OSError, ValueError) as error:
-            return blob_verdicts.of_failure(error)
+            return verdict_of_failure(error)
         known = {"etag": tag, "content-length": str(len(push_request.body))}
         kept = tuple((name, known[name]) for name in push_request.headers_kept if name in known)
         return ACCEPTED.verdict(_CREATED, identifiers=kept)
@@ -114,3 +204,62 @@ class BlobEndpoint(TimedEndpoint):
         return AzureStore(
             container, config=config, client_options=client_of(self._ca_file), retry_config=ONCE
         )
+
+
+# Verdicts on blobs that could not be written.
+#
+# The library says it in words, of which these are read: `… in 3ms - Server returned non-2xx status code: 404 Not Found:
+# <body>`, then, after an empty line, the chain of causes by the names of their types. The contract suite has an example
+# of each, so that a version which speaks otherwise is noticed.
+
+# The beginning has the URL in it, which may have a signature in it.
+_SAID: Final = re.compile(r"(?:.* in [\d.]+\S* - )?(?P<said>.*?)(?:\n\nDebug source:|\Z)", re.DOTALL)
+_STATUS: Final = re.compile(r".*status code: (?P<status>\d{3})[^:\n]*(?:: )?(?P<body>.*)", re.DOTALL)
+_ERRNO: Final = re.compile(r"os error (?P<number>\d+)")
+
+_BY_ERRNO: Final = {
+    errno.EACCES: Reason.DENIED,
+    errno.EPERM: Reason.DENIED,
+    errno.EROFS: Reason.DENIED,
+    errno.ENOSPC: Reason.FULL,
+    errno.EDQUOT: Reason.FULL,
+}
+_BY_WORD: Final = {
+    "dns error": Reason.NAME_NOT_RESOLVED,
+    "TimedOut": Reason.TIMED_OUT,
+    "Elapsed": Reason.TIMED_OUT,
+    "ertificate": Reason.TLS,
+    "CorruptMessage": Reason.TLS,
+}
+
+
+def verdict_of_failure(error: Exception) -> Verdict:
+    """The verdict on an attempt that raised this error.
+
+    A container that is not there will not be there soon: the dead letters of Event Grid that want to go there are
+    dropped. Keys may be mended and disks emptied, so those are tried again.
+    """
+    match error:
+        case OSError(errno=int() as number):
+            return _of_system(number, str(error))
+        case BaseError() | OSError() if not isinstance(error, TimeoutError):
+            return _of_words(str(error))
+        case _:
+            return verdicts.of_failure(error)
+
+
+def _of_system(number: int, said: str) -> Verdict:
+    return Verdict(AttemptResult.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=said)
+
+
+def _of_words(text: str) -> Verdict:
+    read = _SAID.match(text)
+    said = read["said"] if read else text
+    answered = _STATUS.match(said)
+    if answered:
+        return verdicts.of_status(int(answered["status"]), answered["body"] or said, STORAGE_STATUSES)
+    system = _ERRNO.search(said)
+    if system:
+        return _of_system(int(system["number"]), said)
+    reason = next((reason for word, reason in _BY_WORD.items() if word in text), Reason.CONNECTION)
+    return Verdict(AttemptResult.FAILED, reason, response=said)

@@ -18,7 +18,6 @@ import aiosmtplib
 from typing_extensions import override
 
 from redrive.endpoints import verdicts
-from redrive.endpoints.timed import TimedEndpoint
 from redrive.endpoints.verdicts import (
     ACCEPTED,
     IN_TROUBLE,
@@ -26,6 +25,7 @@ from redrive.endpoints.verdicts import (
     NAME_NOT_RESOLVED,
     NOT_AUTHENTICATED,
     TOO_LARGE,
+    TimedEndpoint,
     Verdict,
 )
 from redrive.engine.ports import PushRequest

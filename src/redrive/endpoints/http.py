@@ -20,8 +20,7 @@ from redrive.endpoints.addresses import Destination, Network, is_private, is_wit
 from redrive.endpoints.authorization import Authorizer, authorizer_for, read_challenges
 from redrive.endpoints.http_connection import UnansweredError, WebAnswer
 from redrive.endpoints.http_pool import ForbiddenAddressError, HttpConnections, WebOrigin
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import FORBIDDEN, Verdict
+from redrive.endpoints.verdicts import FORBIDDEN, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
 logger = logging.getLogger(__name__)

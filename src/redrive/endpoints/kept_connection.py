@@ -7,8 +7,6 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 from typing_extensions import override
 
-from redrive.endpoints.shared import Shared
-
 _GOODBYE_SECONDS: Final = 1
 
 
@@ -115,7 +113,7 @@ class ConnectionPool(Generic[K, C]):
     """One connection for each destination, opened by the push that needs it first."""
 
     def __init__(self) -> None:
-        self._current: Shared[K, C] = Shared(lambda connection: connection.usable)
+        self._current: SingleFlight[K, C] = SingleFlight(lambda connection: connection.usable)
         #: Those whose socket is open, also such as are not usable any more and still have something under way.
         self.connections: set[C] = set()
 
@@ -133,3 +131,53 @@ class ConnectionPool(Generic[K, C]):
         self.connections.add(connection)
         connection.closed.add_done_callback(lambda _: self.connections.discard(connection))
         return connection
+
+
+# Values that many pushes wait for together: a connection, an access token.
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class SingleFlight(Generic[Key, Value]):
+    """Made by whoever needs it first; whoever gives up waiting leaves it to the others.
+
+    Args:
+        usable: Whether it is of use still; where it is not, it is made anew for whoever comes next.
+    """
+
+    def __init__(self, usable: Callable[[Value], bool]) -> None:
+        self._usable = usable
+        self._tasks: dict[Key, asyncio.Task[Value]] = {}
+
+    async def of(self, key: Key, make: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
+        """The value of a key, made if it is absent; an error of `make` is raised to all who wait."""
+        task = self._tasks.get(key)
+        if task is None or self._is_over(task):
+            self._forget_old()
+            task = self._tasks[key] = asyncio.create_task(make())
+            task.add_done_callback(self._is_over)  # which looks at what went wrong, should nobody else
+        return await asyncio.shield(task)
+
+    def forget(self, key: Key, value: Value) -> None:
+        """Drop the value of a key, if it is still the given one."""
+        task = self._tasks.get(key)
+        if task is not None and task.done() and not self._is_over(task) and task.result() == value:
+            del self._tasks[key]
+
+    async def close(self) -> None:
+        """Make no more."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _forget_old(self) -> None:
+        """So that no more is remembered than is of use, of however many keys."""
+        for key, task in list(self._tasks.items()):
+            if self._is_over(task):
+                del self._tasks[key]
+
+    def _is_over(self, task: "asyncio.Task[Value]") -> bool:
+        if not task.done():
+            return False
+        return task.cancelled() or task.exception() is not None or not self._usable(task.result())

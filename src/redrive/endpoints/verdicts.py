@@ -5,12 +5,14 @@ wrong with the request itself is refused. Each kind adds a table of its own from
 """
 
 import ssl
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import gaierror
 from typing import Final, NamedTuple
 
+from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 
 RESPONSE_CHARS_MAX: Final = 1024
@@ -110,3 +112,42 @@ def of_failure(error: BaseException, unusable: Meaning = INVALID) -> Verdict:
             return unusable.verdict(response=said)
         case _:
             return NO_CONNECTION.verdict(response=said)
+
+
+# Statuses of storage services that mean something of their own: the same for blobs and queues, Azure's and S3's.
+
+STORAGE_STATUSES: Final[Mapping[int, Meaning]] = {
+    HTTPStatus.UNAUTHORIZED: NOT_AUTHENTICATED,
+    HTTPStatus.FORBIDDEN: NOT_AUTHENTICATED,
+    HTTPStatus.NOT_FOUND: MISSING,
+    HTTPStatus.CONFLICT: DISABLED,  # being deleted, or kept from changing
+    HTTPStatus.PRECONDITION_FAILED: DISABLED,  # somebody holds a lease
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TOO_LARGE,
+}
+
+
+# The part of pushing that is the same for every kind of endpoint: an attempt is timed, whatever came of it.
+
+
+class TimedEndpoint(ABC):
+    """An endpoint (`redrive.engine.ports.Endpoint`) whose kind has only to say what an attempt came to.
+
+    Args:
+        now: Milliseconds, for durations.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Hand it over; every way this can go wrong is an Attempt, never an exception."""
+        began = self._now()
+        verdict = await self._verdict(push_request)
+        return verdict.after(self._now() - began)
+
+    async def close(self) -> None:  # noqa: B027 - nothing to do for kinds that keep no connections of their own
+        """Let go of connections."""
+
+    @abstractmethod
+    async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Hand it over, within the request's time; nothing but cancellation is raised."""

@@ -15,11 +15,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.engine.ports import Clock, Timer
-from redrive.functions import isolation, leftovers
-from redrive.functions.channel import Channel
+from redrive.functions import isolation, processes
 from redrive.functions.gateway import API_PORT, Gateway, ServerAddress
 from redrive.functions.isolation import PROCESSES_MAX, Owner, Tools
-from redrive.functions.launch import Program, Unsupported, environment_of, program_for
+from redrive.functions.launch import Channel, Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
 from redrive.functions.peers import Address, holds, peer_of
 from redrive.functions.processes import family, gone, kill_all, kill_family, kill_user, memory_of, resident_kb
@@ -195,7 +194,7 @@ class Environment:
 
     @property
     def _marks(self) -> dict[str, str]:
-        return {_MARK: self._mark, leftovers.OWNER: leftovers.this_server()}
+        return {_MARK: self._mark, processes.OWNER: processes.this_server()}
 
     def _is_own(self, address: Address, own: Address) -> bool:
         """True if the process or what it started connected from an address; elsewhere than on Linux nobody can tell."""

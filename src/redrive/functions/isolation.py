@@ -3,7 +3,7 @@
 No code of ours runs between fork and exec: `setpriv` and `prlimit` (util-linux) and `bwrap` (bubblewrap) do it, so that a
 server with threads forks safely. They begin with the server's rights, so nothing of the function reaches them: their
 paths are absolute, their environment is empty but for two marks, and their directory is `/`. The function's variables
-go past them, to the launcher behind the last of them (`channel.py`).
+go past them, to the launcher behind the last of them (`launch.py`).
 """
 
 import hmac

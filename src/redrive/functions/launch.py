@@ -1,15 +1,18 @@
 """Launch: which program runs a function of which runtime, and what its environment holds."""
 
+import asyncio
 import importlib.util
+import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from redrive.functions.isolation import Folders
 from redrive.model.function import FunctionVersion
@@ -177,3 +180,56 @@ def _major(program: str) -> str:
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603 - found on PATH
     found = re.search(r"(\d+)\.", said.stdout)
     return found[1] if found else "?"
+
+
+# The channel to a launcher: what it is to run goes in, sockets that listen in its network namespace come out.
+
+
+class Channel:
+    """A pair of connected sockets, one of which the launcher inherits."""
+
+    def __init__(self) -> None:
+        self._ours, self.theirs = socket.socketpair()
+        self._ours.settimeout(0)
+
+    def __enter__(self) -> Self:
+        """Hand `theirs` to a process within."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The process has it."""
+        self.theirs.close()
+
+    async def tell(
+        self, command: Sequence[str], variables: Mapping[str, str], folder: str, ports: Sequence[int]
+    ) -> list[socket.socket]:
+        """Tell the launcher what to run; the sockets that listen on these ports of its namespace.
+
+        Raises:
+            OSError: It ended before it could listen.
+        """
+        document = {"command": list(command), "variables": variables, "folder": folder, "ports": list(ports)}
+        with self._ours as ours:
+            await asyncio.get_running_loop().sock_sendall(ours, json.dumps(document).encode())
+            ours.shutdown(socket.SHUT_WR)
+            return await _received(ours, len(ports)) if ports else []
+
+
+def _set(readable: "asyncio.Future[None]") -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+async def _received(channel: socket.socket, count: int) -> list[socket.socket]:
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(channel, _set, readable)
+    try:
+        await readable
+    finally:
+        loop.remove_reader(channel)
+    _, descriptors, *_ = socket.recv_fds(channel, 1, count)
+    listeners = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    if len(listeners) < count:
+        raise ConnectionResetError("the launcher ended")
+    return listeners

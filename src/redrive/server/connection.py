@@ -11,11 +11,9 @@ from typing import Any, Final, TypeAlias, cast
 from typing_extensions import override
 
 from redrive.model.http import Request, Response
-from redrive.server.held import Held
-from redrive.server.limits import SLICE_BYTES, HttpLimits
+from redrive.server.limits import SLICE_BYTES, Held, HttpLimits
 from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader
-from redrive.server.rendering import CONTINUE, Renderer, content_length, error_response
-from redrive.server.streaming import CHUNKED, BodyWriter
+from redrive.server.rendering import CHUNKED, CONTINUE, BodyWriter, Renderer, content_length, error_response
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
 OnRefused: TypeAlias = Callable[[str, RefusedRequestError], None]

@@ -11,10 +11,9 @@ from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
 from redrive.model.errors import StoreUnavailable
 from redrive.model.http import Request, Response
-from redrive.server.exposition import Exposition
+from redrive.server.exposition import CONTENT_TYPE, Exposition
+from redrive.server.guard import Scrapers
 from redrive.server.owned import SIGNING_NAME, json_answer, method_of
-from redrive.server.prometheus_text import CONTENT_TYPE
-from redrive.server.scraping import Scrapers
 from redrive.server.siblings import Siblings
 
 PREFIX = "/_redrive/"

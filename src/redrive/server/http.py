@@ -9,8 +9,7 @@ from functools import partial
 from typing import Final
 
 from redrive.server.connection import Connection, Handler, OnRefused, Shared
-from redrive.server.held import Held
-from redrive.server.limits import HttpLimits
+from redrive.server.limits import Held, HttpLimits
 from redrive.server.reading import BodyBound
 from redrive.server.rendering import Renderer
 

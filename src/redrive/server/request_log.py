@@ -7,12 +7,11 @@ the id of its access key, its service and operation, and a path without its quer
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.model.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
-from redrive.server.observing import observed
 from redrive.server.reading import RefusedRequestError
 
 logger = logging.getLogger(__name__)
@@ -64,3 +63,31 @@ class RequestLog:
             "request_id": record.request_id or None,
         }
         logger.info("request", extra={"fields": fields})
+
+
+# A handler whose every answer is told to an observer, be it there at once, awaited, or missing for an error.
+
+Ended: TypeAlias = Callable[[Response | None], None]
+"""Takes the answer to a request, once; None: the handler failed, or its caller went away before the answer."""
+
+
+def observed(handler: Handler, request: Request, ended: Ended) -> Response | Awaitable[Response]:
+    """Answer one request by a handler, and tell its end."""
+    try:
+        reply = handler(request)
+    except Exception:
+        ended(None)
+        raise
+    if isinstance(reply, Response):
+        ended(reply)
+        return reply
+    return _awaited(reply, ended)
+
+
+async def _awaited(reply: Awaitable[Response], ended: Ended) -> Response:
+    answered: Response | None = None
+    try:
+        answered = await reply
+    finally:
+        ended(answered)
+    return answered

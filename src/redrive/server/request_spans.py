@@ -14,7 +14,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from redrive.model.http import Request, RequestRecord, Response
 from redrive.server.connection import Handler
-from redrive.server.observing import observed
+from redrive.server.request_log import observed
 
 CHARS_MAX: Final = 256  # of what a caller gave: an operation or a path
 _FAILED: Final = 500

@@ -1,5 +1,6 @@
 """Settings: one frozen value, read once from flags, the environment, a file and the defaults, in that order."""
 
+from redrive.settings.hardening import risks
 from redrive.settings.invalid import SettingsInvalid
 from redrive.settings.networks import is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import (
@@ -12,7 +13,6 @@ from redrive.settings.pairs import (
     read_aws_endpoints,
     read_push_endpoints,
 )
-from redrive.settings.risks import risks
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, origins_of, read_settings, variable_of
 from redrive.settings.summary import summary
 from redrive.settings.table import Row, Settings, row_of

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.endpoints.sms.outbox import MEMORY
-from redrive.settings.database_url import hosts_of
 from redrive.settings.invalid import SettingsInvalid
-from redrive.settings.networks import is_loopback, read_hosts, read_networks
+from redrive.settings.networks import hosts_of, is_loopback, read_hosts, read_networks
 from redrive.settings.pairs import read_addresses, read_aws_endpoints, read_push_endpoints
 
 T = TypeVar("T", str, int, bool)

@@ -7,7 +7,7 @@ A queue's metrics (namespace `:queue`, dimension `queue`):
     messages_deleted                   a sample for each call, of its messages
     messages_available, messages_claimed, messages_delayed, oldest_age_seconds     see `gauges`
 
-What a dead-letter queue took, and all of a place together: see `arrivals`. What nothing took: see `losses`.
+What a dead-letter queue took, what a whole place took, and what nothing took: see `traffic`.
 How receivers answered: see `answers`.
 
 A topic's (namespace `:topic`, dimension `topic` and the labels named):
@@ -20,12 +20,13 @@ A topic's (namespace `:topic`, dimension `topic` and the labels named):
     dead_letters_kept, dead_letters_lost   handed to a dead-letter queue, or not taken by it
     messages_archived, bytes_archived      a sample for each call; for each message
     replays_delivered, replays_failed      out of the archive: among the deliveries made, and those that failed
-    archive_messages, archive_bytes        see `archives`
+    archive_messages, archive_bytes        see `backlogs`
     messages_with_findings, messages_without_findings    counted where data protection is, by SNS
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from typing_extensions import override
 
@@ -45,10 +46,35 @@ from redrive.telemetry.accumulators import (
     TopicAccumulators,
 )
 from redrive.telemetry.answers import Answer, Answers
-from redrive.telemetry.arrivals import Arrivals
-from redrive.telemetry.losses import Loss, Losses
-from redrive.telemetry.totals import Totals
-from redrive.telemetry.traffic import TrafficByPlace
+from redrive.telemetry.traffic import Arrivals, Loss, Losses, TrafficByPlace
+
+# Each topic's counters since this node started: counters that only grow, for Prometheus.
+
+
+class Totals:
+    """The sums of tallies that were collected, by topic."""
+
+    def __init__(self) -> None:
+        self._topics: dict[ResourceName, Counter[Series]] = {}
+
+    def add(self, tallies: TopicAccumulators) -> None:
+        """Add a minute's worth."""
+        counters = self._topics.setdefault(tallies.name, Counter())
+        for series, statistics in tallies:
+            counters[series] += round(statistics.total)
+
+    def forget(self, name: ResourceName) -> None:
+        """The topic is gone."""
+        self._topics.pop(name, None)
+
+    def clear(self) -> None:
+        """Begin at zero again."""
+        self._topics.clear()
+
+    def __iter__(self) -> Iterator[tuple[ResourceName, dict[Series, int]]]:
+        for name, counters in list(self._topics.items()):
+            yield name, dict(counters)
+
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +99,7 @@ class Metrics(Listener):
         self._waiting: dict[tuple[Series, int], MetricAccumulator] = {}
         #: Queues somebody did something to, or may be about to, and when (ms); see `gauges`.
         self.activity: dict[ResourceName, int] = {}
-        #: Topics whose archive took something or was replayed from, and when (ms); see `archives`.
+        #: Topics whose archive took something or was replayed from, and when (ms); see `backlogs`.
         self.archives: dict[ResourceName, int] = {}
         self._totals = Totals()
         self._gone: set[ResourceName] = set()

@@ -18,8 +18,7 @@ from redrive.model.log import END_OF_TIME, LOG_GROUP, LogGroup
 from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
-from redrive.telemetry.archives import ArchiveGauges, Size, TopicPlaces
-from redrive.telemetry.backlogs import BacklogGauges, OfBacklog
+from redrive.telemetry.backlogs import ArchiveGauges, BacklogGauges, OfBacklog, Size, TopicPlaces
 from redrive.telemetry.gauges import Gauges, Places
 from redrive.telemetry.levels import Level
 from redrive.telemetry.logs import LogBuffer

@@ -8,8 +8,7 @@ from typing import Final
 
 import orjson
 
-from redrive.endpoints.aws.calls import AwsClient
-from redrive.endpoints.aws.credentials import AwsCredentials
+from redrive.endpoints.aws.calls import AwsClient, AwsCredentials
 from redrive.endpoints.aws.firehose import StreamEndpoint
 from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint

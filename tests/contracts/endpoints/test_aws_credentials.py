@@ -8,9 +8,8 @@ import orjson
 import pytest
 
 from redrive.aws.wire.signatures.sigv4 import MissingToken
-from redrive.endpoints.aws import credentials as aws_credentials
-from redrive.endpoints.aws.calls import AwsClient, read_place
-from redrive.endpoints.aws.credentials import AwsCredentials
+from redrive.endpoints.aws import calls as aws_credentials
+from redrive.endpoints.aws.calls import AwsClient, AwsCredentials, read_place
 from redrive.endpoints.aws.function import FunctionEndpoint
 from redrive.endpoints.http import HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.access.principals import Principal, account_root
 from redrive.access.session_tokens import Session, SessionTokens, is_temporary
 from redrive.aws.gateway.identities import Identities

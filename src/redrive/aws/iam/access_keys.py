@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.access.identities import USER_KEY, USER_KEYS_MAX
-from redrive.access.keyring import Keyring
-from redrive.access.keys import AccessKey, new_access_key
+from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.session_tokens import lasting_key_id
 from redrive.aws.iam.entities import USERS, name_in
 from redrive.aws.iam.errors import PAGES, absent, too_many

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
-from redrive.access.keyring import Keyring
+from redrive.access.keys import Keyring
 from redrive.aws.iam.access_keys import AccessKeyOperations
 from redrive.aws.iam.account import AbsentOperations, AccountReports
 from redrive.aws.iam.attachments import Attachments, Boundaries

@@ -12,10 +12,9 @@ from typing import Any, Final, Protocol
 
 import jwt
 
-from redrive.access.keyring import Keyring
-from redrive.access.keys import AccessKey
+from redrive.access.keys import AccessKey, Keyring
 from redrive.access.refusals import Refusals
-from redrive.access.web_tokens import ALGORITHM, signed_claims
+from redrive.access.secret import ALGORITHM, signed_claims
 from redrive.azure.wire.errors import unauthorized
 from redrive.engine.ports import Clock
 from redrive.model.http import Request

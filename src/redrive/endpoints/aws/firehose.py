@@ -12,8 +12,7 @@ from typing_extensions import override
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, Verdict
+from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult, Reason
 

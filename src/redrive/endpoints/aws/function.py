@@ -11,8 +11,7 @@ from typing_extensions import override
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.calls import AwsClient, Place
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import THROTTLED, Verdict
+from redrive.endpoints.verdicts import THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
 logger = logging.getLogger(__name__)

@@ -23,10 +23,20 @@ from proton import (
 )
 from typing_extensions import override
 
-from redrive.endpoints.azure import amqp_verdicts
+from redrive.endpoints import verdicts
 from redrive.endpoints.azure.namespaces import Namespace
 from redrive.endpoints.kept_connection import KeptConnection
-from redrive.endpoints.verdicts import Verdict, of_failure
+from redrive.endpoints.verdicts import (
+    DISABLED,
+    FULL,
+    IN_TROUBLE,
+    MISSING,
+    NOT_AUTHENTICATED,
+    THROTTLED,
+    Verdict,
+    of_failure,
+)
+from redrive.model.attempt import Reason
 
 Answer = asyncio.Future[Verdict]
 
@@ -162,7 +172,7 @@ class AmqpConnection(KeptConnection):
             case Event.TRANSPORT_ERROR:
                 condition = self._proton.condition
                 said = (condition.name, condition.description or "") if condition else ("", "")
-                self._end(amqp_verdicts.of_condition(*said))
+                self._end(verdict_of_condition(*said))
 
     def _hear_outcome(self, delivery: Delivery) -> None:
         entity = self._entity_of(delivery.link)
@@ -232,7 +242,7 @@ class AmqpConnection(KeptConnection):
             message = entity.waiting.pop(answer)
             most = sender.remote_max_message_size
             if 0 < most < len(message):
-                _tell(answer, amqp_verdicts.too_large(len(message), most))
+                _tell(answer, verdict_of_size(len(message), most))
                 continue
             entity.tags += 1
             tag = str(entity.tags)
@@ -263,15 +273,69 @@ def _tell(answer: Answer, verdict: Verdict) -> None:
 def _verdict_of(delivery: Delivery) -> Verdict:
     state = delivery.remote_state
     if state == Disposition.ACCEPTED:
-        return amqp_verdicts.ACCEPTED
+        return ACCEPTED
     condition = delivery.remote.condition
     if condition is not None:
-        return amqp_verdicts.of_condition(condition.name, condition.description or "")
-    return amqp_verdicts.of_condition(_OUTCOMES.get(state, "settled"), "no reason given")
+        return verdict_of_condition(condition.name, condition.description or "")
+    return verdict_of_condition(_OUTCOMES.get(state, "settled"), "no reason given")
 
 
 def _verdict_of_end(ended: Connection | Link | Session, messages: int = 0) -> Verdict:
     condition = ended.remote_condition
     if condition is None:
         return of_failure(ConnectionResetError("The broker ended it without saying why"))
-    return amqp_verdicts.of_end(condition.name, condition.description or "", messages)
+    return verdict_of_end(condition.name, condition.description or "", messages)
+
+
+# Verdicts on a broker's conditions: AMQP 1.0's own, and those that Azure adds (`com.microsoft:…`).
+#
+# Each has the HTTP status nearest to it, so that schedules and probation which go by statuses hold for brokers too.
+
+ACCEPTED: Final = verdicts.ACCEPTED.verdict(200)
+
+_UNKNOWN: Final = (IN_TROUBLE, 500)
+_INVALID: Final = (verdicts.INVALID, 400)
+_DENIED: Final = (NOT_AUTHENTICATED, 401)
+_TOO_LARGE: Final = (verdicts.TOO_LARGE, 413)
+_BUSY: Final = (THROTTLED, 503)
+_BY_CONDITION: Final = {
+    "amqp:not-found": (MISSING, 404),
+    "amqp:unauthorized-access": _DENIED,
+    "amqp:resource-limit-exceeded": (FULL, 507),
+    "amqp:link:message-size-exceeded": _TOO_LARGE,
+    "amqp:decode-error": _INVALID,
+    "amqp:invalid-field": _INVALID,
+    "amqp:not-allowed": _INVALID,
+    "amqp:not-implemented": _INVALID,
+    "amqp:precondition-failed": _INVALID,
+    "com.microsoft:argument-error": _INVALID,
+    "com.microsoft:argument-out-of-range": _INVALID,
+    "com.microsoft:auth-failed": _DENIED,
+    "com.microsoft:entity-disabled": (DISABLED, 423),
+    "com.microsoft:server-busy": _BUSY,
+    "com.microsoft:timeout": (IN_TROUBLE, 504),
+}
+
+
+def verdict_of_condition(condition: str, said: str) -> Verdict:
+    """The verdict on a message, or the entity it is for, that was refused with a condition."""
+    meaning, status = _BY_CONDITION.get(condition, _UNKNOWN)
+    return meaning.verdict(status, f"{condition}: {said}" if said else condition)
+
+
+def verdict_of_end(condition: str, said: str, messages: int) -> Verdict:
+    """The verdict on messages under way whose link was ended.
+
+    A condition that is about one message says which by its outcome; here it can only be told where there was one.
+    """
+    verdict = verdict_of_condition(condition, said)
+    if verdict.reason not in (Reason.CLIENT_ERROR, Reason.TOO_LARGE) or messages == 1:
+        return verdict
+    meaning, status = _UNKNOWN
+    return meaning.verdict(status, verdict.response)
+
+
+def verdict_of_size(message_bytes: int, message_bytes_max: int) -> Verdict:
+    """The entity said how large a message may be, so that it need not be sent to be refused."""
+    meaning, status = _TOO_LARGE
+    return meaning.verdict(status, f"{message_bytes} bytes; the entity takes {message_bytes_max}")

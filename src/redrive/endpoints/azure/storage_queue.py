@@ -21,9 +21,7 @@ from typing_extensions import override
 
 from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import SystemResolver
-from redrive.endpoints.azure.storage_verdicts import BY_STATUS
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import STORAGE_STATUSES, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
 TTL_HEADER: Final = "ttl-seconds"  # of a request: how long the queue keeps the message; -1 for ever
@@ -113,7 +111,7 @@ class StorageQueueEndpoint(TimedEndpoint):
 
 def _of_answer(response: AsyncHttpResponse) -> Verdict:
     said = response.body().decode("utf-8", "replace")
-    return verdicts.of_status(response.status_code or 0, said or response.reason or "", BY_STATUS)
+    return verdicts.of_status(response.status_code or 0, said or response.reason or "", STORAGE_STATUSES)
 
 
 class _Resolver(AbstractResolver):

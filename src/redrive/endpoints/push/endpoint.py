@@ -14,8 +14,7 @@ from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.adm import Adm
 from redrive.endpoints.push.fcm import Fcm
 from redrive.endpoints.push.login import AccessTokens, Refused
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
 #: Where the services are, and the authorities that give two of them access tokens.

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import orjson
 
 from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.kept_connection import SingleFlight
 from redrive.endpoints.push import verdicts
-from redrive.endpoints.shared import Shared
 from redrive.endpoints.verdicts import Verdict
 from redrive.engine.ports import PushRequest
 
@@ -45,7 +45,7 @@ class AccessTokens:
     def __init__(self, now: Callable[[], int], http: HttpEndpoint) -> None:
         self._now = now
         self._http = http
-        self._fetched: Shared[Hashable, AccessToken] = Shared(self._is_good)
+        self._fetched: SingleFlight[Hashable, AccessToken] = SingleFlight(self._is_good)
 
     async def shown(
         self,

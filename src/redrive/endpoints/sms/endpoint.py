@@ -16,8 +16,7 @@ from redrive.endpoints.sms import verdicts as sms_verdicts
 from redrive.endpoints.sms.connection import SmsConnection
 from redrive.endpoints.sms.gateway import Gateway
 from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
-from redrive.endpoints.timed import TimedEndpoint
-from redrive.endpoints.verdicts import Verdict
+from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult
 from redrive.model.text_parts import PARTS_MAX, TextParts, parts_of, text_of

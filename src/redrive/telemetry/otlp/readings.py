@@ -15,9 +15,8 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.metrics.export import Histogram as HistogramPoints
 
 from redrive.model.names import ResourceName
-from redrive.telemetry.histogram import Histogram
 from redrive.telemetry.levels import SHOWN_MAX, Level
-from redrive.telemetry.meters import NodeMeters
+from redrive.telemetry.meters import Histogram, NodeMeters
 from redrive.telemetry.telemetry import Telemetry
 
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE

@@ -13,7 +13,7 @@ import jwt
 import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from redrive.access.web_tokens import UNCHECKED
+from redrive.access.secret import UNCHECKED
 from redrive.aws.apigateway.control.outgoing import Web
 from redrive.engine.ports import Clock
 
