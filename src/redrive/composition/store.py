@@ -11,6 +11,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.runtime.chance import real_runtime
 from redrive.runtime.clock import SystemClock, monotonic
 from redrive.settings import Settings, SettingsInvalid
+from redrive.stores.contents import StoreContents, TableDigest
 from redrive.stores.examined import Examined
 from redrive.stores.seal import UNSEALED, Seal, read_keys
 from redrive.stores.sqlite import examining
@@ -129,16 +130,16 @@ async def migrate_store(
     Raises:
         StoreUnavailable: Either is in use, the database is not empty, or what arrived is not what was sent.
     """
+    path = _file_of(settings.store)
+    return asdict(await transfer(path, url, lambda table: filled(table.name, table.rows, table.digest)))
+
+
+async def transfer(path: Path, url: str, filled: Callable[[TableDigest], None]) -> StoreContents:
+    """The same of a file, whatever the settings are; `filled` is told of each table, equal by its digest."""
     from redrive.stores.postgres.contents import fill  # noqa: PLC0415 - as above
 
-    with alone(_file_of(settings.store)) as source:
-        contents = await fill(
-            url,
-            lambda table: rows_of(source, table),
-            last_number(source),
-            lambda table: filled(table.name, table.rows, table.digest),
-        )
-    return asdict(contents)
+    with alone(path) as source:
+        return await fill(url, lambda table: rows_of(source, table), last_number(source), filled)
 
 
 def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> Seal:
