@@ -6,8 +6,7 @@ from typing import Any, Final, cast
 import orjson
 import pytest
 
-from redrive.azure.arm.operations import build_operations
-from redrive.azure.arm.service import Arm
+from redrive.azure.arm.service import Arm, build_operations
 from redrive.azure.eventgrid.names import topic_name_of
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import QUESTION, HandshakeRequest, Handshakes

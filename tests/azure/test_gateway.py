@@ -6,8 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from redrive.azure.arm.operations import build_operations
-from redrive.azure.arm.service import Arm
+from redrive.azure.arm.service import Arm, build_operations
 from redrive.azure.entra import Entra
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes

@@ -1,6 +1,6 @@
 import pytest
 
-from redrive.azure.arm.name_filter import name_filter
+from redrive.azure.arm.paging import name_filter
 from redrive.azure.wire.errors import AzureError
 
 NAMES = ["orders", "orders-eu", "billing", "it's"]

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.access.secret import InstallationSecret
-from redrive.azure.eventgrid import namespace_letters, namespace_push
+from redrive.azure.eventgrid import event_profile, namespace_letters
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.settings import delivery_settings
-from redrive.azure.namespaces.durations import duration_ms
-from redrive.azure.namespaces.lock_tokens import LockTokens
+from redrive.azure.eventgrid.times import duration_ms
+from redrive.azure.namespaces.settling import LockTokens
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy
 from redrive.model.names import ResourceName
@@ -111,7 +111,7 @@ def topic(days: int) -> Topic:
 
 
 def test_attempts_come_at_the_published_moments() -> None:
-    plan = namespace_push.plan(topic(7), delivery_settings(subscription()))
+    plan = event_profile.namespace_plan(topic(7), delivery_settings(subscription()))
     moments = [0]
     while (wait := plan.schedule.nominal_ms(len(moments))) is not None:  # type: ignore[attr-defined]  # a RetrySchedule
         moments.append(moments[-1] + wait // 1000)
@@ -126,7 +126,7 @@ def test_an_event_lives_no_longer_than_its_topic_keeps_it(
     to_live: str | None, days: int, kept_ms: int
 ) -> None:
     given_ = {} if to_live is None else {"eventTimeToLive": to_live}
-    schedule = namespace_push.plan(topic(days), delivery_settings(subscription(**given_))).schedule
+    schedule = event_profile.namespace_plan(topic(days), delivery_settings(subscription(**given_))).schedule
     assert (schedule.expired(0, kept_ms - 1), schedule.expired(0, kept_ms)) == (False, True)
 
 

@@ -16,10 +16,8 @@ from redrive.access.keys import AccessKey, Keyring
 from redrive.access.secret import InstallationSecret
 from redrive.azure import handshake
 from redrive.azure.arm.event_sources import EventSources
-from redrive.azure.arm.operations import build_operations
-from redrive.azure.arm.service import Arm
-from redrive.azure.arm.storage import StorageOperations
-from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.arm.service import Arm, build_operations
+from redrive.azure.arm.storage import StorageAccounts, StorageOperations
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.entra import Entra
 from redrive.azure.eventgrid import names
@@ -28,8 +26,7 @@ from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.insights import Insights
 from redrive.azure.eventgrid.measures import Measures
-from redrive.azure.eventgrid.publishing import Publishers
-from redrive.azure.eventgrid.topic_endpoint import TopicEndpoint
+from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
 from redrive.azure.namespaces.service import Namespaces

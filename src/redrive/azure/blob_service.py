@@ -19,9 +19,8 @@ from xml.sax.saxutils import escape
 
 from redrive.azure.arm.destinations import check_container, is_storage_account
 from redrive.azure.arm.storage import BLOBS, Containers
-from redrive.azure.blob_access import BlobAccess
 from redrive.azure.blobs import HEAD, XML, BlobOperations, Blobs
-from redrive.azure.shared_access import PARAMETERS, Act
+from redrive.azure.shared_access import PARAMETERS, Act, BlobAccess
 from redrive.azure.storage_keys import PARAMETERS_MAX
 from redrive.azure.wire.errors import AzureError, invalid, not_found
 from redrive.engine.ports import Clock

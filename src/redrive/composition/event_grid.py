@@ -3,12 +3,9 @@
 from functools import partial
 
 from redrive.azure.arm.event_sources import EventSources
-from redrive.azure.arm.operations import KINDS, build_operations
-from redrive.azure.arm.service import Arm
-from redrive.azure.arm.storage import BLOBS, StorageOperations
-from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.arm.service import KINDS, Arm, build_operations
+from redrive.azure.arm.storage import BLOBS, StorageAccounts, StorageOperations
 from redrive.azure.arm.subscribers import Subscribers
-from redrive.azure.blob_access import BlobAccess
 from redrive.azure.blob_service import BlobService
 from redrive.azure.entra import Entra
 from redrive.azure.eventgrid import dialect
@@ -17,12 +14,12 @@ from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.insights import Insights
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.names import DIALECT
-from redrive.azure.eventgrid.publishing import Publishers
-from redrive.azure.eventgrid.topic_endpoint import TopicEndpoint
+from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
 from redrive.azure.gateway import AzureGateway
 from redrive.azure.handshake import Handshakes
 from redrive.azure.namespaces.places import NAMESPACE
 from redrive.azure.namespaces.service import Namespaces
+from redrive.azure.shared_access import BlobAccess
 from redrive.azure.storage_keys import StorageKeys
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.composition.core import Core

@@ -19,7 +19,7 @@ from redrive.azure.arm.destinations import STORAGE_ACCOUNT, DestinationForm, End
 from redrive.azure.arm.event_sources import NAMESPACE_TOPIC, EventSources
 from redrive.azure.arm.resource import IN_GROUP, PROVIDER, no_such
 from redrive.azure.arm.schema import Document
-from redrive.azure.arm.storage_accounts import StorageAccounts
+from redrive.azure.arm.storage import StorageAccounts
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.subscription_forms import EXTENSION, NamespaceForm, SubscriptionForm
 from redrive.azure.eventgrid import names, settings

@@ -2,17 +2,35 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from redrive.azure.arm import specs
+from redrive.azure.arm.accounts import GROUP, SubscriptionOperations
 from redrive.azure.arm.call import ArmCall, Verb, query_of
-from redrive.azure.arm.deployments import DeploymentOperations
+from redrive.azure.arm.deployments import DEPLOYMENT, DeploymentOperations
+from redrive.azure.arm.destinations import EndpointResolver
+from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.event_subscriptions import EventSubscriptionOperations
+from redrive.azure.arm.listings import ListingOperations
+from redrive.azure.arm.resource_types import (
+    DomainTopicCollection,
+    NamespaceCollection,
+    NamespaceTopicCollection,
+    SystemTopicCollection,
+    TopicCollection,
+)
 from redrive.azure.arm.resources import ResourceOperations
+from redrive.azure.arm.storage import STORAGE_ACCOUNT
+from redrive.azure.arm.subscribers import Subscribers
+from redrive.azure.arm.system_topic import SYSTEM_TOPIC
 from redrive.azure.eventgrid.names import is_name
+from redrive.azure.handshake import QUESTION, Handshakes
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerAuthentication, BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
 from redrive.azure.wire.routes import RouteTable
-from redrive.engine.ports import Clock
+from redrive.engine.engine import Engine
+from redrive.engine.ports import Clock, DocumentKind
 from redrive.engine.resources import Documents
 from redrive.model.http import Request, Response
 
@@ -101,3 +119,36 @@ def _check_owner(caller: BearerCaller, params: Mapping[str, str]) -> None:
             f"The client does not have authorization to perform the action over scope "
             f"'/subscriptions/{subscription}': its GUID would end in the account of the client's access key."
         )
+
+
+# The resource manager's operations, put together.
+
+# Of documents that a reset removes.
+KINDS: Final[Sequence[DocumentKind[Any]]] = (GROUP, STORAGE_ACCOUNT, SYSTEM_TOPIC, QUESTION, DEPLOYMENT)
+
+
+def build_operations(
+    engine: Engine, handshakes: Handshakes, resolve: EndpointResolver, others: Sequence[ArmOperations] = ()
+) -> list[ArmOperations]:
+    """All operations, in the order in which their routes are tried.
+
+    Args:
+        engine: Carries them out.
+        handshakes: Asks endpoints whether they agree.
+        resolve: What stands behind the resource ids of destinations.
+        others: Operations on resources that have routes of their own.
+    """
+    subscribers = Subscribers(engine)
+    sources = EventSources(engine, subscribers)
+    return [
+        SubscriptionOperations(engine, subscribers),
+        TopicCollection(engine, specs.TOPICS, subscribers),
+        TopicCollection(engine, specs.DOMAINS, subscribers),
+        DomainTopicCollection(engine, subscribers, sources),
+        SystemTopicCollection(engine, sources),
+        NamespaceCollection(engine, subscribers),
+        NamespaceTopicCollection(engine, subscribers),
+        *others,
+        ListingOperations(engine, sources),
+        EventSubscriptionOperations(engine, subscribers, sources, handshakes, resolve),
+    ]

@@ -3,9 +3,10 @@
 from http import HTTPStatus
 from typing import Any, Final
 
+import orjson
 from typing_extensions import override
 
-from redrive.azure.arm import event_filters, schema
+from redrive.azure.arm import schema
 from redrive.azure.arm.destinations import EndpointResolver, accepted_container, accepted_destination
 from redrive.azure.arm.resource import no_such
 from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField, nested, whole, words
@@ -32,9 +33,10 @@ from redrive.azure.eventgrid.settings import (
     MINUTES_TO_LIVE_MAX,
     topic_settings,
 )
-from redrive.azure.namespaces.durations import duration_ms
+from redrive.azure.eventgrid.times import duration_ms
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, invalid, not_found
+from redrive.model.filtering import EventFilterInvalid, read_event_filter
 from redrive.model.topic import Subscription, Topic
 
 EXTENSION: Final = "providers/Microsoft.EventGrid/eventSubscriptions"
@@ -64,7 +66,7 @@ _RETRY: Final = DocumentSchema(
 
 
 def _filter(document: Document, name: str) -> Document:
-    return event_filters.accepted_filter(schema.part(document, name))
+    return accepted_filter(schema.part(document, name))
 
 
 def _labels(document: Document, name: str) -> list[str] | None:
@@ -120,7 +122,7 @@ class SubscriptionForm:
         properties = with_part(_PROPERTIES.accept(document), path, destination.document)
         properties = _with_container(properties, DEAD_LETTERS)
         properties["eventDeliverySchema"] = _delivery_schema(properties["eventDeliverySchema"], topic)
-        text = event_filters.filter_text(properties["filter"])
+        text = filter_text(properties["filter"])
         return AcceptedSubscription(properties, destination, text, expires_at(properties, now))
 
     def patched(self, before: Document, document: Document) -> Document:
@@ -271,10 +273,43 @@ def _filter_text(properties: Document) -> str | None:
         "includedEventTypes": configuration.get("includedEventTypes"),
         "advancedFilters": configuration.get("filters"),
     }
-    return event_filters.filter_text(event_filters.accepted_filter(filter_members))
+    return filter_text(accepted_filter(filter_members))
 
 
 def _with_container(document: Document, paths: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
     """Properties with their dead-letter destination, if they have one, as it is accepted."""
     path, destination = part_at(document, paths)
     return with_part(document, path, accepted_container(destination)) if path else dict(document)
+
+
+# The `filter` of an event subscription, checked as the service checks it.
+
+SUBJECT_CHARS_MAX: Final = 512
+_DECIDES: Final = ("subjectBeginsWith", "subjectEndsWith", "includedEventTypes", "advancedFilters")
+
+
+def accepted_filter(document: Document | None) -> dict[str, Any]:
+    """A filter as it is kept, with the defaults of what is missing.
+
+    Raises:
+        AzureError: It asks for something that there is not, or for more than the limits allow.
+    """
+    event_filter = schema.present(document or {})
+    for name in ("subjectBeginsWith", "subjectEndsWith"):
+        if len(schema.text(event_filter, name) or "") > SUBJECT_CHARS_MAX:
+            raise invalid(f"The property '{name}' may have {SUBJECT_CHARS_MAX} characters.")
+    schema.texts(event_filter, "includedEventTypes")
+    for name in ("isSubjectCaseSensitive", "enableAdvancedFilteringOnArrays"):
+        schema.flag(event_filter, name)
+    if not all(isinstance(each, dict) for each in schema.items(event_filter, "advancedFilters") or ()):
+        raise invalid("The property 'advancedFilters' must be a list of objects.")
+    try:
+        read_event_filter(orjson.dumps(event_filter).decode())
+    except EventFilterInvalid as refusal:
+        raise invalid(f"{refusal}.") from None
+    return {"subjectBeginsWith": "", "subjectEndsWith": "", **event_filter}
+
+
+def filter_text(document: Document) -> str | None:
+    """The filter's text for the engine; None where everything passes."""
+    return orjson.dumps(document).decode() if any(document.get(name) for name in _DECIDES) else None

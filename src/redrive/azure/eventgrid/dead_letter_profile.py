@@ -9,14 +9,18 @@ from typing import Final
 
 from typing_extensions import override
 
-from redrive.azure.eventgrid import dead_letters, names, namespace_letters, settings
-from redrive.azure.eventgrid.blob_created import blob_created
+from redrive.azure.eventgrid import dead_letters, json_text, names, namespace_letters, settings
 from redrive.azure.eventgrid.event_profile import event_id
 from redrive.azure.eventgrid.published import Letter, PublishedEvent
+from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
+from redrive.azure.eventgrid.times import timestamp
+from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
+from redrive.model.ids import bytes_of, id_text
+from redrive.model.message import Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 
@@ -114,3 +118,57 @@ class NamespaceDeadLetterProfile(DeadLetterProfile):
     @override
     def _written(self, delivery: Delivery, published: PublishedEvent, letter: Letter | None) -> str:
         return namespace_letters.text_of(delivery, letter)
+
+
+# The event of the storage account that a blob of dead letters was written to.
+
+TYPE: Final = "Microsoft.Storage.BlobCreated"
+_LENGTH: Final = "content-length"
+
+
+def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
+    """The event that a blob of this name at this URL leads to; None where the container is nobody's."""
+    container = ArmId.parse(fact.subscription.endpoint)
+    account = None if container is None else container._replace(parts=container.parts[:2])
+    topic = None if account is None else names.topic_name(account)
+    if container is None or account is None or topic is None:
+        return None
+    body = _event(account, container, fact, path, url)
+    text = json_text.written(body)
+    publication = Publication(
+        id=fact.delivery.message_id,
+        body=text,
+        bodies={},
+        attributes={},
+        envelope=PublishedEvent(EVENT_GRID_SCHEMA, account.text, fact.at).envelope(),
+        bytes_published=bytes_of(text),
+        document=body,
+    )
+    return FollowUp(topic, publication)
+
+
+def _event(account: ArmId, container: ArmId, fact: Attempted, path: str, url: str) -> dict[str, object]:
+    identifiers = dict(fact.attempt.identifiers)
+    request_id = id_text(fact.delivery.message_id)
+    details: dict[str, object] = {
+        "api": "PutBlob",
+        "clientRequestId": request_id,
+        "requestId": request_id,
+        "eTag": identifiers.get("etag", ""),
+        "contentType": "application/json",
+        **({"contentLength": int(identifiers[_LENGTH])} if _LENGTH in identifiers else {}),
+        "blobType": "BlockBlob",
+        "url": url,
+        "sequencer": f"{fact.delivery.seq:048x}",
+        "storageDiagnostics": {"batchId": request_id},
+    }
+    return {
+        "id": request_id,
+        "eventTime": timestamp(fact.at),
+        "eventType": TYPE,
+        "dataVersion": "",
+        "metadataVersion": "1",
+        "topic": account.text,
+        "subject": f"/blobServices/default/containers/{container.name}/blobs/{path}",
+        "data": details,
+    }

@@ -14,11 +14,10 @@ from typing import Final
 from redrive.azure.eventgrid import json_text, names, refusals
 from redrive.azure.eventgrid.cloud_event import read_cloud_events
 from redrive.azure.eventgrid.credentials import Guarded, NotAdmitted, PublisherCredentials
-from redrive.azure.eventgrid.custom_schema import read_custom_events
-from redrive.azure.eventgrid.event_schema import read_events
-from redrive.azure.eventgrid.host_names import HostNames
+from redrive.azure.eventgrid.event_schema import read_custom_events, read_events
 from redrive.azure.eventgrid.incoming import Incoming
 from redrive.azure.eventgrid.measures import Measures
+from redrive.azure.eventgrid.names import HostNames
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.refusals import Unacceptable, not_admitted, out_of_network, too_large
 from redrive.azure.eventgrid.settings import (
@@ -33,6 +32,9 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import not_found
 from redrive.azure.wire.routes import RouteTable
 from redrive.engine.engine import Engine
+from redrive.engine.ports import PushRequest
+from redrive.engine.resources import Topics
+from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.http import Request, Response
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.message import Publication
@@ -261,3 +263,31 @@ def _write(events: Sequence[Incoming]) -> None:
 
 def _own_envelope(event: Incoming, settings: TopicSettings, now: int) -> bytes:
     return PublishedEvent(settings.input_schema, settings.id, now, event.mapped).envelope()
+
+
+# Topics of this server as destinations: whether an event can go there.
+#
+# The event is published there by the transaction that ends its delivery; see `EventProfile.follow_ups`.
+
+
+class TopicEndpoint:
+    """Takes an event where its topic stands (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """Say whether it can go there."""
+        resource = ArmId.parse(push_request.endpoint)
+        name = None if resource is None else names.topic_name(resource)
+        topic = None if name is None else await self._topics.get(name)
+        return _MISSING if topic is None else _TAKEN
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+_TAKEN: Final = Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, HTTPStatus.OK, "", 0)
+_MISSING: Final = Attempt(
+    AttemptResult.FAILED, Reason.MISSING, HTTPStatus.NOT_FOUND, "The topic does not exist.", 0
+)

@@ -5,15 +5,15 @@ goes as an object. Queues and topics of other services get a message for each ev
 properties there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
-from redrive.azure.eventgrid import delivery_attributes, json_text
+from redrive.azure.eventgrid import json_text
 from redrive.azure.eventgrid.published import PublishedEvent
 from redrive.azure.eventgrid.rendering import METADATA_VERSION, as_event_grid, rendered
-from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliverySettings
+from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, DeliveryAttribute, DeliverySettings
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
 from redrive.model.memo import remembered
@@ -105,6 +105,55 @@ def _headers(
 
 
 def _own_headers(settings: DeliverySettings, event: Mapping[str, Any], text: str) -> dict[str, str]:
-    if not delivery_attributes.needs_event(settings.attributes):
-        return delivery_attributes.headers(settings.attributes)
-    return delivery_attributes.headers(settings.attributes, json_text.read(text.encode()), event)
+    if not needs_event(settings.attributes):
+        return attribute_headers(settings.attributes)
+    return attribute_headers(settings.attributes, json_text.read(text.encode()), event)
+
+
+# Delivery attributes: headers that a subscription adds to each delivery, said outright or taken from the event.
+
+VALUE_BYTES_MAX: Final = 4096  # "each header value should not exceed 4,096 bytes"
+_ROOT: Final = "$."
+
+
+def attribute_headers(attributes: Iterable[DeliveryAttribute], *events: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of one delivery; an attribute whose field the event does not have is left out.
+
+    Args:
+        attributes: The subscription's.
+        events: The event in the forms in which a field may be looked for: the first that has it counts.
+    """
+    values = ((each.name, _value(each, events)) for each in attributes)
+    return {name: value for name, value in values if value is not None and _may_be_sent(value)}
+
+
+def needs_event(attributes: Iterable[DeliveryAttribute]) -> bool:
+    """True if any of them is taken from the event."""
+    return any(each.source_field is not None for each in attributes)
+
+
+def _value(attribute: DeliveryAttribute, events: Iterable[Mapping[str, Any]]) -> str | None:
+    if attribute.source_field is None:
+        return attribute.value
+    path = attribute.source_field.removeprefix(_ROOT).split(".")
+    texts = (_text(_at(event, path)) for event in events)
+    return next((text for text in texts if text is not None), None)
+
+
+def _at(event: Mapping[str, Any], path: Iterable[str]) -> object:
+    value: object = event
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: object) -> str | None:
+    """Texts, numbers and booleans resolve; objects, arrays and null do not."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _may_be_sent(value: str) -> bool:
+    """A line break would end the header and begin another."""
+    return len(value.encode()) <= VALUE_BYTES_MAX and not set(value) & {"\r", "\n", "\0"}

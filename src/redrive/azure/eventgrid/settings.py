@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.azure.eventgrid.network import OPEN, Network
-from redrive.azure.namespaces.durations import duration_ms
+from redrive.azure.eventgrid.times import duration_ms
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.ports import ONE_EACH, Batch
 from redrive.model.memo import remembered

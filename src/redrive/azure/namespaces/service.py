@@ -14,14 +14,22 @@ from typing import Final, TypeVar
 
 from redrive.access.secret import InstallationSecret
 from redrive.azure.arm.call import query_of
-from redrive.azure.eventgrid import names
+from redrive.azure.eventgrid import json_text, names
 from redrive.azure.eventgrid.credentials import CredentialFault, Guarded, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.dialect import PULL
-from redrive.azure.eventgrid.host_names import HostNames
 from redrive.azure.eventgrid.measures import SUBSCRIPTION, Dimensions, Measures
-from redrive.azure.eventgrid.settings import KEYS, PROPERTIES, delivery_settings, network
+from redrive.azure.eventgrid.names import HostNames
+from redrive.azure.eventgrid.published import PublishedEvent
+from redrive.azure.eventgrid.settings import (
+    CLOUD_EVENT_SCHEMA,
+    ID,
+    KEYS,
+    PROPERTIES,
+    delivery_settings,
+    network,
+)
 from redrive.azure.namespaces.call import NamespaceCall, PullCall, refused
-from redrive.azure.namespaces.lock_tokens import LockTokens
+from redrive.azure.namespaces.incoming import events_of
 from redrive.azure.namespaces.places import (
     NAMESPACE,
     NamespacePlace,
@@ -29,14 +37,15 @@ from redrive.azure.namespaces.places import (
     namespace_name,
     topic_name,
 )
-from redrive.azure.namespaces.publishing import NamespacePublishing
-from redrive.azure.namespaces.receiving import NamespaceReceiving
-from redrive.azure.namespaces.settling import NamespaceSettling
+from redrive.azure.namespaces.settling import LockTokens, NamespaceReceiving, NamespaceSettling
+from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
 from redrive.azure.wire.routes import Found, RouteTable
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
+from redrive.model.ids import bytes_of
+from redrive.model.message import Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
@@ -272,3 +281,38 @@ def _operation_of(match: Found[T], request: Request) -> T:
         status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(match.methods)}
         raise AzureError(status, "MethodNotAllowed", message, headers=allowed)
     return match.verb
+
+
+# Publish: CloudEvents to a namespace's topic.
+
+
+class NamespacePublishing:
+    """Publishes events."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._runtime = engine.runtime
+        self._messages = engine.messages
+
+    async def publish(self, call: NamespaceCall) -> Response:
+        """Publish all of a request's events, or none of them.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events.
+        """
+        envelope = PublishedEvent(CLOUD_EVENT_SCHEMA, call.topic.attributes[ID], call.now).envelope()
+        publications = []
+        for event in events_of(call.request):
+            text = json_text.written(event)
+            publications.append(
+                Publication(
+                    id=self._runtime.message_id(),
+                    body=text,
+                    bodies={},
+                    attributes={},
+                    envelope=envelope,
+                    bytes_published=bytes_of(text),
+                    document=event,
+                )
+            )
+        if publications:
+            await self._messages.publish(call.topic, publications)
+        return json_answer({})

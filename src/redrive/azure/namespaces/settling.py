@@ -4,20 +4,74 @@ Each call takes several lock tokens, and lists those that succeeded and those th
 also where every token failed.
 """
 
+import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
+from redrive.access.secret import InstallationSecret, Sealer
 from redrive.azure.namespaces.call import PullCall, refused
-from redrive.azure.namespaces.lock_tokens import LockToken, LockTokens
 from redrive.azure.wire.answers import json_answer
-from redrive.engine.messages import Messages
+from redrive.engine.messages import Cancellation, Messages
 from redrive.engine.ports import AttemptNote, Settled
 from redrive.model.attempt import Reason
+from redrive.model.delivery import Delivery
 from redrive.model.http import Response
 from redrive.model.queue import Queue
+
+# Lock tokens: a claim as a text for the receiver; sealed, as SQS's receipt handles are.
+
+_LAYOUT: Final = struct.Struct(">QQQQI")
+
+
+class LockToken(NamedTuple):
+    """The fields of a lock token.
+
+    Attributes:
+        text: The token as the receiver has it.
+        seq: The delivery's sequence number.
+        token: The claim token.
+        first_received_at: Time of the first receipt (ms): a lock can be renewed for an hour from then.
+        deliveries: Number of receipts, this one included.
+    """
+
+    text: str
+    seq: int
+    token: int
+    first_received_at: int
+    deliveries: int
+
+
+class LockTokens:
+    """Writes and reads lock tokens."""
+
+    def __init__(self, secret: InstallationSecret) -> None:
+        self._sealer = Sealer(secret, "lock tokens")
+
+    def write(self, delivery: Delivery) -> str:
+        """The token of a delivery just claimed."""
+        return self._sealer.seal(
+            _LAYOUT.pack(
+                delivery.queue_id,
+                delivery.seq,
+                delivery.token or 0,
+                delivery.first_claimed_at or 0,
+                delivery.attempts,
+            )
+        )
+
+    def read(self, text: str, queue: Queue) -> LockToken | None:
+        """Return the claim in a token; None: not a token of this queue."""
+        packed = self._sealer.unseal(text)
+        if packed is None:
+            return None
+        queue_id, seq, token, first_received_at, deliveries = _LAYOUT.unpack(packed)
+        if queue_id != queue.id:
+            return None
+        return LockToken(text, seq, token, first_received_at, deliveries)
+
 
 RELEASE_DELAYS_SECONDS: Final = (0, 10, 60, 600, 3600)
 RENEWABLE_MS: Final = 60 * 60 * 1000  # after the first receipt; the last renewal still gives a whole lock
@@ -146,3 +200,44 @@ def _tokens(call: PullCall) -> list[str]:
 
 def _rejection_note(lock: LockToken, now: int) -> AttemptNote:
     return AttemptNote(lock.deliveries, now, 0, Reason.REJECTED, 0, "")
+
+
+# Receive: events of a subscription with the locks they are held under.
+
+EVENTS_MAX: Final = 100
+WAIT_SECONDS_MIN: Final = 10
+WAIT_SECONDS_MAX: Final = 120
+WAIT_SECONDS_DEFAULT: Final = 60
+
+
+class NamespaceReceiving:
+    """Receives events."""
+
+    def __init__(self, messages: Messages, tokens: LockTokens) -> None:
+        self._messages = messages
+        self._tokens = tokens
+
+    async def receive(self, call: PullCall) -> Response:
+        """Answer as soon as there is an event, or with none when the wait is over.
+
+        https://learn.microsoft.com/rest/api/eventgrid/dataplane/receive-cloud-events.
+        """
+        limit = call.number("maxEvents", 1, EVENTS_MAX, 1)
+        wait = call.number("maxWaitTime", WAIT_SECONDS_MIN, WAIT_SECONDS_MAX, WAIT_SECONDS_DEFAULT)
+        cancellation = Cancellation()
+        call.request.on_gone = cancellation.happen
+        deliveries = await self._messages.receive(
+            call.queue, limit, wait_ms=wait * 1000, cancellation=cancellation
+        )
+        if deliveries:
+            call.count("SuccessfulReceivedEvents", len(deliveries))
+        return json_answer({"value": [self._received_event(delivery) for delivery in deliveries]})
+
+    def _received_event(self, delivery: Delivery) -> dict[str, Any]:
+        return {
+            "brokerProperties": {
+                "lockToken": self._tokens.write(delivery),
+                "deliveryCount": delivery.attempts,
+            },
+            "event": orjson.Fragment(delivery.body),
+        }
