@@ -39,7 +39,7 @@ from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.aws.sqs.facade import Sqs
 from redrive.engine.engine import Engine
-from redrive.engine.tasks import archive
+from redrive.engine.publish import archive
 from redrive.model.http import Request
 from redrive.model.ids import id_text
 from redrive.runtime.chance import real_runtime

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.publish.matching import Turns
+from redrive.engine.configuration.matching import Turns
 from redrive.model.budget import OverBudgetError
 from redrive.model.filtering import (
     Event,

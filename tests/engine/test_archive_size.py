@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.engine.engine import Engine
-from redrive.engine.tasks.archive import SAMPLED, archived, size
+from redrive.engine.publish.archive import SAMPLED, archived, size
 from redrive.model.message import Publication
 from redrive.model.topic import Topic
 from tests.engine.held_store import HeldStore

@@ -7,8 +7,8 @@ from itertools import islice, pairwise
 
 import pytest
 
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import Batch, Claimed, ClaimRequest, FollowUp, PushRequest
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.circuit import CircuitPolicy
 from redrive.model.delivery import Outcome

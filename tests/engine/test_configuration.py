@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
+from redrive.engine.configuration.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
 from redrive.engine.configuration.topics import REMOVED_AT_ONCE
 from redrive.engine.engine import Engine
-from redrive.engine.kinds import OF_QUEUE, SUBSCRIPTION, TOPIC
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Draft
 from redrive.model.errors import AlreadyExists, NotFound, TaskActive

@@ -3,9 +3,9 @@
 import random
 from dataclasses import replace
 
+from redrive.engine.node import contexts
+from redrive.engine.node.contexts import SubscriptionContexts
 from redrive.engine.ports import Batch
-from redrive.engine.push import contexts
-from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.topic import Subscription, Topic
 from redrive.testing import VirtualClock
 from tests.engine.stage import ACCOUNT, BROKEN, PlainProfile, Stage, name

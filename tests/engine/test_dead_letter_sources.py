@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from redrive.engine.configuration.dead_letter_sources import ACCOUNTS_MAX, PLACES_MAX
+from redrive.engine.configuration.kinds import QUEUE
 from redrive.engine.engine import Engine
-from redrive.engine.kinds import QUEUE
 from redrive.model.names import ResourceName
 from redrive.model.queue import DeadLetterTarget, Queue
 from redrive.model.topic import Subscription, Topic
@@ -113,7 +113,7 @@ async def test_queues_are_counted_together_as_far_as_a_page_may_take(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, dead: Queue
 ) -> None:
     monkeypatch.setattr("redrive.engine.tasks.dead_letters.COUNTED_TOGETHER_MAX", 4)
-    monkeypatch.setattr("redrive.engine.ports.inspection.COUNTED_MIN", 1)
+    monkeypatch.setattr("redrive.engine.ports.store.COUNTED_MIN", 1)
     other = await make_queue(engine, "other")
     for target in (dead, other):
         await make_queue(engine, f"of-{target.name.name}", dead_letters=target)

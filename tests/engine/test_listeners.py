@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from redrive.engine.facts import Listener
-from redrive.engine.listeners import Audience, Listeners
+from redrive.engine.node.listeners import Audience, Listeners
+from redrive.engine.ports.facts import Listener
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic
 from redrive.testing import VirtualClock

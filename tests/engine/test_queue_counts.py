@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.engine.messages import KEPT_MS_MAX, KEPT_PER_MS, QueueCounts
 from redrive.engine.ports import COUNTED_AT_ONCE, Counts
-from redrive.engine.queue_counts import KEPT_MS_MAX, KEPT_PER_MS, QueueCounts
 from redrive.model.errors import StoreUnavailable
 from redrive.model.queue import Queue
 from redrive.testing import VirtualClock

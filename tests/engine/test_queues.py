@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
+from redrive.engine.configuration.kinds import DUE, QUEUE, QUEUE_RECORD, TOMBSTONE, TOMBSTONE_MS
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.kinds import DUE, QUEUE, QUEUE_RECORD, TOMBSTONE, TOMBSTONE_MS
 from redrive.engine.ports import Target
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.queue import Queue

@@ -9,13 +9,12 @@ import pytest
 
 from redrive.engine.engine import ROUND_MS, Engine
 from redrive.engine.ports import Runtime
-from redrive.engine.tasks.archive import archived, read
+from redrive.engine.publish.archive import archived, read
 from redrive.engine.tasks.leased_tasks import LEASE_MS
 from redrive.engine.tasks.replay import BATCH_MAX, OVERLAP_MS
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
-from redrive.model.filtering import Attribute
-from redrive.model.message import Publication
+from redrive.model.message import Attribute, Publication
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.task import ReplayState, is_replayed
 from redrive.model.topic import Subscription, Topic

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from redrive.engine.configuration.kinds import SUBSCRIPTION
 from redrive.engine.engine import Engine
-from redrive.engine.kinds import SUBSCRIPTION
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore

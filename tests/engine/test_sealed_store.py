@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from redrive.engine.configuration.draft import Draft
+from redrive.engine.node.sealed_store import SealedStore
 from redrive.engine.ports import DocumentStore, MessageStore, NewDelivery, Resource, Sealer
 from redrive.engine.ports.sealing import SEAL_MARK
-from redrive.engine.sealed_store import SealedStore
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.errors import Refused

@@ -5,7 +5,7 @@ import random
 
 from redrive.engine.engine import Engine
 from redrive.engine.ports import PushRequest, Runtime
-from redrive.engine.push.soft_timeout import HANGS_SECONDS
+from redrive.engine.push.late_pushes import HANGS_SECONDS
 from redrive.model.attempt import Reason
 from redrive.runtime.simulated import SimulatedClock
 from redrive.testing import VirtualClock, run_virtual

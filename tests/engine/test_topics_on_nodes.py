@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from redrive.engine.configuration.kinds import DUE, OF_QUEUE, SUBSCRIPTION, TOMBSTONE, TOPIC
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.kinds import DUE, OF_QUEUE, SUBSCRIPTION, TOMBSTONE, TOPIC
 from redrive.engine.ports import PushRequest, Runtime
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.filtering import Subject

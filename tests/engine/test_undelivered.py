@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.facts import Listener, Undelivered
+from redrive.engine.ports.facts import Listener, Undelivered
 from redrive.model.attempt import Reason
 from redrive.model.delivery import Outcome
 from redrive.testing import VirtualClock

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from redrive.engine.engine import Engine
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
     OF_ARCHIVE,
@@ -21,6 +20,7 @@ from redrive.engine.kinds import (
     QueueRecord,
     number_key,
 )
+from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind, DocumentSealing, Resource
 from redrive.engine.ports.sealing import NO_SEALING
 from redrive.engine.upgrade import CURRENT, FORMAT, Upgrade

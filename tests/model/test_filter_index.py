@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from redrive.model.filtering import (
-    Attribute,
+from redrive.model.filteringNone import (
     FilterIndex,
     FilterPolicy,
     FilterPolicyInvalid,
@@ -21,8 +19,10 @@ from redrive.model.filtering import (
     Verdict,
     read_policy,
 )
+
 from redrive.model.filtering.condition import NumberRange
 from redrive.model.filtering.ranges import RangeTable
+from redrive.model.message import Attribute
 
 Document = Any
 

@@ -11,8 +11,7 @@ from redrive.engine.ports import Settled
 from redrive.engine.receive.notifier import Cancellation
 from redrive.model.delivery import Delivery
 from redrive.model.errors import AlreadyExists, NotFound, Refused, StoreUnavailable
-from redrive.model.filtering import Attribute
-from redrive.model.message import Message, Publication
+from redrive.model.message import Attribute, Message, Publication
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from tests.simulation.ledger import Ledger, Subscribed

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.message import Publication

@@ -8,7 +8,7 @@ pair is written in one transaction, so no moment and no crash may show one witho
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
     OF_QUEUE,

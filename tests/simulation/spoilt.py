@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from redrive.engine.configuration.matching import Matches
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Batch, Endpoint, Plan, PushRequest, SubscriptionContext
-from redrive.engine.publish.matching import Matches
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Schedule
 from redrive.model.filtering import Subject

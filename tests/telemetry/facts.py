@@ -1,6 +1,6 @@
 """Facts as the engine tells them, with everything that a test does not care about filled in."""
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered
 from redrive.model import task
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition

@@ -11,7 +11,7 @@ from redrive.aws.sns.devices.log import DeviceLog
 from redrive.aws.sns.devices.platform import Application, ApplicationName
 from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
-from redrive.engine.facts import Attempted
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from redrive.cli.log_format import JsonFormatter, TextFormatter
-from redrive.engine.facts import Undelivered
+from redrive.engine.ports.facts import Undelivered
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.telemetry import loss_log

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.engine.facts import Undelivered
+from redrive.engine.ports.facts import Undelivered
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.telemetry.meters import LONG_SECONDS, SHARED, SHORT_SECONDS, Histogram, NodeMeters

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.facts import Attempted
+from redrive.engine.ports.facts import Attempted
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics

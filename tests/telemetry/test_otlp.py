@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from redrive.engine.facts import Undelivered
+from redrive.engine.ports.facts import Undelivered
 from redrive.model.delivery import Outcome
 from redrive.model.http import Request, Response
 from redrive.runtime.simulated import SimulatedClock

@@ -12,7 +12,7 @@ import pytest
 
 from redrive.aws.sns.published import Confirmation, PublishedMessage
 from redrive.aws.sns.status_log import StatusLog
-from redrive.engine.facts import Accepted, Attempted, DeadLettered
+from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.names import ResourceName

@@ -11,7 +11,7 @@ from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, ser
 from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.status_log import StatusLog
-from redrive.engine.facts import Attempted
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Outcome, Transition
 from redrive.model.metric import MetricPoint, Series

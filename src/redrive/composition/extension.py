@@ -8,8 +8,8 @@ from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Facade
 from redrive.aws.sns.part import SnsPart
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Listener
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
+from redrive.engine.ports.facts import Listener
 from redrive.model.delivery import Delivery
 from redrive.server.app import Answer, Hosted, Recognising
 

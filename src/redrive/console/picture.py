@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import log10
 from typing import Any, Final
 
-from redrive.model.filtering import Attribute
+from redrive.model.message import Attribute
 from redrive.model.retry import Step
 
 _WIDTH: Final = 120

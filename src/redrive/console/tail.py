@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from redrive.engine.facts import Accepted, Attempted, Listener, Undelivered
+from redrive.engine.ports.facts import Accepted, Attempted, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName

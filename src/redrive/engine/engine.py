@@ -10,11 +10,12 @@ from redrive.engine.configuration.dead_letter_sources import DeadLetterSources
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.counters import NodeCounters
-from redrive.engine.facts import Listener
-from redrive.engine.fault_injection import FaultInjection
-from redrive.engine.listeners import Listeners
 from redrive.engine.messages import Messages
+from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node.counters import NodeCounters
+from redrive.engine.node.fault_injection import FaultInjection
+from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.sealed_store import DocumentSeals, MessageSeals, SealedStore
 from redrive.engine.operations import Operations
 from redrive.engine.ports import (
     DeliveryProfile,
@@ -26,21 +27,19 @@ from redrive.engine.ports import (
     Runtime,
     Store,
 )
+from redrive.engine.ports.facts import Listener
 from redrive.engine.publish.fan_out import TopicPublisher
 from redrive.engine.publish.sender import Publisher
 from redrive.engine.push.circuit_breakers import CircuitBreakers
 from redrive.engine.push.conditions import EndpointConditions
-from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.push.dispatcher import Dispatcher
-from redrive.engine.push.late_pushes import LatePushes
-from redrive.engine.push.parts import PushParts
+from redrive.engine.push.late_pushes import LatePushes, SoftTimeout
 from redrive.engine.push.retrier import SettleRetrier
-from redrive.engine.push.soft_timeout import SoftTimeout
+from redrive.engine.push.settlement import PushParts
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.receive.receiver import Receiver
 from redrive.engine.receive.settler import Settler
 from redrive.engine.resources import Resources, Subscriptions
-from redrive.engine.sealed_store import DocumentSeals, MessageSeals, SealedStore
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import ChosenMoves
 from redrive.engine.tasks.dead_letters import DeadLetters

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, Origin
-from redrive.engine.counters import METRIC_NAMES, NodeCounters, QueueCounters
-from redrive.engine.fault_injection import FaultInjection, failed_on_purpose
+from redrive.engine.node.counters import METRIC_NAMES, NodeCounters, QueueCounters
+from redrive.engine.node.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
 from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
 from redrive.engine.push.dispatcher import Dispatcher

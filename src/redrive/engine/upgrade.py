@@ -9,9 +9,7 @@ from typing import Final, TypeVar
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.subscriptions import Subscriptions
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     DUE,
     OF_ARCHIVE,
     OF_QUEUE,
@@ -27,8 +25,10 @@ from redrive.engine.kinds import (
     grave_key,
     number_key,
 )
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.configuration.subscriptions import Subscriptions
+from redrive.engine.node.sealed_store import SealedStore
 from redrive.engine.ports import DocumentKind
-from redrive.engine.sealed_store import SealedStore
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 

@@ -2,13 +2,23 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from redrive.model.filtering import Attribute
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # an attempt is one of a delivery, and that of a message
     from redrive.model.attempt import Attempt
     from redrive.model.topic import Subscription
+
+
+class Attribute(NamedTuple):
+    """A message attribute: its declared type and its text.
+
+    The type decides how the text is read: one that begins with `Number` is a number, `String.Array` is a JSON
+    array of scalars, any other `String` is the text itself. An attribute of another type (`Binary`) is not
+    there for a filter.
+    """
+
+    data_type: str
+    text: str
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from typing_extensions import override
 
-from redrive.engine.facts import Listener, Undelivered
 from redrive.engine.ports import Clock
+from redrive.engine.ports.facts import Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.metric import MINUTE_MS
 from redrive.model.queue import Queue

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from redrive.engine.facts import Attempted, Listener, Undelivered
+from redrive.engine.ports.facts import Attempted, Listener, Undelivered
 from redrive.model.attempt import Reason
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.queue import Queue

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from typing_extensions import override
 
-from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener, Undelivered
+from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.filtering import Verdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series

@@ -89,7 +89,7 @@ async def test_causes_are_found_and_counted(plain: Bench, fifo: Bench, dead_lett
 async def test_causes_are_counted_as_far_as_their_share(
     plain: Bench, dead_letters: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("redrive.engine.ports.inspection.COUNTED_MIN", 1)
+    monkeypatch.setattr("redrive.engine.ports.store.COUNTED_MIN", 1)
     for note, number in ((BUSY, 5), (SILENT, 2)):
         await die(plain, *(f"{note.reason} {each}" for each in range(number)), into=dead_letters, note=note)
     groups = await dead_letters.store.causes(dead_letters.id, 10, 9, 6)

@@ -11,8 +11,8 @@ from typing import Final
 
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.ports.facts import Attempted
 from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import LogSink
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt
 from redrive.model.names import ResourceName
 

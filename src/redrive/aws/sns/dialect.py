@@ -15,8 +15,8 @@ from redrive.aws.sns.notification_renderer import NotificationRenderer
 from redrive.aws.sns.published import PublishedMessage, is_confirmation, opening
 from redrive.aws.sns.queue_policies import QueuePolicies
 from redrive.aws.sns.subscription_attributes import effective_delivery_policy
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import (
     CLIENT_ERRORS_DELIVERED,
     USUAL,

@@ -10,7 +10,7 @@ from redrive.aws.kit import messages
 from redrive.aws.kit.messages import Attributes
 from redrive.aws.sns.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
-from redrive.model.filtering import Attribute
+from redrive.model.message import Attribute
 
 BYTES_MAX: Final = 256 * 1024
 SMS_CHARS_MAX: Final = 1600

@@ -6,8 +6,8 @@ from typing import Any
 
 from redrive.aws.sns.notification_renderer import Render
 from redrive.aws.sns.protection.screening import Screening
-from redrive.engine.facts import Listener
 from redrive.engine.ports import DocumentKind
+from redrive.engine.ports.facts import Listener
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from redrive.aws.sns.devices.push import PUSHED_TO
 from redrive.aws.sns.names import arn_of
 from redrive.aws.sns.published import PublishedMessage, is_confirmation
 from redrive.aws.sns.subscription_attributes import REDRIVE_POLICY
-from redrive.engine.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.engine.ports import LogSink
+from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.names import ResourceName

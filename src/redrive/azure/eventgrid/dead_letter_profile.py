@@ -15,8 +15,8 @@ from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.settings import EVENT_GRID_SCHEMA
 from redrive.azure.eventgrid.times import timestamp
 from redrive.azure.wire.arm_id import ArmId
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Delivery
 from redrive.model.ids import bytes_of, id_text

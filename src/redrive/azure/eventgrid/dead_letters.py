@@ -15,8 +15,8 @@ from redrive.azure.eventgrid.published import Letter, PublishedEvent
 from redrive.azure.eventgrid.rendering import as_cloud_event, as_event_grid
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_INPUT_SCHEMA, DeliverySettings
 from redrive.azure.eventgrid.times import timestamp
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, Batch, Plan
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
 from redrive.model.ids import id_text

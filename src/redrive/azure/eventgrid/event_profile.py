@@ -19,7 +19,6 @@ from redrive.azure.eventgrid.settings import (
 )
 from redrive.azure.webhook_tokens import WebhookTokens
 from redrive.azure.wire.arm_id import ArmId
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import (
     ONE_EACH,
     Batch,
@@ -29,6 +28,7 @@ from redrive.engine.ports import (
     SubscriptionContext,
     whole_envelope,
 )
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import AnswerProfile, Attempt, AttemptResult, Reason, statuses
 from redrive.model.delivery import Delivery
 from redrive.model.ids import bytes_of

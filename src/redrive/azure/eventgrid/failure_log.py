@@ -16,8 +16,8 @@ from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.eventgrid.rendering import as_event_grid
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, delivery_settings, topic_settings
 from redrive.azure.eventgrid.times import timestamp
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import LogSink
+from redrive.engine.ports.facts import Attempted
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic, without_secrets

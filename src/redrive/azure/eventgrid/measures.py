@@ -32,7 +32,7 @@ from redrive.azure.eventgrid import dead_letters, names, namespace_letters, outc
 from redrive.azure.eventgrid.failure_log import FailureLog
 from redrive.azure.eventgrid.refusals import Unacceptable
 from redrive.azure.eventgrid.settings import ID, delivery_settings
-from redrive.engine.facts import Accepted, Attempted, Listener
+from redrive.engine.ports.facts import Accepted, Attempted, Listener
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from redrive.engine.configuration.count_by_key import CountByKey
 from redrive.engine.configuration.directory import Directory, DocumentKind
-from redrive.engine.configuration.subscriptions import Subscriptions
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     ELSEWHERE,
     OF_QUEUE,
     QUEUE,
@@ -23,6 +22,7 @@ from redrive.engine.kinds import (
     number_key,
     of_account,
 )
+from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from redrive.engine.configuration.draft import Draft, Key
-from redrive.engine.kinds import Due, QueueRecord
+from redrive.engine.configuration.kinds import Due, QueueRecord
 from redrive.engine.ports import (
     Change,
     Creation,

@@ -6,7 +6,7 @@ from typing import Final
 
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     DUE,
     QUEUE,
     QUEUE_RECORD,

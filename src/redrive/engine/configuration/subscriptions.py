@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from redrive.engine.configuration.count_by_key import ResourceCounts, SubscriptionCounts
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.resource_counts import ResourceCounts, SubscriptionCounts
-from redrive.engine.kinds import (
+from redrive.engine.configuration.kinds import (
     DUE,
     ELSEWHERE,
     OF_QUEUE,
@@ -21,8 +20,9 @@ from redrive.engine.kinds import (
     number_key,
     of_account,
 )
+from redrive.engine.configuration.matching import Matches, SubscriptionMatchers
+from redrive.engine.configuration.queues import Queues
 from redrive.engine.ports import Clock, DocumentStore
-from redrive.engine.publish.matching import Matches, SubscriptionMatchers
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.filtering import Subject
 from redrive.model.names import ResourceName

@@ -4,12 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from redrive.engine.configuration.count_by_key import TopicCounts
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
+from redrive.engine.configuration.kinds import (
+    OF_ARCHIVE,
+    SERVING,
+    SUBSCRIPTION,
+    TOPIC,
+    number_key,
+    of_account,
+)
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.configuration.resource_counts import TopicCounts
 from redrive.engine.configuration.subscriptions import Subscriptions
-from redrive.engine.kinds import OF_ARCHIVE, SERVING, SUBSCRIPTION, TOPIC, number_key, of_account
 from redrive.engine.ports import Clock, DocumentStore
 from redrive.model.errors import AlreadyExists, NotFound
 from redrive.model.names import ResourceName

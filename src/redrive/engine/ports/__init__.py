@@ -21,36 +21,18 @@ from redrive.engine.ports.documents import (
     Unremembered,
     refuse_repeated,
 )
-from redrive.engine.ports.inspection import (
-    COUNTED_AT_ONCE,
-    COUNTED_TOGETHER_MAX,
-    CauseCount,
-    LookRequest,
-    fair_share,
-)
-from redrive.engine.ports.limits import (
-    BACK_AMONG,
-    GROUP_CALLS_MAX,
-    NOTES_FIRST,
-    NOTES_KEPT_MS,
-    NOTES_LAST,
-    OLDEST_AMONG,
-    REMOVALS_MAX,
-)
-from redrive.engine.ports.profile import (
-    DeathRecord,
-    DeliveryProfile,
-    FollowUp,
-    SubscriptionContext,
-    whole_envelope,
-)
 from redrive.engine.ports.pushing import (
     ONE_EACH,
     Batch,
+    DeathRecord,
+    DeliveryProfile,
     Endpoint,
+    FollowUp,
     NeedsSetUp,
     Plan,
     PushRequest,
+    SubscriptionContext,
+    whole_envelope,
 )
 from redrive.engine.ports.requests import (
     AttemptNote,
@@ -84,7 +66,24 @@ from redrive.engine.ports.sealing import (
     Sealer,
     is_sealed,
 )
-from redrive.engine.ports.store import DocumentStore, MessageStore, QueueStore, Store
+from redrive.engine.ports.store import (
+    BACK_AMONG,
+    COUNTED_AT_ONCE,
+    COUNTED_TOGETHER_MAX,
+    GROUP_CALLS_MAX,
+    NOTES_FIRST,
+    NOTES_KEPT_MS,
+    NOTES_LAST,
+    OLDEST_AMONG,
+    REMOVALS_MAX,
+    CauseCount,
+    DocumentStore,
+    LookRequest,
+    MessageStore,
+    QueueStore,
+    Store,
+    fair_share,
+)
 from redrive.engine.ports.telemetry import (
     UNMEASURED,
     CommitMeter,

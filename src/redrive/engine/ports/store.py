@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from redrive.engine.ports.documents import Change, Resource
-from redrive.engine.ports.inspection import COUNTED_TOGETHER_MAX, CauseCount, LookRequest
 from redrive.engine.ports.requests import (
     AttemptNote,
     Cause,
@@ -25,6 +25,59 @@ from redrive.engine.ports.requests import (
 from redrive.model.claiming import Claimed
 from redrive.model.delivery import Delivery
 from redrive.model.log import LogEvent
+from redrive.model.queue import DAY_MS
+
+# Values for looking into queues without receiving: pages of deliveries, and why dead letters died.
+
+COUNTED_AT_ONCE: Final = 10_000  # of each kind: 0.8 ms
+COUNTED_TOGETHER_MAX: Final = 300_000  # dead letters that one look counts: 30 ms
+COUNTED_MIN: Final = 1_000  # of each of what is counted together, however many there are
+
+
+def fair_share(left: int, among: int, count_max: int) -> int:
+    """The number as far as the next of several is counted, so that all of them take no longer than a look may."""
+    return min(count_max, max(COUNTED_MIN, left // max(1, among)))
+
+
+class CauseCount(NamedTuple):
+    """The dead letters of a queue that have one cause.
+
+    Attributes:
+        cause: Their cause.
+        number: How many there are, as far as was counted.
+        capped: Whether there are more than were counted.
+        first_seq: The place of the one that arrived first.
+        last_seq: The place of the one that arrived last.
+    """
+
+    cause: Cause
+    number: int
+    capped: bool
+    first_seq: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookRequest:
+    """A page of deliveries of one queue, waiting and claimed, by arrival.
+
+    Attributes:
+        queue_id: Of which queue.
+        limit: At most so many.
+        after_seq: Only what arrived later than this.
+        before_seq: Only what arrived earlier than this; None: no bound.
+        newest_first: The page begins with what arrived last.
+        cause: Only dead letters of this cause; None: everything.
+        seqs: Only these places, by arrival; None: any. Not with `cause`.
+    """
+
+    queue_id: int
+    limit: int
+    after_seq: int = 0
+    before_seq: int | None = None
+    newest_first: bool = False
+    cause: Cause | None = None
+    seqs: Sequence[int] | None = None
 
 
 class DocumentStore(Protocol):
@@ -282,3 +335,26 @@ class Store(DocumentStore, MessageStore, QueueStore, Protocol):
             StoreUnavailable: The store does not answer, or has no room.
         """
         ...
+
+
+# Limits of stores: how much they do at once, and how long they remember; the same in every store.
+
+# One transaction takes at most so many calls. Past some hundreds the fsync is paid for (under 1 µs a call) and a
+# longer group only makes its first caller wait.
+GROUP_CALLS_MAX: Final = 512
+
+# One claim removes no more expired and exhausted deliveries than this on its way (about 10 ms in SQLite, 50 ms in
+# PostgreSQL): whoever asked is told to come again at once, and in between the other callers have their turn.
+REMOVALS_MAX: Final = 1000
+
+# Deliveries whose claims ran out first, among which a claim takes those that arrived first.
+BACK_AMONG: Final = 100
+
+# Of 100,015 attempts nobody reads all; the first say how it began and the last how it ended.
+NOTES_FIRST: Final = 10
+NOTES_LAST: Final = 90
+
+NOTES_KEPT_MS: Final = 14 * DAY_MS  # as long as a dead letter may be kept
+
+# Deliveries of a queue, by arrival, among which its oldest is looked for. The first is the oldest but for dead letters.
+OLDEST_AMONG: Final = 100

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.facts import Accepted, Attempted, DeadLettered, Undelivered
-from redrive.engine.fault_injection import FaultInjection
-from redrive.engine.listeners import Listeners
+from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node.fault_injection import FaultInjection
+from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import (
     Enqueued,
     FollowUp,
@@ -24,11 +25,10 @@ from redrive.engine.ports import (
     QueueStore,
     Runtime,
 )
+from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Undelivered
+from redrive.engine.publish.archive import Archived, archived, mark
 from redrive.engine.publish.routing import Route, Routed, Router, deduplication_id
-from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.engine.receive.notifier import QueueNotifier
-from redrive.engine.sealed_store import MessageSeals
-from redrive.engine.tasks.archive import Archived, archived, mark
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.ids import bytes_of, id_text

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from redrive.engine.configuration.matching import Matches
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
-from redrive.engine.fault_injection import FaultInjection
+from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node.fault_injection import FaultInjection
+from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, Sealer, SubscriptionContext
-from redrive.engine.publish.matching import Matches
-from redrive.engine.push.contexts import SubscriptionContexts
-from redrive.engine.sealed_store import MessageSeals
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
 from redrive.model.filtering import Subject, Verdict

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from redrive.engine.counters import NodeCounters
-from redrive.engine.listeners import Listeners
+from redrive.engine.node.counters import NodeCounters
+from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import Clock, DeathRecord, Enqueued, MessageStore, NewDelivery
 from redrive.engine.receive.notifier import QueueNotifier
-from redrive.engine.sealed_store import MessageSeals
 from redrive.model.ids import bytes_of, content_deduplication_id
 from redrive.model.message import Message
 from redrive.model.queue import DEDUPLICATION_MS, Queue

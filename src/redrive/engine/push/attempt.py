@@ -10,10 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import Claim, Endpoint, PushRequest, SubscriptionContext, is_sealed
-from redrive.engine.push.parts import PushParts
-from redrive.engine.push.settlement import OVERDUE, AttemptSettlement, JointSettlements, SettleItem, accepted
+from redrive.engine.ports.facts import Attempted
+from redrive.engine.push.settlement import (
+    OVERDUE,
+    AttemptSettlement,
+    JointSettlements,
+    PushParts,
+    SettleItem,
+    accepted,
+)
 from redrive.model.attempt import NO_ENDPOINT, Attempt, AttemptResult, Reason
 from redrive.model.delivery import (
     DEAD_LETTERED,

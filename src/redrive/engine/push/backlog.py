@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.ports import Batch, Claim, ClaimRequest, SubscriptionContext
 from redrive.engine.push.attempt import DeliveryAttempt
-from redrive.engine.push.parts import PushParts
-from redrive.engine.push.settlement import PIECE, JointSettlements
+from redrive.engine.push.settlement import PIECE, JointSettlements, PushParts
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.topics import Topics
+from redrive.engine.node.contexts import SubscriptionContexts
 from redrive.engine.ports import Endpoint, NeedsSetUp, QueueStore, SubscriptionContext
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
-from redrive.engine.push.contexts import SubscriptionContexts
 from redrive.model.attempt import Reason
 from redrive.model.circuit import OpenCircuit
 from redrive.model.delivery import Schedule

@@ -13,7 +13,7 @@ from typing import Final
 
 from redrive.engine.configuration.topics import Topics
 from redrive.engine.push.backlog import BacklogConsumer
-from redrive.engine.push.parts import PushParts
+from redrive.engine.push.settlement import PushParts
 from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)

@@ -9,27 +9,63 @@ it would be made again.
 import asyncio
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from redrive.engine.facts import Attempted, DeadLettered, Undelivered
+from redrive.engine.configuration.queues import Queues
+from redrive.engine.node.contexts import SubscriptionContexts
+from redrive.engine.node.fault_injection import FaultInjection
+from redrive.engine.node.listeners import Listeners
+from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import (
     AttemptNote,
+    Endpoint,
+    MessageStore,
     OpenedDelivery,
+    QueueStore,
+    Runtime,
     Settled,
     Settlement,
     SubscriptionContext,
     Target,
     is_sealed,
 )
-from redrive.engine.publish.fan_out import RoutedFollowUps
-from redrive.engine.push.parts import PushParts
+from redrive.engine.ports.facts import Attempted, DeadLettered, Undelivered
+from redrive.engine.publish.fan_out import RoutedFollowUps, TopicPublisher
+from redrive.engine.push.circuit_breakers import CircuitBreakers
+from redrive.engine.push.late_pushes import LatePushes, SoftTimeout
+from redrive.engine.push.retrier import SettleRetrier
+from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DROPPED, EXPIRED, DeadLetterReason, Delivery, Outcome
 from redrive.model.errors import StoreUnavailable
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.queue import Queue
+
+# The parts of the engine that an attempt goes through.
+
+
+@dataclass(frozen=True, slots=True)
+class PushParts:
+    """The parts of the engine that an attempt goes through, by their roles."""
+
+    store: MessageStore
+    queue_store: QueueStore
+    runtime: Runtime
+    queues: Queues
+    notifier: QueueNotifier
+    contexts: SubscriptionContexts
+    endpoints: Mapping[str, Endpoint]
+    faults: FaultInjection
+    listeners: Listeners
+    publisher: TopicPublisher
+    circuits: CircuitBreakers
+    retrier: SettleRetrier
+    soft_timeout: SoftTimeout
+    late_pushes: LatePushes
+    seals: MessageSeals
+
 
 logger = logging.getLogger(__name__)
 

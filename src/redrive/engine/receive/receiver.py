@@ -3,8 +3,8 @@
 import logging
 
 from redrive.engine.configuration.queues import Queues
-from redrive.engine.counters import NodeCounters
-from redrive.engine.listeners import Listeners
+from redrive.engine.node.counters import NodeCounters
+from redrive.engine.node.listeners import Listeners
 from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, QueueStore, Runtime, Target
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery

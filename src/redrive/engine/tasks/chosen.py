@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from redrive.engine.counters import NodeCounters
+from redrive.engine.node.counters import NodeCounters
 from redrive.engine.ports import LookRequest, MessageStore, Moved, MoveRequest, QueueStore, Runtime, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
-from redrive.engine.tasks.targets import RedriveTargets
+from redrive.engine.tasks.redrive_plan import RedriveTargets
 from redrive.model.errors import AlreadyExists
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue

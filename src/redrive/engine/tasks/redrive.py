@@ -9,16 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.counters import NodeCounters
-from redrive.engine.kinds import QUEUE
+from redrive.engine.configuration.kinds import QUEUE
+from redrive.engine.node.counters import NodeCounters
 from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
 from redrive.engine.tasks.chosen import BATCH_MAX
 from redrive.engine.tasks.leased_tasks import LeasedTasks
-from redrive.engine.tasks.redrive_plan import CAUSES_MAX, EVERYTHING, RedrivePlanner, RedriveWish, cause_of
-from redrive.engine.tasks.targets import RedriveTargets
+from redrive.engine.tasks.redrive_plan import (
+    CAUSES_MAX,
+    EVERYTHING,
+    RedrivePlanner,
+    RedriveTargets,
+    RedriveWish,
+    cause_of,
+)
 from redrive.model.careful import LOOK_AGAIN_MS, CarefulPace, CarefulStep, careful_step
 from redrive.model.errors import NotFound, Refused, TaskActive
 from redrive.model.names import ResourceName

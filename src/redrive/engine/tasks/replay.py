@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from redrive.engine.configuration.matching import Turns, wanting
+from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import DocumentKind, Runtime, Store, Timer, is_sealed
+from redrive.engine.publish import archive
+from redrive.engine.publish.archive import Archived
 from redrive.engine.publish.fan_out import TopicPublisher
-from redrive.engine.publish.matching import Turns, wanting
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
-from redrive.engine.sealed_store import MessageSeals
-from redrive.engine.tasks import archive
-from redrive.engine.tasks.archive import Archived
 from redrive.engine.tasks.leased_tasks import LeasedTasks
 from redrive.engine.tasks.replay_buffer import ReplayBuffer, ReplayContext
 from redrive.model.delivery import Delivery

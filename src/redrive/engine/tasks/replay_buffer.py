@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from redrive.engine.ports import MoveRequest, Runtime, Store, Target
+from redrive.engine.publish import archive
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
-from redrive.engine.tasks import archive
 from redrive.model.errors import NotFound
 from redrive.model.task import Replay
 from redrive.model.topic import Subscription, Topic

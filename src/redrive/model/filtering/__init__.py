@@ -10,11 +10,10 @@ from redrive.model.filtering.events import Event, EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex
 from redrive.model.filtering.policy import FilterPolicy, Scope, Verdict
 from redrive.model.filtering.reader import NestedPolicyRefused, read_policy
-from redrive.model.filtering.subject import Attribute, Subject
+from redrive.model.filtering.subject import Subject
 from redrive.model.filtering.tokens import FilterPolicyInvalid
 
 __all__ = [
-    "Attribute",
     "Event",
     "EventFilter",
     "EventFilterInvalid",

@@ -3,22 +3,11 @@
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from redrive.model.budget import weight
 from redrive.model.filtering.condition import Scalar
-
-
-class Attribute(NamedTuple):
-    """A message attribute: its declared type and its text.
-
-    The type decides how the text is read: one that begins with `Number` is a number, `String.Array` is a JSON
-    array of scalars, any other `String` is the text itself. An attribute of another type (`Binary`) is not
-    there for a filter.
-    """
-
-    data_type: str
-    text: str
+from redrive.model.message import Attribute
 
 
 class Wanted:

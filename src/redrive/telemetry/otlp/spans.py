@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 from typing_extensions import override
 
-from redrive.engine.facts import Accepted, Attempted, Listener, Undelivered
+from redrive.engine.ports.facts import Accepted, Attempted, Listener, Undelivered
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import Outcome
 

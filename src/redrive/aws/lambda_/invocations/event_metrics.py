@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from redrive.aws.lambda_.invocations.backlogs import INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
-from redrive.engine.facts import Attempted, Listener, Undelivered
+from redrive.engine.ports.facts import Attempted, Listener, Undelivered
 from redrive.model.delivery import Outcome
 from redrive.model.names import ResourceName
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 import orjson
 
 from redrive.aws.lambda_.invocations.backlogs import BacklogTarget
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.ids import id_text
 from redrive.model.message import Publication

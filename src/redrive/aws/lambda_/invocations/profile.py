@@ -16,8 +16,8 @@ from redrive.aws.lambda_.invocations.backlogs import (
     BacklogTarget,
 )
 from redrive.aws.lambda_.invocations.events import InvocationEvent
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Delivery
 from redrive.model.queue import Queue

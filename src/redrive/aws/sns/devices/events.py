@@ -19,8 +19,8 @@ from redrive.aws.sns.notification import timestamp
 from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.wire.arn import parse_arn
 from redrive.engine.engine import Engine
-from redrive.engine.facts import Attempted
 from redrive.engine.ports import FollowUp
+from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
 from redrive.model.delivery import Outcome
 from redrive.model.ids import id_text

@@ -24,8 +24,8 @@ from redrive.aws.sns.devices.platform import Application, ApplicationName
 from redrive.aws.sns.devices.push import PUSHED_TO
 from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.log import NAMESPACE
-from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
+from redrive.engine.ports.facts import Attempted, Listener
 from redrive.model.delivery import Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName

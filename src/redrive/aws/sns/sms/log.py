@@ -23,8 +23,8 @@ from redrive.aws.sns.names import arn_of
 from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
 from redrive.aws.sns.sms.text_messages import PROMOTIONAL, place_of
-from redrive.engine.facts import Attempted, Listener
 from redrive.engine.ports import LogSink
+from redrive.engine.ports.facts import Attempted, Listener
 from redrive.model.delivery import Outcome
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics
 from redrive.model.names import ResourceName

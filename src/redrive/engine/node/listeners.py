@@ -7,7 +7,7 @@ business with a publication through SNS. A fact that nobody listens to is an emp
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from redrive.engine.facts import Listener
+from redrive.engine.ports.facts import Listener
 
 _FACTS: Final = tuple(name for name, member in vars(Listener).items() if callable(member))
 

@@ -12,8 +12,7 @@ from redrive.engine.ports import Clock, NewDelivery, QueueStore
 from redrive.engine.publish.routing import deduplication_id
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
-from redrive.model.filtering import Attribute
-from redrive.model.message import Publication
+from redrive.model.message import Attribute, Publication
 from redrive.model.queue import DAY_MS
 from redrive.model.task import replayed
 from redrive.model.topic import Topic
