@@ -15,10 +15,10 @@ from redrive.model.filtering import (
     Event,
     FilterIndex,
     FilterPolicyInvalid,
+    FilterVerdict,
     MessageBudget,
     Scope,
     Subject,
-    Verdict,
     read_event_filter,
     read_policy,
 )
@@ -120,10 +120,10 @@ def test_arrays_in_arrays_are_read_once() -> None:
 def test_a_match_cut_off_for_its_cost_fails_with_its_own_verdict() -> None:
     found = index_of(CROSSED, {"p": {"a": [7]}}).filter(Subject({}, json.dumps(orders(2_000))))
     assert found.passed == {1}
-    assert found.refused == {Verdict.TOO_COSTLY: 1}
+    assert found.refused == {FilterVerdict.TOO_COSTLY: 1}
     policy = read_policy(json.dumps(CROSSED), Scope.BODY)
-    assert policy.match(Subject({}, json.dumps(orders(2_000)))) is Verdict.TOO_COSTLY
-    assert policy.match(Subject({}, json.dumps(orders(20)))) is Verdict.BODY
+    assert policy.match(Subject({}, json.dumps(orders(2_000)))) is FilterVerdict.TOO_COSTLY
+    assert policy.match(Subject({}, json.dumps(orders(20)))) is FilterVerdict.BODY
 
 
 def test_a_costly_filter_uses_no_steps_of_other_filters() -> None:
@@ -139,7 +139,7 @@ def test_long_lists_that_people_have_are_decided() -> None:
     policy = {"lines": {"count": [{"numeric": [">", 3]}], "gift": [True], "sku": [{"wildcard": "s*9"}]}}
     policies = [{**policy, "lines": {**policy["lines"], "gift": [n == 7]}} for n in range(8)]
     found = index_of(*policies).filter(Subject({}, json.dumps({"lines": lines})))
-    assert Verdict.TOO_COSTLY not in found.refused
+    assert FilterVerdict.TOO_COSTLY not in found.refused
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from redrive.model.filteringNone import Verdict
-
 from redrive.engine.engine import Engine
 from redrive.engine.ports import FollowUp, Plan, PushRequest, Runtime, Store, SubscriptionContext
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Schedule
+from redrive.model.filtering import Verdict
 from redrive.model.message import Attribute, Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.topic import EVENTS
 from redrive.testing import VirtualClock
 from tests.engine.stage import Stage
@@ -27,7 +27,7 @@ async def test_an_event_reaches_the_subscriptions_whose_filters_match(
     await stage.publish(topic, "no event")
     found = {one: len(await stage.bodies_in(queue)) for one, queue in bodies.items()}
     assert found == {"placed": 0, "paid": 1, "all": 2}
-    assert stage.memory.filtered_out == {Verdict.EVENT: 3}
+    assert stage.memory.filtered_out == {FilterVerdict.EVENT: 3}
     await stage.engine.close()
 
 

@@ -2,7 +2,7 @@ import random
 from dataclasses import replace
 
 from redrive.model.delivery import Outcome
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.testing import VirtualClock
 from tests.engine.stage import BROKEN, CLOSED, Stage
 
@@ -19,7 +19,7 @@ async def test_only_those_who_want_it_get_it(clock: VirtualClock, chance: random
     await stage.publish(topic, "three")
     assert await stage.bodies_in(eager) == ["one", "two", "three"]
     assert await stage.bodies_in(picky) == ["one"]
-    assert stage.memory.filtered_out == {Verdict.ATTRIBUTES: 1, Verdict.NO_ATTRIBUTES: 1}
+    assert stage.memory.filtered_out == {FilterVerdict.ATTRIBUTES: 1, FilterVerdict.NO_ATTRIBUTES: 1}
     assert stage.memory.published_messages == 3
     await stage.engine.close()
 

@@ -3,9 +3,8 @@
 import asyncio
 from dataclasses import replace
 
-from redrive.model.filteringNone import Subject
-
 from redrive.engine.engine import Engine
+from redrive.model.filtering import Subject
 from redrive.model.message import Attribute
 from redrive.model.topic import Subscription, Topic
 from tests.engine.held_store import HeldStore

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redrive.model.budget import MessageBudget
-from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
+from redrive.model.filtering import FilterPolicy, FilterVerdict, Scope, Subject, read_policy
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import Exactly, KeyTest
 from redrive.model.filtering.subject import Fields, Wanted
@@ -27,7 +27,7 @@ def message(body: Document) -> Subject:
 
 
 def body_matches(policy: Document, body: Document) -> bool:
-    return on_body(policy).match(message(body)) is Verdict.MATCHED
+    return on_body(policy).match(message(body)) is FilterVerdict.MATCHED
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_long_independent_arrays_cost_their_sum() -> None:
     names = ["a", "b", "c", "d"]
     policy = on_body({**{name: {"k": [1]} for name in names}, "e": {"k": [2]}})
     body = {name: [{"k": 1}] * 2000 for name in [*names, "e"]}
-    assert policy.match(message(body)) is Verdict.BODY  # 2000⁴ choices, were they tried
+    assert policy.match(message(body)) is FilterVerdict.BODY  # 2000⁴ choices, were they tried
 
 
 def test_reading_a_body_deeper_than_python_calls() -> None:
     deep = '{"a":' * 400 + "1" + "}" * 400
-    assert on_body({".".join(["a"] * 400): [1]}).match(message(deep)) is Verdict.MATCHED
+    assert on_body({".".join(["a"] * 400): [1]}).match(message(deep)) is FilterVerdict.MATCHED
 
 
 KEYS = ["a.b.x", "a.b.y", "a.m", "a.x", "a.y", "c.x", "c.y"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from redrive.model.filteringNone import (
+
+from redrive.model.filtering import (
     FilterIndex,
     FilterPolicy,
     FilterPolicyInvalid,
@@ -19,7 +20,6 @@ from redrive.model.filteringNone import (
     Verdict,
     read_policy,
 )
-
 from redrive.model.filtering.condition import NumberRange
 from redrive.model.filtering.ranges import RangeTable
 from redrive.model.message import Attribute

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from redrive.model.filteringNone import FilterPolicy, Scope, Subject, Verdict, read_policy
 
+from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
 from redrive.model.message import Attribute
 
 Document = Any

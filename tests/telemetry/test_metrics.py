@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.ports.facts import Attempted
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Statistics
 from redrive.telemetry import metrics as metrics_module
 from redrive.telemetry.answers import NAMESPACE, Answer
@@ -91,8 +91,8 @@ def test_publications_to_one_destination_are_not_counted_as_a_topics(metrics: Me
 def test_a_topic_s_counters(metrics: Metrics) -> None:
     metrics.published(TOPIC, 1, 1, 300, T0)
     metrics.published(TOPIC, 2, 0, 100, T0)
-    metrics.filtered(TOPIC, Verdict.ATTRIBUTES, 4, T0)
-    metrics.filtered(TOPIC, Verdict.INVALID_BODY, 1, T0)
+    metrics.filtered(TOPIC, FilterVerdict.ATTRIBUTES, 4, T0)
+    metrics.filtered(TOPIC, FilterVerdict.INVALID_BODY, 1, T0)
     assert counted(metrics.take()) == {
         "messages_published": (2, 3),
         "bytes_published": (3, 400),

@@ -8,7 +8,7 @@ from redrive.aws.sns.protection.audit import AuditLog, Sample
 from redrive.aws.sns.protection.policy import Audit
 from redrive.engine.ports import Counts
 from redrive.model.delivery import Outcome
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.protection import Text
@@ -30,8 +30,8 @@ async def everything() -> set[Series]:
         metrics.received(Q, messages, T0)
     metrics.deleted(Q, 1, T0)
     metrics.published(TOPIC, 1, 1, 1, T0)
-    for verdict in Verdict:
-        if verdict is not Verdict.MATCHED:
+    for verdict in FilterVerdict:
+        if verdict is not FilterVerdict.MATCHED:
             metrics.filtered(TOPIC, verdict, 1, T0)
     for protocol in ("http", "lambda"):
         metrics.attempted(attempted(T0, protocol=protocol))

@@ -32,7 +32,7 @@ from typing_extensions import override
 
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener, Undelivered
 from redrive.model.delivery import DeadLetterReason, Outcome
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -125,7 +125,7 @@ class Metrics(Listener):
             tallies.of("bytes_archived").add(body_bytes / messages, messages)
 
     @override
-    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+    def filtered(self, topic: Topic, verdict: FilterVerdict, subscriptions: int, now: int) -> None:
         self._topic(topic, now).of("deliveries_filtered", (("reason", verdict.value),)).add(subscriptions)
 
     @override

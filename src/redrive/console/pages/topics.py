@@ -30,10 +30,10 @@ from redrive.console.schedule_chart import drawn
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
+    FilterVerdict,
     NestedPolicyRefused,
     Scope,
     Subject,
-    Verdict,
     read_policy,
 )
 from redrive.model.retry import RetrySchedule
@@ -43,11 +43,11 @@ from redrive.model.topic import POLICY, Subscription, Topic
 COUNTED_MAX: Final = 10_000
 #: Verdicts of filters, as people say them.
 _VERDICTS: Final = {
-    Verdict.NO_ATTRIBUTES: "the message has no attributes",
-    Verdict.ATTRIBUTES: "an attribute does not fit",
-    Verdict.INVALID_ATTRIBUTES: "an attribute cannot be read",
-    Verdict.BODY: "the body does not fit",
-    Verdict.INVALID_BODY: "the body is no JSON object",
+    FilterVerdict.NO_ATTRIBUTES: "the message has no attributes",
+    FilterVerdict.ATTRIBUTES: "an attribute does not fit",
+    FilterVerdict.INVALID_ATTRIBUTES: "an attribute cannot be read",
+    FilterVerdict.BODY: "the body does not fit",
+    FilterVerdict.INVALID_BODY: "the body is no JSON object",
 }
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
 _REFUSED: Final = 400
@@ -164,7 +164,9 @@ def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) ->
         verdict = read_policy(subscription.filter_text, scope, stored=True).match(Subject(attributes, body))
     except (FilterPolicyInvalid, NestedPolicyRefused):
         return "its filter cannot be read"
-    return "gets it" if verdict is Verdict.MATCHED else f"filtered out: {_VERDICTS.get(verdict, verdict)}"
+    return (
+        "gets it" if verdict is FilterVerdict.MATCHED else f"filtered out: {_VERDICTS.get(verdict, verdict)}"
+    )
 
 
 async def subscription(visit: Visit) -> Page:

@@ -18,10 +18,10 @@ from redrive.model.filtering import (
     Event,
     EventFilter,
     FilterIndex,
+    FilterVerdict,
     MessageBudget,
     Scope,
     Subject,
-    Verdict,
     read_event_filter,
     read_policy,
 )
@@ -41,7 +41,7 @@ class Matches:
     """
 
     subscriptions: list[Subscription]
-    refused: Mapping[Verdict, int]
+    refused: Mapping[FilterVerdict, int]
     evaluated: Sequence[tuple[Subscription, int]] = ()
 
 
@@ -105,7 +105,7 @@ class SubscriptionMatcher:
         document = subject.document
         left = len(self.event_filtered)
         if document is None:
-            return Matches([], {Verdict.EVENT: left})
+            return Matches([], {FilterVerdict.EVENT: left})
         event = Event(document)
         subscriptions: list[Subscription] = []
         counts: list[tuple[Subscription, int]] = []
@@ -123,7 +123,7 @@ class SubscriptionMatcher:
             if evaluated:
                 counts.append((subscription, evaluated))
         others = len(self.event_filtered) - len(subscriptions) - costly
-        refused = {Verdict.EVENT: others, Verdict.TOO_COSTLY: costly}
+        refused = {FilterVerdict.EVENT: others, FilterVerdict.TOO_COSTLY: costly}
         return Matches(subscriptions, {why: many for why, many in refused.items() if many}, counts)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from redrive.model.attempt import Attempt
 from redrive.model.delivery import DeadLetterReason, Delivery, Outcome, Transition, own_id
-from redrive.model.filtering import Verdict
+from redrive.model.filtering.subject import FilterVerdict
 from redrive.model.queue import Queue
 from redrive.model.task import is_replayed
 from redrive.model.topic import Subscription, Topic
@@ -127,7 +127,7 @@ class Listener:
     def archived(self, topic: Topic, messages: int, body_bytes: int, now: int) -> None:
         """Messages entered the topic's archive: those that were accepted, without repetitions."""
 
-    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+    def filtered(self, topic: Topic, verdict: FilterVerdict, subscriptions: int, now: int) -> None:
         """A message did not pass the filters of so many subscriptions, for that reason."""
 
     def evaluated(self, topic: Topic, filters: Sequence[tuple[Subscription, int]], now: int) -> None:

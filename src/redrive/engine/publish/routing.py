@@ -17,7 +17,7 @@ from redrive.engine.node.sealed_store import MessageSeals
 from redrive.engine.ports import AttemptNote, NewDelivery, QueueStore, Runtime, Sealer, SubscriptionContext
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import DEAD_LETTERED, DELIVERED, DROPPED, Transition
-from redrive.model.filtering import Subject, Verdict
+from redrive.model.filtering import FilterVerdict, Subject
 from redrive.model.ids import bytes_of, content_deduplication_id
 from redrive.model.message import Publication
 from redrive.model.queue import Queue
@@ -70,7 +70,7 @@ class Routed:
     topic: Topic
     publication: Publication
     routes: list[Route] = field(default_factory=list)
-    refused: Mapping[Verdict, int] = field(default_factory=dict)
+    refused: Mapping[FilterVerdict, int] = field(default_factory=dict)
     evaluated: Sequence[tuple[Subscription, int]] = ()
     alone: bool = False
     replayed: bool = False

@@ -8,9 +8,9 @@ from redrive.model.budget import MessageBudget
 from redrive.model.filtering.event_operators import EventFilterInvalid
 from redrive.model.filtering.events import Event, EventFilter, read_event_filter
 from redrive.model.filtering.index import Filtered, FilterIndex
-from redrive.model.filtering.policy import FilterPolicy, Scope, Verdict
+from redrive.model.filtering.policy import FilterPolicy, Scope
 from redrive.model.filtering.reader import NestedPolicyRefused, read_policy
-from redrive.model.filtering.subject import Subject
+from redrive.model.filtering.subject import FilterVerdict, Subject
 from redrive.model.filtering.tokens import FilterPolicyInvalid
 
 __all__ = [
@@ -20,12 +20,12 @@ __all__ = [
     "FilterIndex",
     "FilterPolicy",
     "FilterPolicyInvalid",
+    "FilterVerdict",
     "Filtered",
     "MessageBudget",
     "NestedPolicyRefused",
     "Scope",
     "Subject",
-    "Verdict",
     "read_event_filter",
     "read_policy",
 ]

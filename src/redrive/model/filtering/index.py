@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 
 from redrive.model.budget import MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
-from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, Verdict, read_fields, refusal
+from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, read_fields, refusal
 from redrive.model.filtering.postings import Postings, Values, is_indexed
-from redrive.model.filtering.subject import Fields, Subject, Wanted
+from redrive.model.filtering.subject import Fields, FilterVerdict, Subject, Wanted
 
 K = TypeVar("K", bound=Hashable)
 
@@ -30,7 +30,7 @@ class Filtered(Generic[K]):
     """
 
     passed: set[K]
-    refused: Mapping[Verdict, int]
+    refused: Mapping[FilterVerdict, int]
 
 
 class FilterIndex(Generic[K]):
@@ -65,7 +65,7 @@ class FilterIndex(Generic[K]):
             budget: The steps it may take; None for as many as a message has.
         """
         passed: set[K] = set()
-        refused: Counter[Verdict] = Counter()
+        refused: Counter[FilterVerdict] = Counter()
         budget = budget or MessageBudget()
         for index in self._scopes.values():
             if index.policies:  # an index without filters must not have the body parsed
@@ -119,7 +119,7 @@ class _ScopeIndex(Generic[K]):
     def filter(self, subject: Subject, budget: MessageBudget) -> Filtered[K]:
         fields = read_fields(subject, self._scope, self._wanted)
         if fields is None:
-            return Filtered(set(), {Verdict.INVALID_BODY: len(self.policies)})
+            return Filtered(set(), {FilterVerdict.INVALID_BODY: len(self.policies)})
         passed: set[K] = set()
         undecided: dict[K, list[Clause]] = {}
         for number in self._groups.candidates(fields):
@@ -133,8 +133,8 @@ class _ScopeIndex(Generic[K]):
         passed -= unread
         costly -= unread
         refused = {
-            Verdict.INVALID_ATTRIBUTES: len(unread),
-            Verdict.TOO_COSTLY: len(costly),
+            FilterVerdict.INVALID_ATTRIBUTES: len(unread),
+            FilterVerdict.TOO_COSTLY: len(costly),
             refusal(self._scope, subject): len(self.policies) - len(passed) - len(unread) - len(costly),
         }
         return Filtered(passed, {verdict: count for verdict, count in refused.items() if count})

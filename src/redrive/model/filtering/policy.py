@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from redrive.model.budget import Budget, MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import Fields, Subject, Wanted
+from redrive.model.filtering.subject import Fields, FilterVerdict, Subject, Wanted
 
 
 class Scope(enum.StrEnum):
@@ -14,19 +14,6 @@ class Scope(enum.StrEnum):
 
     ATTRIBUTES = "attributes"
     BODY = "body"
-
-
-class Verdict(enum.StrEnum):
-    """True if a message passes, and if not, why: the reasons that the filtering metrics tell apart."""
-
-    MATCHED = "matched"
-    NO_ATTRIBUTES = "no attributes"  # the message has none at all
-    ATTRIBUTES = "attributes"
-    INVALID_ATTRIBUTES = "invalid attributes"  # an attribute the filter names cannot be read
-    BODY = "body"
-    INVALID_BODY = "invalid body"  # the body is no JSON object
-    EVENT = "event"  # a filter on events
-    TOO_COSTLY = "too costly"  # the filter needs more steps for this message than it has: see `Budget`
 
 
 class Clause:
@@ -87,21 +74,21 @@ class FilterPolicy:
         self.keys = frozenset(test.key for clause in self.clauses for test in clause.tests)
         self._wanted: Wanted | None = None
 
-    def match(self, subject: Subject) -> Verdict:
+    def match(self, subject: Subject) -> FilterVerdict:
         """True if the message passes, or why not. An index over many filters answers the same."""
         if self._wanted is None:
             self._wanted = Wanted(self.keys)
         fields = read_fields(subject, self.scope, self._wanted)
         if fields is None:
-            return Verdict.INVALID_BODY
+            return FilterVerdict.INVALID_BODY
         if fields.invalid:
-            return Verdict.INVALID_ATTRIBUTES
+            return FilterVerdict.INVALID_ATTRIBUTES
         elements, budget = Elements.of(fields), MessageBudget()
         try:
             if any(clause.matches(fields, elements, budget) for clause in self.clauses):
-                return Verdict.MATCHED
+                return FilterVerdict.MATCHED
         except OverBudgetError:
-            return Verdict.TOO_COSTLY
+            return FilterVerdict.TOO_COSTLY
         return refusal(self.scope, subject)
 
 
@@ -110,8 +97,8 @@ def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> Fields | None
     return subject.body_fields(wanted) if scope is Scope.BODY else subject.attribute_fields(wanted.keys)
 
 
-def refusal(scope: Scope, subject: Subject) -> Verdict:
+def refusal(scope: Scope, subject: Subject) -> FilterVerdict:
     """The reason that a message that could be read did not match."""
     if scope is Scope.BODY:
-        return Verdict.BODY
-    return Verdict.ATTRIBUTES if subject.attributes else Verdict.NO_ATTRIBUTES
+        return FilterVerdict.BODY
+    return FilterVerdict.ATTRIBUTES if subject.attributes else FilterVerdict.NO_ATTRIBUTES

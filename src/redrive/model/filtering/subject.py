@@ -1,5 +1,6 @@
 """The subject of a filter: a message's attributes or its body, flattened to keys and values."""
 
+import enum
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,19 @@ from typing import Any, Final
 from redrive.model.budget import weight
 from redrive.model.filtering.condition import Scalar
 from redrive.model.message import Attribute
+
+
+class FilterVerdict(enum.StrEnum):
+    """True if a message passes, and if not, why: the reasons that the filtering metrics tell apart."""
+
+    MATCHED = "matched"
+    NO_ATTRIBUTES = "no attributes"  # the message has none at all
+    ATTRIBUTES = "attributes"
+    INVALID_ATTRIBUTES = "invalid attributes"  # an attribute the filter names cannot be read
+    BODY = "body"
+    INVALID_BODY = "invalid body"  # the body is no JSON object
+    EVENT = "event"  # a filter on events
+    TOO_COSTLY = "too costly"  # the filter needs more steps for this message than it has: see `Budget`
 
 
 class Wanted:

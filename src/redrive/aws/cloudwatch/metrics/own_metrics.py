@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.metric import Series
 
 PREFIX: Final = "AWS/"  # namespaces nobody else may write to
@@ -53,7 +53,7 @@ def _count(*sources: str | MetricSource) -> OwnMetric:
     )
 
 
-def _filtered(verdict: Verdict) -> MetricSource:
+def _filtered(verdict: FilterVerdict) -> MetricSource:
     return MetricSource("deliveries_filtered", (("reason", verdict.value),))
 
 
@@ -88,15 +88,15 @@ _SNS: Final[Mapping[str, OwnMetric]] = {
     ),
     "NumberOfNotificationsFailedToRedriveToDlq": _count("dead_letters_lost"),
     "NumberOfNotificationsFilteredOut": _count(
-        *(_filtered(verdict) for verdict in Verdict if verdict is not Verdict.MATCHED)
+        *(_filtered(verdict) for verdict in FilterVerdict if verdict is not FilterVerdict.MATCHED)
     ),
-    "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(_filtered(Verdict.INVALID_ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-InvalidAttributes": _count(_filtered(FilterVerdict.INVALID_ATTRIBUTES)),
     "NumberOfNotificationsFilteredOut-InvalidMessageBody": _count(
-        _filtered(Verdict.INVALID_BODY), _filtered(Verdict.TOO_COSTLY)
+        _filtered(FilterVerdict.INVALID_BODY), _filtered(FilterVerdict.TOO_COSTLY)
     ),
-    "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered(Verdict.ATTRIBUTES)),
-    "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(Verdict.BODY)),
-    "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(Verdict.NO_ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-MessageAttributes": _count(_filtered(FilterVerdict.ATTRIBUTES)),
+    "NumberOfNotificationsFilteredOut-MessageBody": _count(_filtered(FilterVerdict.BODY)),
+    "NumberOfNotificationsFilteredOut-NoMessageAttributes": _count(_filtered(FilterVerdict.NO_ATTRIBUTES)),
     "NumberOfNotificationsRedrivenToDlq": _count("dead_letters_kept"),
     "NumberOfReplayedNotificationsDelivered": _count("replays_delivered"),
     "NumberOfReplayedNotificationsFailed": _count("replays_failed"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from redrive.model.filtering import FilterPolicyInvalid, Scope, Subject, Verdict, read_policy
+from redrive.model.filtering import FilterPolicyInvalid, FilterVerdict, Scope, Subject, read_policy
 
 _BODY = "body"
 
@@ -33,7 +33,7 @@ class MappingFilter:
             return True
         text = orjson.dumps({**record, _BODY: _read(record[_BODY])}).decode()
         subject = Subject({}, text)
-        return any(policy.match(subject) is Verdict.MATCHED for policy in self._policies)
+        return any(policy.match(subject) is FilterVerdict.MATCHED for policy in self._policies)
 
 
 def _read(body: str) -> object:
