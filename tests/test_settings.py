@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from redrive.endpoints.push.endpoint import URLS
-from redrive.endpoints.sms.gateway import Gateway, read_gateway
+from redrive.endpoints.sms.gateway import MessageCentre, read_gateway
 from redrive.settings import (
     PUSH_SERVICES,
     Settings,
@@ -212,9 +212,9 @@ def test_text_messages_go_to_a_message_centre(url: str, why: str) -> None:
 
 
 def test_a_gateway_url_is_read_into_its_settings() -> None:
-    assert read_gateway(GATEWAY) == Gateway("smsc.example.org", 2775, "redrive", "secret")
+    assert read_gateway(GATEWAY) == MessageCentre("smsc.example.org", 2775, "redrive", "secret")
     url = "smpps://me:p%40%2F@[::1]?window=3&sender=%2B4930&system_type=VMA&concatenation=sar"
-    gateway = Gateway("::1", 3550, "me", "p@/", True, 3, "+4930", "VMA", False)
+    gateway = MessageCentre("::1", 3550, "me", "p@/", True, 3, "+4930", "VMA", False)
     assert read_gateway(url) == gateway
     assert "p@/" not in f"{gateway} {gateway!r}"
 

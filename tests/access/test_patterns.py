@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.patterns import Shape, Values, compile_patterns
+from redrive.access.patterns import Values, WildcardReach, compile_patterns
 
 _NO_KEYS: dict[str, Values] = {}
 _patterns = st.text(alphabet="ab*?:", max_size=10)
@@ -28,7 +28,7 @@ def _arn_glob(pattern: str, arn: str) -> bool:
     return len(parts) == 6 and all(map(_glob, segments, parts))
 
 
-def _matches(pattern: str, text: str, shape: Shape = Shape.TEXT) -> bool:
+def _matches(pattern: str, text: str, shape: WildcardReach = WildcardReach.TEXT) -> bool:
     return compile_patterns([pattern], shape=shape).match(text, _NO_KEYS.get)
 
 
@@ -44,7 +44,7 @@ _arns = st.lists(st.text(alphabet="ab", max_size=4), min_size=5, max_size=8).map
 @given(_arn_patterns, _arns)
 def test_wildcards_in_an_arn_stay_in_their_segment(pattern: str, arn: str) -> None:
     everything = pattern.strip("*") == "" and pattern != ""
-    assert _matches(pattern, arn, Shape.ARN) is (everything or _arn_glob(pattern, arn))
+    assert _matches(pattern, arn, WildcardReach.ARN) is (everything or _arn_glob(pattern, arn))
 
 
 @given(st.lists(_patterns, max_size=5), _texts)
@@ -82,14 +82,14 @@ def test_a_beginning_tells_whether_texts_below_it_match(pattern: str, beginning:
     ],
 )
 def test_beginnings_of_arns(pattern: str, beginning: str, may: bool, covers: bool) -> None:
-    patterns = compile_patterns([pattern], shape=Shape.ARN, variables=True)
+    patterns = compile_patterns([pattern], shape=WildcardReach.ARN, variables=True)
     assert (patterns.may_match_below(beginning), patterns.cover(beginning)) == (may, covers)
 
 
 def test_a_policy_cannot_keep_the_server_searching() -> None:
     # A backtracking matcher would try some 10^30 ways to divide the text before it gives up.
     assert not _matches("*a" * 20 + "b", "a" * 2000)
-    assert not _matches("arn:*:*:*:*:" + "*a" * 20 + "b", "arn:::::" + "a" * 2000, Shape.ARN)
+    assert not _matches("arn:*:*:*:*:" + "*a" * 20 + "b", "arn:::::" + "a" * 2000, WildcardReach.ARN)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_policy_cannot_keep_the_server_searching() -> None:
     ],
 )
 def test_an_arn_pattern_matches_segment_by_segment(pattern: str, text: str, matches: bool) -> None:
-    assert _matches(pattern, text, Shape.ARN) is matches
+    assert _matches(pattern, text, WildcardReach.ARN) is matches
 
 
 _KEYS: dict[str, Values] = {
@@ -143,7 +143,7 @@ def test_variables_of_a_pattern_take_the_requests_keys(pattern: str, text: str, 
 
 def test_a_variable_may_be_a_whole_arn() -> None:
     assert compile_patterns(["${arn}"], variables=True, wildcards=False).match("a:b:c:d:e:f", _KEYS.get)
-    shaped = compile_patterns(["a:b:c:d:e:${star}?"], variables=True, shape=Shape.ARN)
+    shaped = compile_patterns(["a:b:c:d:e:${star}?"], variables=True, shape=WildcardReach.ARN)
     assert shaped.match("a:b:c:d:e:a*!", _KEYS.get)
     assert not shaped.match("a:b:c:d:e:ab!", _KEYS.get)
 

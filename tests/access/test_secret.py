@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.access.secret import InstallationSecret, Sealer
+from redrive.access.secret import InstallationSecret, PurposeSealer
 
-SEALER = Sealer(InstallationSecret(bytes(32)), "receipt handles")
+SEALER = PurposeSealer(InstallationSecret(bytes(32)), "receipt handles")
 
 
 @given(st.binary(min_size=1, max_size=40))
@@ -29,7 +29,7 @@ def test_the_hyphen_of_older_nodes_is_read() -> None:
 
 def test_another_purpose_and_other_texts_open_nothing() -> None:
     text = SEALER.seal(b"claim")
-    assert Sealer(InstallationSecret(bytes(32)), "lock tokens").unseal(text) is None
+    assert PurposeSealer(InstallationSecret(bytes(32)), "lock tokens").unseal(text) is None
     assert [SEALER.unseal(other) for other in ("", ".", "-", text[:-1], text + "A", "é" + text[1:])] == [
         None
     ] * 6

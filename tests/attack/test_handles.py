@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.access.secret import InstallationSecret, Sealer, installation_secret
+from redrive.access.secret import InstallationSecret, PurposeSealer, installation_secret
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.wire.errors import AwsError
 from redrive.model.delivery import Delivery
@@ -67,7 +67,7 @@ def test_forged_and_altered_receipt_handles_are_refused(attempt: bytes | int) ->
     [
         HANDLES.write(delivery(5, 9, queue_id=8), 1),
         Handles(InstallationSecret(b"t" * 32)).write(delivery(5, 9), 1),
-        Sealer(InstallationSecret(b"s" * 32), "lock tokens").seal(struct.pack(">QQQQ", 7, 5, 9, 1)),
+        PurposeSealer(InstallationSecret(b"s" * 32), "lock tokens").seal(struct.pack(">QQQQ", 7, 5, 9, 1)),
         base64.urlsafe_b64encode(struct.pack(">BQQQQ", 1, 7, 5, 9, 1)).decode(),
         "é",
         "",

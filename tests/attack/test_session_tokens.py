@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.access.secret import InstallationSecret, Sealer
+from redrive.access.secret import InstallationSecret, PurposeSealer
 from redrive.access.session_tokens import Session, SessionTokens
 from redrive.model.http import Request
 from tests.aws.iam.stage import ACCOUNT, OTHER, Key, Stage, key_of, on_stage
@@ -78,7 +78,7 @@ def test_tokens_stretched_or_made_elsewhere_are_refused() -> None:
         # What this installation seals for another purpose is no token.
         secret = stage.server.core.secret
         claims = zlib.compress(orjson.dumps({"account": OTHER, "access_key_id": ours.id}))
-        sealed = Sealer(secret, "receipt handles").seal(claims)
+        sealed = PurposeSealer(secret, "receipt handles").seal(claims)
         assert await refusal(stage, ours._replace(token=sealed)) == INVALID
 
     on_stage(play)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from redrive.azure.arm.template_language import Budget, Evaluator, TemplateError
+from redrive.azure.arm.template_language import TemplateBudget, TemplateError, TemplateEvaluator
 from redrive.model.http import Request, Response
 from tests.aws.iam.stage import Stage, on_stage
 
@@ -341,7 +341,7 @@ def test_a_circle_of_dependencies_is_refused() -> None:
     ],
 )
 def test_expressions(expression: str, value: Any) -> None:
-    assert Evaluator({}, Budget()).value(expression) == value
+    assert TemplateEvaluator({}, TemplateBudget()).value(expression) == value
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_expressions(expression: str, value: Any) -> None:
 )
 def test_expressions_have_a_budget(expression: str) -> None:
     with pytest.raises(TemplateError):
-        Evaluator({}, Budget()).value(expression)
+        TemplateEvaluator({}, TemplateBudget()).value(expression)
 
 
 def test_shared_values_are_counted_as_often_as_they_stand() -> None:
@@ -363,4 +363,4 @@ def test_shared_values_are_counted_as_often_as_they_stand() -> None:
     for _ in range(40):
         values = [values, values]
     with pytest.raises(TemplateError):
-        Evaluator({"variables": lambda _: values}, Budget()).value("[string(variables('v'))]")
+        TemplateEvaluator({"variables": lambda _: values}, TemplateBudget()).value("[string(variables('v'))]")

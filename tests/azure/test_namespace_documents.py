@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.azure.arm import resource
-from redrive.azure.arm.resource import R, ResourceSpec
+from redrive.azure.arm.resource import ArmResourceSpec, R
 from redrive.azure.arm.specs import NAMESPACE_TOPICS, NAMESPACES
 from redrive.azure.arm.subscription_documents import AcceptedSubscription, engine_queue, engine_subscription
 from redrive.azure.arm.subscription_forms import NamespaceForm
@@ -107,7 +107,7 @@ def test_an_accepted_webhook_is_accepted_again(url: str, others: dict[str, Any])
 # ---- namespaces and their topics ---------------------------------------------------------------------------------
 
 
-def check_resource(spec: ResourceSpec, new: R, document: dict[str, Any], change: dict[str, Any]) -> None:
+def check_resource(spec: ArmResourceSpec, new: R, document: dict[str, Any], change: dict[str, Any]) -> None:
     """Check that an accepted document, also after a PATCH, is accepted again as it is shown."""
     try:
         made = resource.accepted(spec, new, document)
@@ -121,7 +121,7 @@ def check_resource(spec: ResourceSpec, new: R, document: dict[str, Any], change:
     check_shown(spec, changed)
 
 
-def check_shown(spec: ResourceSpec, made: R) -> None:
+def check_shown(spec: ArmResourceSpec, made: R) -> None:
     shown = resource.shown(spec, made, "http://x")
     assert resource.shown(spec, resource.accepted(spec, made, shown), "http://x") == shown
     resource.patched(spec, made, shown)  # not refused; nulls within are removed, as RFC 7396 has it

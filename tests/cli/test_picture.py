@@ -7,7 +7,7 @@ from redrive.cli.drawing import draw
 from redrive.cli.main import main
 from redrive.cli.picture import DrawnOutage, picture
 from redrive.model.outage import outage
-from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
+from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 from redrive.model.retry_plans import PLANS
 from redrive.model.timetable import COLUMNS_MAX, Column, columns_of, phase_starts, runs_of
 
@@ -51,7 +51,7 @@ def test_a_chart_of_no_waits_is_flat() -> None:
 
 @pytest.mark.parametrize("retries", [1, 59, 60, 61, 100])
 def test_a_chart_is_no_wider_than_a_terminal(retries: int) -> None:
-    schedule = RetrySchedule((Stage(Phase.BACKOFF, retries, 1000, 60_000, Curve.LINEAR),))
+    schedule = RetrySchedule((Stage(Phase.BACKOFF, retries, 1000, 60_000, RetryCurve.LINEAR),))
     drawn = draw(columns_of(runs_of(schedule, 0)))
     assert max(map(len, drawn.splitlines())) <= COLUMNS_MAX + 12
     assert drawn.splitlines()[-1].endswith(str(retries + 1))

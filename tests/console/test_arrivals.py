@@ -7,7 +7,7 @@ import pytest
 from redrive.console.arrivals import GAP_MS, Burst, latest_burst
 from redrive.model.delivery import DeadLetterReason
 from redrive.model.message import Message
-from redrive.model.metric import MINUTE_MS, Bucket, Statistics
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, Statistics
 from redrive.model.queue import DAY_MS
 from tests.console.test_overview import advance, overview
 from tests.console.world import Visitor, World, make_world, visiting
@@ -29,7 +29,9 @@ def test_a_burst_ends_once_nothing_came_for_a_quarter_of_an_hour(
     came: dict[int, int], burst: Burst | None
 ) -> None:
     assert GAP_MS == 15 * MINUTE_MS
-    minutes = [Bucket(minute * MINUTE_MS, "", Statistics.of(number)) for minute, number in came.items()]
+    minutes = [
+        PeriodStatistics(minute * MINUTE_MS, "", Statistics.of(number)) for minute, number in came.items()
+    ]
     assert latest_burst(minutes) == burst
 
 

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from redrive.console import links
-from redrive.console.session import Session
+from redrive.console.session import ConsoleSession
 from redrive.console.visit import Visit
 
 PLACE = "111111111111/eu-west-1"
 
 
 def visit(**changed: Any) -> Visit:
-    session = Session("", "111111111111", writes=False)
+    session = ConsoleSession("", "111111111111", writes=False)
     values: dict[str, Any] = dict.fromkeys(Visit.__dataclass_fields__)
     account, _, region = PLACE.partition("/")
     values |= {"session": session, "base": "/c", "args": {"account": account, "region": region}, **changed}

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from redrive.app import Server, assembled
 from redrive.engine.engine import Engine
-from redrive.engine.ports import AttemptNote, Settlement, Target
+from redrive.engine.ports import AttemptNote, MoveTarget, Settlement
 from redrive.model.delivery import Outcome
 from redrive.model.http import Request, Response
 from redrive.model.message import Message
@@ -107,7 +107,7 @@ class World:
             self.orders, [Message(engine.runtime.message_id(), body) for body in bodies]
         )
         claimed = await engine.messages.receive(self.orders, len(bodies), wait_ms=0)
-        target = Target(self.dead.id, self.dead.ordered)
+        target = MoveTarget(self.dead.id, self.dead.ordered)
         ends = [
             Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
             for one in claimed

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from redrive.engine.engine import Engine
-from redrive.engine.ports import Settlement, Target
+from redrive.engine.ports import MoveTarget, Settlement
 from redrive.model.delivery import Outcome
 from redrive.model.message import Message
 from redrive.model.names import ResourceName
@@ -32,7 +32,7 @@ async def mark_deleted(engine: Engine, origin: Queue, dead_letters: Queue, *text
     """Let these bodies die in `origin`, so that they are dead letters."""
     await send(engine, origin, *texts)
     claimed = await engine.messages.receive(origin, len(texts), wait_ms=0)
-    target = Target(dead_letters.id, dead_letters.ordered)
+    target = MoveTarget(dead_letters.id, dead_letters.ordered)
     endings = [Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target) for one in claimed]
     await engine._store.settle(origin.id, endings, engine.clock.now(), ordered=origin.ordered)
 

@@ -6,7 +6,7 @@ import pytest
 
 from redrive.engine.engine import Engine
 from redrive.engine.operations import RedriveWish
-from redrive.engine.ports import AttemptNote, NewDelivery, Settlement, Target
+from redrive.engine.ports import AttemptNote, MoveTarget, NewDelivery, Settlement
 from redrive.model.careful import CarefulPace
 from redrive.model.delivery import Outcome
 from redrive.model.errors import Refused, TaskActive
@@ -37,7 +37,7 @@ async def die(engine: Engine, origin: Queue, dead: Queue, note: AttemptNote, *te
     while left:
         claimed = await engine.messages.receive(origin, left, wait_ms=0)
         left -= len(claimed)
-        target = Target(dead.id, dead.ordered)
+        target = MoveTarget(dead.id, dead.ordered)
         ends = [
             Settlement(one.seq, one.token or 0, Outcome.DEAD_LETTERED, target=target, note=note)
             for one in claimed

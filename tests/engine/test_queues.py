@@ -5,7 +5,7 @@ import pytest
 
 from redrive.engine.configuration.kinds import DUE, QUEUE, QUEUE_RECORD, TOMBSTONE, TOMBSTONE_MS
 from redrive.engine.engine import ROUND_MS, Engine
-from redrive.engine.ports import Target
+from redrive.engine.ports import MoveTarget
 from redrive.model.errors import AlreadyExists, NotFound, StoreUnavailable
 from redrive.model.queue import Queue
 from redrive.testing import VirtualClock
@@ -94,7 +94,7 @@ async def test_dead_letters_go_to_a_queue_that_stands(engine: Engine) -> None:
     dead = await make_queue(engine, "dead", ordered=True)
     queue = await make_queue(engine, "q", dead_letters=dead)
     assert await engine.resources.queues.dead_letters_to(dead) is None
-    assert await engine.resources.queues.dead_letters_to(queue) == Target(dead.id, ordered=True)
+    assert await engine.resources.queues.dead_letters_to(queue) == MoveTarget(dead.id, ordered=True)
     assert await engine.resources.queues.sources_of(dead.name) == [queue]
     await engine.resources.queues.delete(dead)
     assert await engine.resources.queues.dead_letters_to(queue) is None

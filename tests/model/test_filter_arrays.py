@@ -13,7 +13,7 @@ from redrive.model.budget import MessageBudget
 from redrive.model.filtering import FilterPolicy, FilterVerdict, Scope, Subject, read_policy
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import Exactly, KeyTest
-from redrive.model.filtering.subject import Fields, Wanted
+from redrive.model.filtering.subject import SubjectFields, Wanted
 
 Document = Any
 
@@ -87,7 +87,7 @@ def random_body(chance: random.Random) -> Document:
     return {"a": inner, "a.m": chance.randint(0, 1), "c": [scalars() for _ in range(chance.randint(1, 4))]}
 
 
-def around(place: int, fields: Fields) -> dict[int, int]:
+def around(place: int, fields: SubjectFields) -> dict[int, int]:
     """Of each array around a place, the element."""
     assert fields.places is not None
     elements = {}
@@ -97,7 +97,7 @@ def around(place: int, fields: Fields) -> dict[int, int]:
     return elements
 
 
-def try_everything(tests: Sequence[KeyTest], fields: Fields, chosen: dict[int, int]) -> bool:
+def try_everything(tests: Sequence[KeyTest], fields: SubjectFields, chosen: dict[int, int]) -> bool:
     """The rule as it is told: every choice of values, one key after the other."""
     if not tests:
         return True

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redrive.model.delivery import Schedule
-from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
+from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
     EVENT_WEBHOOK,
@@ -27,7 +27,7 @@ stages = st.builds(
     st.sampled_from(Phase),
     st.integers(0, 12),
     st.tuples(st.integers(1, 3_600_000), st.integers(1, 3_600_000)),
-    st.sampled_from(Curve),
+    st.sampled_from(RetryCurve),
 )
 schedules = st.builds(
     RetrySchedule,
@@ -118,13 +118,13 @@ def test_an_empty_schedule_is_spent_at_once() -> None:
 @pytest.mark.parametrize(
     "stage",
     [
-        (Phase.BACKOFF, -1, 1, 1, Curve.LINEAR),
-        (Phase.BACKOFF, 1, -1, 1, Curve.LINEAR),
-        (Phase.BACKOFF, 1, 2, 1, Curve.LINEAR),
-        (Phase.BACKOFF, 3, 0, 5, Curve.GEOMETRIC),
+        (Phase.BACKOFF, -1, 1, 1, RetryCurve.LINEAR),
+        (Phase.BACKOFF, 1, -1, 1, RetryCurve.LINEAR),
+        (Phase.BACKOFF, 1, 2, 1, RetryCurve.LINEAR),
+        (Phase.BACKOFF, 3, 0, 5, RetryCurve.GEOMETRIC),
     ],
 )
-def test_impossible_stages_are_refused(stage: tuple[Phase, int, int, int, Curve]) -> None:
+def test_impossible_stages_are_refused(stage: tuple[Phase, int, int, int, RetryCurve]) -> None:
     with pytest.raises(ValueError, match=r"stage|geometric"):
         Stage(*stage)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from redrive.aws.sns.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
 from redrive.model.outage import FAILURES, Jitter, OutageAnswer, OutageEnd, outage, outage_with_breaker
-from redrive.model.retry import Curve, RetrySchedule
+from redrive.model.retry import RetryCurve, RetrySchedule
 from redrive.model.retry_plans import (
     CUSTOMER_ENDPOINT,
     EVENT_WEBHOOK,
@@ -103,7 +103,7 @@ def test_an_outage_of_twenty_days_is_not_walked(monkeypatch: pytest.MonkeyPatch)
     assert runs_of(MANAGED_ENDPOINT, 0)[-1].last.attempt == 100_016
 
 
-LADDER = RetryPolicy(10, 300, 10, 0, 1, 1, Curve.GEOMETRIC).schedule()
+LADDER = RetryPolicy(10, 300, 10, 0, 1, 1, RetryCurve.GEOMETRIC).schedule()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from redrive.model.http import Request
 from redrive.server.limits import SLICE_BYTES, HttpLimits
-from redrive.server.reading import Phase, RequestReader
+from redrive.server.reading import ReadingPhase, RequestReader
 from tests.server.client import chunked, get, message, post
 
 _USUAL = HttpLimits()
@@ -220,11 +220,11 @@ def test_the_phase_follows_the_bytes_of_a_request() -> None:
         reader.feed(piece)
         phases.append((reader.phase, reader.body_bytes))
     assert phases == [
-        (Phase.BETWEEN, 0),
-        (Phase.HEAD, 0),
-        (Phase.BODY, 0),
-        (Phase.BODY, 2),
-        (Phase.BETWEEN, 3),
+        (ReadingPhase.BETWEEN, 0),
+        (ReadingPhase.HEAD, 0),
+        (ReadingPhase.BODY, 0),
+        (ReadingPhase.BODY, 2),
+        (ReadingPhase.BETWEEN, 3),
     ]
     assert reader.wants_continue
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive.engine.ports import ClaimRequest, Counts, NewDelivery, Put, Remove, Target
+from redrive.engine.ports import ClaimRequest, Counts, MoveTarget, NewDelivery, Put, Remove
 from redrive.model.delivery import Delivery, Limits
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LOG_GROUP, LogEvent, LogGroup, LogQuery
@@ -257,7 +257,7 @@ async def test_a_dead_letter_ages_from_when_it_came_and_however_often_it_was_rec
         """Let what is in the queue be received three times, and then go to the dead letters."""
         for _ in range(3):
             await house.claim_and_give_back(Q)
-        limits, dead = Limits(attempts_max=3, dead_letters=True), Target(D.id, ordered=False)
+        limits, dead = Limits(attempts_max=3, dead_letters=True), MoveTarget(D.id, ordered=False)
         order = ClaimRequest(
             Q.id, ordered=False, limit=1, now=house.clock.now(), lease_ms=1, token=99, limits=limits
         )

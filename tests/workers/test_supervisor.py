@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from redrive.workers import supervisor as supervising
-from redrive.workers.member import Member, WorkerFailed
+from redrive.workers.member import SupervisedWorker, WorkerFailed
 from redrive.workers.supervisor import Supervisor
 
 # Ready at once; ends when it is asked to retire; without the file `fit` it ends before it is ready.
@@ -105,7 +105,7 @@ async def test_a_worker_that_ends_while_others_are_reloaded_is_replaced(supervis
     killed: list[int] = []
     start = supervised.supervisor._started
 
-    async def start_and_kill_the_first() -> Member:
+    async def start_and_kill_the_first() -> SupervisedWorker:
         member = await start()
         if not killed:
             killed.append(member.pid)

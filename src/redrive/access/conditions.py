@@ -21,7 +21,7 @@ class Quantifier(enum.Enum):
     ALL = "forallvalues"
 
 
-class Condition(Protocol):
+class PolicyCondition(Protocol):
     """Something that must be so for a statement to apply."""
 
     @property
@@ -35,7 +35,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class KeyComparison:
     """A key compared with the policy's values.
 
     Attributes:
@@ -56,7 +56,7 @@ class Comparison:
 
     @property
     def keys(self) -> frozenset[str]:
-        """See `Condition.keys`."""
+        """See `PolicyCondition.keys`."""
         return self.variables | {self.key}
 
     def holds(self, lookup: Lookup) -> bool:
@@ -85,7 +85,7 @@ class Presence:
 
     @property
     def keys(self) -> frozenset[str]:
-        """See `Condition.keys`."""
+        """See `PolicyCondition.keys`."""
         return frozenset({self.key})
 
     def holds(self, lookup: Lookup) -> bool:
@@ -110,7 +110,7 @@ class Undecidable:
         return self.assumed
 
 
-def parse_conditions(block: object, *, variables: bool) -> tuple[Condition, ...]:
+def parse_conditions(block: object, *, variables: bool) -> tuple[PolicyCondition, ...]:
     """Read a Condition element: `{operator: {key: value or values}}`.
 
     Raises:
@@ -118,7 +118,7 @@ def parse_conditions(block: object, *, variables: bool) -> tuple[Condition, ...]
     """
     if not isinstance(block, Mapping):
         raise PolicyInvalid("Condition must be an object")
-    conditions: list[Condition] = []
+    conditions: list[PolicyCondition] = []
     for name, keys in block.items():
         if not isinstance(keys, Mapping) or not keys:
             raise PolicyInvalid(f"Condition operator '{name}' must hold an object of condition keys")
@@ -132,7 +132,7 @@ def parse_conditions(block: object, *, variables: bool) -> tuple[Condition, ...]
     return tuple(conditions)
 
 
-def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -> Condition:
+def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -> PolicyCondition:
     if not key:
         raise PolicyInvalid("a condition key must have a name")
     if name.lower() == _NULL:
@@ -141,7 +141,7 @@ def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -
     operator = OPERATORS.get(operator_name)
     if operator is None:
         raise PolicyInvalid("no such operator")
-    return Comparison(
+    return KeyComparison(
         key=key,
         variables=frozenset().union(*map(variable_keys, values)) if variables else frozenset(),
         test=operator.build(values, variables),

@@ -50,7 +50,7 @@ class Named(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Holder(Named):
+class PolicyHolder(Named):
     """A user, a group or a role: policies are attached to it.
 
     Attributes:
@@ -67,14 +67,14 @@ class Holder(Named):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Holder):
+class Group(PolicyHolder):
     """A group of users."""
 
     word: ClassVar[str] = "group"
 
 
 @dataclass(frozen=True, slots=True)
-class User(Holder):
+class User(PolicyHolder):
     """A user.
 
     Attributes:
@@ -88,7 +88,7 @@ class User(Holder):
 
 
 @dataclass(frozen=True, slots=True)
-class Role(Holder):
+class Role(PolicyHolder):
     """A role.
 
     Attributes:

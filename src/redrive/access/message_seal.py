@@ -38,7 +38,7 @@ CLEAR: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class MessageSeal:
     """The clear part of a sealed message's headers that says how to open it.
 
     Attributes:
@@ -81,7 +81,7 @@ class DataKey:
         text = SEAL_MARK + b2a_base64(nonce + sealed, newline=False).decode("ascii")
         return text, b'%b%b%d,"id":"%b"}}' % (clear, self._opening, queue_id, message_id.hex().encode())
 
-    def opened(self, seal: Seal, body: str) -> tuple[str, bytes | None]:
+    def opened(self, seal: MessageSeal, body: str) -> tuple[str, bytes | None]:
         """The body and the headers of a message as its sender gave them.
 
         Raises:
@@ -102,11 +102,11 @@ class DataKey:
         return text, orjson.dumps(headers) if headers else None
 
 
-def seal_of(headers: bytes) -> Seal:
+def seal_of(headers: bytes) -> MessageSeal:
     """The seal in the headers of a sealed message."""
     rest: dict[str, Any] = orjson.loads(headers)
     member = rest.pop(_SEALED)
-    return Seal(
+    return MessageSeal(
         member["key"],
         member["context"],
         member["data"],

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.patterns import Lookup, Shape, compile_patterns
+from redrive.access.patterns import Lookup, WildcardReach, compile_patterns
 
 Test = Callable[[str, Lookup], bool]
 # From the policy's values, and whether they may hold variables.
@@ -49,7 +49,9 @@ class Operator(NamedTuple):
     negated: bool
 
 
-def _texts(*, wildcards: bool = False, folded: bool = False, shape: Shape = Shape.TEXT) -> Builder:
+def _texts(
+    *, wildcards: bool = False, folded: bool = False, shape: WildcardReach = WildcardReach.TEXT
+) -> Builder:
     def build(values: Sequence[str], variables: bool) -> Test:  # noqa: FBT001 - a Builder's own shape
         return compile_patterns(
             values, shape=shape, wildcards=wildcards, variables=variables, folded=folded
@@ -130,7 +132,9 @@ def _within(address: _Range, network: _Range) -> bool:
 _EQUALS: Final = _texts()
 _EQUALS_IGNORING_CASE: Final = _texts(folded=True)
 _LIKE: Final = _texts(wildcards=True)
-_ARN_LIKE: Final = _texts(wildcards=True, shape=Shape.ARN)  # ArnEquals too: AWS lets both have wildcards
+_ARN_LIKE: Final = _texts(
+    wildcards=True, shape=WildcardReach.ARN
+)  # ArnEquals too: AWS lets both have wildcards
 _IN_NETWORK: Final = _values("an IP address or range", _range, _within)
 
 

@@ -24,7 +24,7 @@ _WILDCARD: Final = r"[*?]"
 _VARIABLE_NAME: Final = re.compile(r"\s*([^\s,'*?$]+)\s*(?:,\s*'([^']*)'\s*)?")
 
 
-class Shape(enum.Enum):
+class WildcardReach(enum.Enum):
     """The characters that the wildcards of a pattern may run across."""
 
     TEXT = enum.auto()
@@ -52,7 +52,7 @@ class _Template:
     """A pattern with variables, which are filled in literally: a `*` in a value is no wildcard."""
 
     tokens: tuple[_Token, ...]
-    shape: Shape
+    shape: WildcardReach
     folded: bool
 
     def match(self, text: str, lookup: Lookup) -> bool:
@@ -126,7 +126,7 @@ class Patterns:
 def compile_patterns(
     values: Sequence[str],
     *,
-    shape: Shape = Shape.TEXT,
+    shape: WildcardReach = WildcardReach.TEXT,
     wildcards: bool = True,
     variables: bool = False,
     folded: bool = False,
@@ -207,17 +207,17 @@ def _variable(text: str) -> str | _Variable:
     return _Variable(named[1].lower(), named[2])
 
 
-def _expression(tokens: Iterable[str | _Wild], shape: Shape) -> str:
+def _expression(tokens: Iterable[str | _Wild], shape: WildcardReach) -> str:
     """The regular expression of a pattern; `(?s:…)` so that it may be joined to others as it is."""
     parts = list(tokens)
-    if shape is Shape.ARN:
+    if shape is WildcardReach.ARN:
         parts += _rest_of_arn(parts)
     colons = 0
     done: list[str] = []
     star = ""  # the wildcard that waits to see what follows it
     chunk = ""
     for part in parts:
-        in_segment = shape is Shape.ARN and colons < _ARN_COLONS
+        in_segment = shape is WildcardReach.ARN and colons < _ARN_COLONS
         if part is _Wild.ANY:
             done.append(f"(?>{star}?{chunk})" if star else chunk)
             star, chunk = ("[^:]*" if in_segment else ".*"), ""

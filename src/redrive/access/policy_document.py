@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Final, NoReturn
 
 from redrive.access.condition_keys import is_known
-from redrive.access.conditions import Condition, Undecidable, parse_conditions
+from redrive.access.conditions import PolicyCondition, Undecidable, parse_conditions
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
-from redrive.access.patterns import Patterns, Shape, compile_patterns, variable_keys
+from redrive.access.patterns import Patterns, WildcardReach, compile_patterns, variable_keys
 from redrive.access.statements import Identity, Policy, Principals, Statement
 
 logger = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     asked = frozenset().union(*map(variable_keys, named)) if variables else frozenset()
     denies = effect == "Deny"
     resources, excepted = (
-        (compile_patterns(named, shape=Shape.ARN, variables=variables), not_resource)
+        (compile_patterns(named, shape=WildcardReach.ARN, variables=variables), not_resource)
         if all(map(is_known, asked))
         else _undecidable(named, denies=denies, excepted=not_resource)
     )
@@ -217,7 +217,7 @@ _IMPLIED: Final[Mapping[Form, Mapping[str, str]]] = {
 # ---- keys that nobody here knows --------------------------------------------------------------------------
 
 
-def _decidable(condition: Condition, *, denies: bool) -> Condition:
+def _decidable(condition: PolicyCondition, *, denies: bool) -> PolicyCondition:
     """A condition, or the assumption in its place where nobody can tell."""
     return condition if all(map(is_known, condition.keys)) else Undecidable(condition.keys, assumed=denies)
 
@@ -230,7 +230,7 @@ def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple
     if denies or excepted:
         return compile_patterns(["*"]), not denies
     told = [name for name in names if all(map(is_known, variable_keys(name)))]
-    return compile_patterns(told, shape=Shape.ARN, variables=True), False
+    return compile_patterns(told, shape=WildcardReach.ARN, variables=True), False
 
 
 # ---- elements ---------------------------------------------------------------------------------------------

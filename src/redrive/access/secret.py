@@ -48,7 +48,7 @@ class InstallationSecret:
         return hmac.compare_digest(self.tag(purpose, text).encode(), tag.encode())
 
 
-class Sealer:
+class PurposeSealer:
     """Seals bytes for one purpose: nobody else can read them, and nobody can make or change them.
 
     AES-256 in SIV mode, which needs no nonce: equal bytes are sealed alike, and what is sealed here always differs by a

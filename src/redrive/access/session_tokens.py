@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from redrive.access.keys import is_account
-from redrive.access.secret import InstallationSecret, Sealer
+from redrive.access.secret import InstallationSecret, PurposeSealer
 
 _TOKENS: Final = "tokens of sessions"
 _SECRETS: Final = "secrets of sessions"
@@ -94,7 +94,7 @@ class SessionTokens:
 
     def __init__(self, secret: InstallationSecret) -> None:
         self._secret = secret
-        self._sealer = Sealer(secret, _TOKENS)
+        self._sealer = PurposeSealer(secret, _TOKENS)
 
     def issue(self, session: Session) -> Credentials:
         """The credentials of a session."""

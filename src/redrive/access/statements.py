@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from redrive.access.conditions import Condition
+from redrive.access.conditions import PolicyCondition
 from redrive.access.patterns import Lookup, Patterns
 
 
@@ -75,7 +75,7 @@ class Statement:
     actions_excepted: bool
     resources: Patterns
     resources_excepted: bool
-    conditions: tuple[Condition, ...]
+    conditions: tuple[PolicyCondition, ...]
     keys: frozenset[str]
     services: frozenset[str]
 

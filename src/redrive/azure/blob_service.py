@@ -36,7 +36,7 @@ _SERVICE: Final = (
 )
 
 
-class Place(NamedTuple):
+class BlobPath(NamedTuple):
     """The storage account, the container and the blob that a request names; empty: it names none."""
 
     account: str
@@ -114,7 +114,9 @@ class BlobService:
             return Response(HTTPStatus.OK, _SERVICE.encode(), XML)
         raise _unoffered()
 
-    async def _of_container(self, request: Request, blob_place: Place, query: Mapping[str, str]) -> Response:
+    async def _of_container(
+        self, request: Request, blob_place: BlobPath, query: Mapping[str, str]
+    ) -> Response:
         if query.get("restype") != "container":
             raise _unoffered()
         if query.get("comp") == "list" and request.method == "GET":
@@ -125,7 +127,7 @@ class BlobService:
             raise _unoffered()
         return await self._one(request.method, blob_place.account, blob_place.container)
 
-    async def _check_container(self, blob_place: Place) -> None:
+    async def _check_container(self, blob_place: BlobPath) -> None:
         if not await self._containers.is_there(blob_place.account, blob_place.container):
             raise _no_such_container()
 
@@ -179,16 +181,16 @@ def _account_at(host: str) -> str | None:
     return name if mark and is_storage_account(name) else None
 
 
-def _named(request: Request) -> Place:
+def _named(request: Request) -> BlobPath:
     """The storage account, the container and the blob that a request names."""
     account, path = _account_at(request.host) or "", request.path.removeprefix("/")
     if request.path.startswith(BLOBS):
         account, _, path = request.path.removeprefix(BLOBS).partition("/")
     container, _, blob = path.partition("/")
-    return Place(account, container, unquote(blob))
+    return BlobPath(account, container, unquote(blob))
 
 
-def _act(method: str, blob_place: Place, query: Mapping[str, str]) -> Act:
+def _act(method: str, blob_place: BlobPath, query: Mapping[str, str]) -> Act:
     """The act that a request is, as signatures allow or do not."""
     if not blob_place.container:
         return Act("s", "l" if query.get("comp") == "list" else "r")

@@ -63,7 +63,7 @@ class Blob(NamedTuple):
         return formatdate(self.modified_at / 1000, usegmt=True)
 
 
-class Page(NamedTuple):
+class BlobPage(NamedTuple):
     """A page of a listing.
 
     Attributes:
@@ -115,7 +115,7 @@ class BlobOperations:
         prefix, marker = query.get("prefix", ""), query.get("marker", "")
         by_folder = bool(query.get("delimiter"))
         blobs, folders, after = await self._blobs.page(container, prefix, marker, limit, by_folder=by_folder)
-        page = Page([Blob(*blob) for blob in blobs], folders, after)
+        page = BlobPage([Blob(*blob) for blob in blobs], folders, after)
         return Response(HTTPStatus.OK, _listed(page, container, query, url).encode(), XML)
 
     async def one(self, request: Request, container: str, name: str, query: Mapping[str, str]) -> Response:
@@ -210,7 +210,7 @@ def _number(text: str | None, most: int) -> int:
     return min(int(text[:9]), most)
 
 
-def _listed(page: Page, container: str, query: Mapping[str, str], url: str) -> str:
+def _listed(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
     name = container.partition("/")[2]
     parameters = "".join(
         f"<{tag}>{escape(query[key])}</{tag}>"

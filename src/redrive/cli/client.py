@@ -75,7 +75,7 @@ def asking(
     return lambda parsed: work(Client.of(parsed), parsed)
 
 
-class Answer(dict[str, Any]):
+class ControlAnswer(dict[str, Any]):
     """A JSON object of a server's; what it lacks says that the server is no Redrive of this version."""
 
     def __missing__(self, key: str) -> Any:
@@ -108,7 +108,7 @@ class Client:
         place = {name: value for name, value in scope.items() if value}
         return cls(parsed.url, parsed.region, place)
 
-    def get(self, path: str, **parameters: Any) -> Answer:
+    def get(self, path: str, **parameters: Any) -> ControlAnswer:
         """Ask for something.
 
         Raises:
@@ -116,7 +116,7 @@ class Client:
         """
         return self._ask("GET", self._addressed(path, parameters), None)
 
-    def post(self, path: str, document: dict[str, Any]) -> Answer:
+    def post(self, path: str, document: dict[str, Any]) -> ControlAnswer:
         """Ask to have something done.
 
         Raises:
@@ -128,7 +128,7 @@ class Client:
         query = urllib.parse.urlencode({**self.place, **parameters})
         return f"{path}?{query}" if query else path
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _ask(self, method: str, path: str, body: bytes | None) -> ControlAnswer:
         signed = AWSRequest(method, self.url + path, data=body)
         key = os.environ.get("AWS_ACCESS_KEY_ID", "test")
         secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "test")
@@ -149,12 +149,12 @@ class Client:
             raise CommandFailed(_unreachable(self.url, error)) from None
 
 
-def _read(url: str, body: bytes) -> Answer:
+def _read(url: str, body: bytes) -> ControlAnswer:
     try:
-        document = json.loads(body, object_hook=Answer)
+        document = json.loads(body, object_hook=ControlAnswer)
     except ValueError:  # no JSON, or no text
         document = None
-    if not isinstance(document, Answer):
+    if not isinstance(document, ControlAnswer):
         raise CommandFailed(f"{url} answers, but not as Redrive does: is it another server?")
     return document
 

@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Column, Table
 
 from redrive.cli import demo_stay, demo_story
-from redrive.cli.demo_server import Billing, DemoServer, Visit
+from redrive.cli.demo_server import Billing, DemoServer, PostedOrder
 from redrive.cli.demo_story import (
     BILLING_DLQ,
     BILLING_FANOUT_DLQ,
@@ -212,7 +212,7 @@ class Telling:
             for letter in self._story.dead_letters(queue):
                 yield queue, letter
 
-    def _show_attempts(self, visits: list[Visit]) -> None:
+    def _show_attempts(self, visits: list[PostedOrder]) -> None:
         table = Table("attempt", "after", "waited", "answer", header_style="bold")
         for number, visit in enumerate(visits):
             waited = visit.at - visits[number - 1].at if number else 0

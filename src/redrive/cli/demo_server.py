@@ -103,7 +103,7 @@ _CONFIRMATION_SECONDS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PostedOrder:
     """One order that came.
 
     Attributes:
@@ -122,7 +122,7 @@ class Billing:
 
     def __init__(self, now: Callable[[], float]) -> None:
         """Begin to listen; `now` tells the server's time."""
-        self.visits: list[Visit] = []
+        self.visits: list[PostedOrder] = []
         self.answers: Callable[[int], int] = lambda _: 200
         self._now = now
         self._came: Counter[str] = Counter()
@@ -139,7 +139,7 @@ class Billing:
         self._server.shutdown()
         self._server.server_close()
 
-    def visits_of(self, order: str) -> list[Visit]:
+    def visits_of(self, order: str) -> list[PostedOrder]:
         """The visits of an order: their number and their answers."""
         return [visit for visit in self.visits if visit.order == order]
 
@@ -152,7 +152,7 @@ class Billing:
         # Counted, not looked for: of 40,000 orders that come back, each would be sought among all before it.
         self._came[order] += 1
         status = self.answers(self._came[order])
-        self.visits.append(Visit(self._now(), order, status))
+        self.visits.append(PostedOrder(self._now(), order, status))
         return status
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
-from redrive.cli.demo_server import _CONFIRMATION_SECONDS_MAX, ACCOUNT, Billing, DemoServer, Visit
+from redrive.cli.demo_server import _CONFIRMATION_SECONDS_MAX, ACCOUNT, Billing, DemoServer, PostedOrder
 
 STACK: Final = "rental"
 FULFILMENT: Final = "Rental-Fulfilment"
@@ -167,7 +167,7 @@ class Story:
             (_order_of(message["Body"]), _error_in(message)) for message in self._receive(queue, seconds=0)
         ]
 
-    def attempts(self, order: str) -> list[Visit]:
+    def attempts(self, order: str) -> list[PostedOrder]:
         """The times that an order came to the billing system."""
         return self.billing.visits_of(order)
 

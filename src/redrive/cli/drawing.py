@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Final
 
 from redrive.model.durations import show_duration
-from redrive.model.timetable import COLUMNS_MAX, RUN_SHOWN_WHOLE, Column, Row, Run, phase_starts
+from redrive.model.timetable import COLUMNS_MAX, RUN_SHOWN_WHOLE, Column, Run, TimetableRow, phase_starts
 
 _HEIGHT: Final = 8  # lines; a block character has eighths, so 64 steps
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
@@ -114,7 +114,7 @@ def _lines(run: Run) -> list[tuple[str, ...]]:
     return [_line(run.head[0]), ("⋮", f"{run.length - 2:,} more", "", "", ""), _line(run.last)]
 
 
-def _line(row: Row) -> tuple[str, ...]:
+def _line(row: TimetableRow) -> tuple[str, ...]:
     return (
         f"{row.attempt:,}",
         row.phase or "",

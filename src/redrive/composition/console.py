@@ -14,7 +14,7 @@ from redrive.console.installation import Installation
 from redrive.console.needs import stack_in_trouble
 from redrive.console.nodes import Node, Nodes
 from redrive.console.remembered import Remembered
-from redrive.console.session import Sessions
+from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
@@ -45,7 +45,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         documentation=bool(settings.docs),
         is_own_host=known_hosts(settings).__contains__ if settings.public_url else None,
     )
-    sessions = Sessions(
+    sessions = ConsoleSessions(
         core.keyring, core.engine.resources.documents, SystemClock(), core.runtime.chance, writes=writes
     )
     nodes = _nodes(core)

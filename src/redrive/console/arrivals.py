@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from redrive.engine.ports import TelemetryStore
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 from redrive.telemetry.traffic import arrivals_at, arrivals_in
@@ -29,7 +29,7 @@ class Burst(NamedTuple):
     letters: int
 
 
-def latest_burst(minutes: Sequence[Bucket]) -> Burst | None:
+def latest_burst(minutes: Sequence[PeriodStatistics]) -> Burst | None:
     """The latest burst among minutes in their order; None: nothing came."""
     since, letters = 0, 0.0
     for minute in reversed(minutes):

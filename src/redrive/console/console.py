@@ -13,7 +13,7 @@ from redrive.console import deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
 from redrive.console.installation import Installation
 from redrive.console.rendering import Renderer
-from redrive.console.session import SESSION_SECONDS, Session, Sessions
+from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
 from redrive.engine.engine import Engine
@@ -63,7 +63,7 @@ class Console:
     """Answers every request below `PATH`."""
 
     def __init__(
-        self, engine: Engine, sessions: Sessions, installation: Installation, options: ConsoleOptions
+        self, engine: Engine, sessions: ConsoleSessions, installation: Installation, options: ConsoleOptions
     ) -> None:
         self._installation = installation
         self._engine = engine
@@ -124,7 +124,7 @@ class Console:
             )
         if session is not None and "account" in args and not session.sees(args["account"]):
             raise Missing(f"There is no account {args['account']} for you here.")
-        visit = self._visit(request, session or Session("", "", writes=False), args, scheme)
+        visit = self._visit(request, session or ConsoleSession("", "", writes=False), args, scheme)
         return await self._page(request, route, visit, scheme)
 
     async def _page(self, request: Request, route: "routes.Route", visit: Visit, scheme: str) -> Response:
@@ -226,14 +226,16 @@ class Console:
     async def _told(self, request: Request, status: int, title: str, text: str) -> Response:
         """A page that says what went wrong."""
         scheme = self._scheme(request)
-        visit = self._visit(request, Session("", None, writes=False), _place_of(request), scheme)
+        visit = self._visit(request, ConsoleSession("", None, writes=False), _place_of(request), scheme)
         values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
         page = Page("told.html", values, status)
         around = await self._around(visit, navigation.place_named(visit))  # without a look at the store
         response, _ = await self._rendered(request, page, visit, around, live_alone=False)
         return response
 
-    def _visit(self, request: Request, session: Session, args: Mapping[str, str], scheme: str) -> Visit:
+    def _visit(
+        self, request: Request, session: ConsoleSession, args: Mapping[str, str], scheme: str
+    ) -> Visit:
         query = request.query[:_QUERY_CHARS_MAX]
         here = f"{self._base}{request.path.removeprefix(PATH)}{'?' + query if query else ''}"
         return Visit(
@@ -251,9 +253,9 @@ class Console:
             live_alone=request.headers.get("x-redrive-part") == "live",
         )
 
-    async def _session(self, request: Request, scheme: str) -> Session | None:
+    async def _session(self, request: Request, scheme: str) -> ConsoleSession | None:
         if not self._options.needs_sign_in:
-            return Session("", None, self._options.writes)
+            return ConsoleSession("", None, self._options.writes)
         return await self._sessions.of(safety.cookie_of(request, scheme))
 
     def _scheme(self, request: Request) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from redrive.engine.ports import TelemetryStore
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 
 MINUTES: Final = 60
 
@@ -20,9 +20,9 @@ class Hour(NamedTuple):
 
     since: int
     until: int
-    found: Mapping[int, Sequence[Bucket]]
+    found: Mapping[int, Sequence[PeriodStatistics]]
 
-    def points(self, series: Series) -> Sequence[Bucket]:
+    def points(self, series: Series) -> Sequence[PeriodStatistics]:
         """The points of a series, in order of time."""
         return self.found.get(series.id, ())
 

@@ -18,7 +18,7 @@ from redrive.aws.sns.delivery_policy_reader import (
 from redrive.console.visit import Unusable, Visit
 from redrive.model.durations import read_duration
 from redrive.model.outage import FAILURES
-from redrive.model.retry import Curve, RetrySchedule
+from redrive.model.retry import RetryCurve, RetrySchedule
 from redrive.model.retry_plans import (
     EVENT_WEBHOOK,
     FUNCTION_ERROR,
@@ -34,7 +34,7 @@ FUNCTION: Final = "function"
 SPAN_MAX_MS: Final = 60 * 24 * 60 * MINUTE_MS
 _NAMES: Final = {POLICY: "HTTP/S, by a delivery policy", EVENT_GRID: "Event Grid, by a retry policy"}
 CHOICES: Final = [(name, _NAMES.get(name, plan.title)) for name, plan in PLANS.items()]
-_CURVES: Final = tuple(Curve)
+_CURVES: Final = tuple(RetryCurve)
 _CURVE: Final = "backoffFunction"
 _TEXT_CHARS_MAX: Final = 8192
 _DIGITS_MAX: Final = 18

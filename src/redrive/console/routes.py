@@ -35,12 +35,12 @@ from redrive.console.pages import (
     traces,
     views,
 )
-from redrive.console.session import Sessions
+from redrive.console.session import ConsoleSessions
 from redrive.console.visit import File, Page, Redirect, Visit
 
 Answered: TypeAlias = Page | Redirect | File
 PageFunction: TypeAlias = Callable[[Visit], Awaitable[Answered]]
-SignIn: TypeAlias = Callable[[Visit, Sessions, str], Awaitable[Answered]]
+SignIn: TypeAlias = Callable[[Visit, ConsoleSessions, str], Awaitable[Answered]]
 
 
 @dataclass(frozen=True, slots=True)

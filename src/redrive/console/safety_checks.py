@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from redrive.console.visit import Visit
 from redrive.console.words import clock_time, failure_words, many, number
-from redrive.engine.operations import Condition, EndpointCondition, RedrivePlan
+from redrive.engine.operations import EndpointCondition, EndpointState, RedrivePlan
 from redrive.model.queue import Queue
 from redrive.model.task import MoveTask
 from redrive.model.topic import Subscription
@@ -88,7 +88,7 @@ def _endpoint(visit: Visit, subscription: Subscription, condition: EndpointCondi
         reason = failure_words(f"{failing.reason.value} {failing.status or ''}".strip())
         text = f"{place} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
         return Check("bad", "Failing", text, *more)
-    if condition.condition is Condition.SERVED:
+    if condition.condition is EndpointState.SERVED:
         return Check("ok", "Healthy", f"{place} took its last attempt, or has had none.", *more)
     return Check("warn", "Not ready", f"{place} is not set up or not confirmed.", *more)
 

@@ -36,7 +36,7 @@ _ADDRESSES_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ConsoleSession:
     """Somebody who visits.
 
     Attributes:
@@ -58,7 +58,7 @@ class Session:
         return self.account is None or account == self.account or account.endswith(f"-{self.account}")
 
 
-class Sessions:
+class ConsoleSessions:
     """Makes sessions of access keys, and recognises those it made."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Sessions:
         self._writes = writes
         self._tries: dict[str, list[int]] = {}
 
-    async def of(self, cookie: str) -> Session | None:
+    async def of(self, cookie: str) -> ConsoleSession | None:
         """The session of a cookie; None: sign in."""
         key, claims = await self._verified(cookie, SESSION)
         if key is None:
@@ -89,9 +89,9 @@ class Sessions:
         session_id = str(claims.get("jti", until))
         if session_id in (await self._documents.get(ENDED, key.access_key_id) or ()):
             return None
-        return Session(key.access_key_id, key.account, self._writes, session_id, until)
+        return ConsoleSession(key.access_key_id, key.account, self._writes, session_id, until)
 
-    async def end(self, session: Session) -> None:
+    async def end(self, session: ConsoleSession) -> None:
         """End a session, on all nodes: its cookie is good for nothing any more."""
         if not session.id:
             return

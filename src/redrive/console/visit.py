@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from redrive.access.keys import is_account
 from redrive.access.principals import account_root
 from redrive.console.installation import Installation
-from redrive.console.session import Session
+from redrive.console.session import ConsoleSession
 from redrive.engine.engine import Engine
 from redrive.engine.ports import is_sealed
 from redrive.model.delivery import Delivery
@@ -60,7 +60,7 @@ class Visit:
     """
 
     engine: Engine
-    session: Session
+    session: ConsoleSession
     base: str
     here: str
     args: Mapping[str, str]

@@ -61,7 +61,7 @@ class HttpPolicy:
         return self.forbids_private and is_private(address) and not is_within(address, self.private_networks)
 
 
-class Answer(NamedTuple):
+class WebhookAnswer(NamedTuple):
     """An endpoint's answer.
 
     Attributes:
@@ -129,7 +129,7 @@ class HttpEndpoint(TimedEndpoint):
             return answer
         return verdicts.of_status(answer.status, answer.text, identifiers=answer.kept)
 
-    async def ask(self, push_request: PushRequest) -> Answer | Verdict:
+    async def ask(self, push_request: PushRequest) -> WebhookAnswer | Verdict:
         """Hand it over; the answer, or what it means that there is none. For kinds of endpoint that read answers."""
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
@@ -173,7 +173,7 @@ class HttpEndpoint(TimedEndpoint):
             web_answer.status, {name: ",".join(_values(web_answer, name)) for name in names}, web_answer.body
         )
 
-    async def _converse(self, destination: Destination, push_request: PushRequest) -> Answer:
+    async def _converse(self, destination: Destination, push_request: PushRequest) -> WebhookAnswer:
         """Post; where that is answered by a challenge and the URL has a password, post again.
 
         SNS sends no password that nobody asked for. Who has asked is answered at once from then on.
@@ -202,7 +202,7 @@ class HttpEndpoint(TimedEndpoint):
 
     async def _post(
         self, destination: Destination, push_request: PushRequest, authorizer: Authorizer | None
-    ) -> Answer:
+    ) -> WebhookAnswer:
         headers = {**push_request.headers, "Content-Type": push_request.content_type}
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(push_request.method, destination.url.raw_path_qs)
@@ -280,7 +280,7 @@ def _head(line: str, host: str, method: str, headers: Mapping[str, str], length:
     return f"{head}\r\n\r\n".encode()
 
 
-def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) -> Answer:
+def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) -> WebhookAnswer:
     encoding = ",".join(_values(web_answer, "content-encoding"))
     text = _inflated(web_answer.body, encoding, bytes_max).decode("utf-8", "replace")
     challenges = _values(web_answer, "www-authenticate")
@@ -289,7 +289,7 @@ def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) ->
         for name in push_request.headers_kept
         if (values := _values(web_answer, name.lower()))
     )
-    return Answer(web_answer.status, text or web_answer.phrase, challenges, kept)
+    return WebhookAnswer(web_answer.status, text or web_answer.phrase, challenges, kept)
 
 
 def _values(web_answer: WebAnswer, name: str) -> list[str]:

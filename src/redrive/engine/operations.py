@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, Origin
+from redrive.engine.configuration.dead_letter_sources import PLACES_MAX, LetterOrigin
 from redrive.engine.node.counters import METRIC_NAMES, NodeCounters, QueueCounters
 from redrive.engine.node.fault_injection import FaultInjection, failed_on_purpose
 from redrive.engine.push.circuit_breakers import CircuitBreakers, Failing
-from redrive.engine.push.conditions import Condition, EndpointCondition, EndpointConditions
+from redrive.engine.push.conditions import EndpointCondition, EndpointConditions, EndpointState
 from redrive.engine.push.dispatcher import Dispatcher
 from redrive.engine.sweep import Sweeper
 from redrive.engine.tasks.chosen import BATCH_MAX, SET_ASIDE, ChosenMoves
@@ -29,13 +29,13 @@ __all__ = [
     "SET_ASIDE",
     "TASK",
     "CauseDetails",
-    "Condition",
     "DeadLetter",
     "DeadLetterQueue",
     "EndpointCondition",
+    "EndpointState",
     "LeasedTasks",
+    "LetterOrigin",
     "Operations",
-    "Origin",
     "RedrivePlan",
     "RedriveWish",
     "Trace",

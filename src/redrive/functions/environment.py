@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from redrive.engine.ports import Clock, Timer
 from redrive.functions import isolation, processes
-from redrive.functions.gateway import API_PORT, Gateway, ServerAddress
+from redrive.functions.gateway import API_PORT, FunctionGateway, ServerAddress
 from redrive.functions.isolation import PROCESSES_MAX, Owner, Tools
-from redrive.functions.launch import Channel, Program, Unsupported, environment_of, program_for
+from redrive.functions.launch import LaunchChannel, Program, Unsupported, environment_of, program_for
 from redrive.functions.output import Output
 from redrive.functions.peers import Address, holds, peer_of
 from redrive.functions.processes import family, gone, kill_all, kill_family, kill_user, memory_of, resident_kb
@@ -102,7 +102,7 @@ class Environment:
         self._mark = mark
         self._output = output
         self._api = RuntimeApi()
-        self._gateway = Gateway(setting.endpoint)
+        self._gateway = FunctionGateway(setting.endpoint)
         self._process: asyncio.subprocess.Process | None = None
         self._exit: asyncio.Task[int] | None = None
         self._memory_mb = 0
@@ -148,9 +148,9 @@ class Environment:
             return self._failed(FunctionError.EXIT, self._exit_text())
         return await self._started()
 
-    async def _spawn(self, program: Program) -> tuple[Channel, int]:
+    async def _spawn(self, program: Program) -> tuple[LaunchChannel, int]:
         """Start the chain that ends in the launcher; the channel to that, and its descriptor for framed records."""
-        setting, channel = self._setting, Channel()
+        setting, channel = self._setting, LaunchChannel()
         before = isolation.command(
             setting.isolation,
             setting.tools,
@@ -179,7 +179,9 @@ class Environment:
         self._exit = asyncio.ensure_future(self._process.wait())
         return channel, framed
 
-    async def _tell(self, channel: Channel, program: Program, seen: isolation.Folders, framed: int) -> None:
+    async def _tell(
+        self, channel: LaunchChannel, program: Program, seen: isolation.Folders, framed: int
+    ) -> None:
         """Hand over what is to run, and listen where that can ask: inside its network namespace, if it has one."""
         setting = self._setting
         inside = setting.isolation is Isolation.BUBBLEWRAP

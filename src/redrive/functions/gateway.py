@@ -59,7 +59,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-class Gateway:
+class FunctionGateway:
     """The connections of one environment to the server."""
 
     def __init__(self, endpoint: ServerAddress) -> None:

@@ -185,7 +185,7 @@ def _major(program: str) -> str:
 # The channel to a launcher: what it is to run goes in, sockets that listen in its network namespace come out.
 
 
-class Channel:
+class LaunchChannel:
     """A pair of connected sockets, one of which the launcher inherits."""
 
     def __init__(self) -> None:

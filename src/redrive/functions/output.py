@@ -32,7 +32,7 @@ class Output:
         """Write events with `write(at, message)`, where `at` is by the clock `now` (ms)."""
         self._now = now
         self._write = write
-        self._readers: list[_Reader] = []
+        self._readers: list[_FrameReader] = []
         self._bytes = self._events = self._left_out = 0
         self._tail = bytearray()
 
@@ -45,7 +45,7 @@ class Output:
         """Make a pipe that is read here; the end that the process writes to, which the caller closes."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
-        self._readers.append(_Reader(reading, self._framed if framed else self._lines))
+        self._readers.append(_FrameReader(reading, self._framed if framed else self._lines))
         return writing
 
     def begin(self) -> None:
@@ -120,7 +120,7 @@ class Output:
         return waiting[at:]
 
 
-class _Reader:
+class _FrameReader:
     """The reading end of a pipe."""
 
     def __init__(self, descriptor: int, take: Callable[[bytes], bytes]) -> None:

@@ -105,7 +105,7 @@ class MetricPoint:
     fills: bool = False
 
 
-class Bucket(NamedTuple):
+class PeriodStatistics(NamedTuple):
     """The statistics of one or several series in one period.
 
     Attributes:

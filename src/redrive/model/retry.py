@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Self
 # These four are convex, never decrease and never rise above the straight line.
 
 
-class Curve(enum.StrEnum):
+class RetryCurve(enum.StrEnum):
     """The shape of a backoff between its first and its last delay."""
 
     LINEAR = "linear"
@@ -44,16 +44,16 @@ class Curve(enum.StrEnum):
             return first
         if retry >= retries:
             return last
-        if self is Curve.GEOMETRIC:
+        if self is RetryCurve.GEOMETRIC:
             return float(first * (last / first) ** ((retry - 1) / (retries - 1)))
         return first + (last - first) * self._rise(retry, retries)
 
     def _rise(self, retry: int, retries: int) -> float:
         """The share of the way from the first to the last delay, 0 to 1."""
         t = (retry - 1) / (retries - 1)
-        if self is Curve.LINEAR:
+        if self is RetryCurve.LINEAR:
             return t
-        if self is Curve.ARITHMETIC:
+        if self is RetryCurve.ARITHMETIC:
             return t * t
         return _doubling(retry, retries)
 
@@ -98,12 +98,12 @@ class Stage:
     retries: int
     first_ms: int
     last_ms: int
-    curve: Curve = Curve.LINEAR
+    curve: RetryCurve = RetryCurve.LINEAR
 
     def __post_init__(self) -> None:
         if self.retries < 0 or not 0 <= self.first_ms <= self.last_ms:
             raise ValueError(f"not a stage of a retry schedule: {self}")
-        if self.curve is Curve.GEOMETRIC and self.first_ms == 0 and self.last_ms > 0:
+        if self.curve is RetryCurve.GEOMETRIC and self.first_ms == 0 and self.last_ms > 0:
             raise ValueError(f"a geometric curve cannot start at 0: {self}")
 
     def nominal_ms(self, retry: int) -> int:
@@ -242,7 +242,7 @@ class RetrySchedule:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Read what `to_document` wrote, as JSON gave it back."""
         stages = tuple(
-            Stage(**{**stage, "phase": Phase(stage["phase"]), "curve": Curve(stage["curve"])})
+            Stage(**{**stage, "phase": Phase(stage["phase"]), "curve": RetryCurve(stage["curve"])})
             for stage in document["stages"]
         )
         return cls(**{**document, "stages": stages})

@@ -7,7 +7,7 @@ Where a plan's owner may change a limit, `dataclasses.replace` makes the changed
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
+from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -25,7 +25,7 @@ MANAGED_ENDPOINT: Final = RetrySchedule(
     (
         Stage(Phase.IMMEDIATE, 3, 0, 0),
         Stage(Phase.PRE_BACKOFF, 2, 1 * SECOND_MS, 1 * SECOND_MS),
-        Stage(Phase.BACKOFF, 10, 1 * SECOND_MS, 20 * SECOND_MS, Curve.EXPONENTIAL),
+        Stage(Phase.BACKOFF, 10, 1 * SECOND_MS, 20 * SECOND_MS, RetryCurve.EXPONENTIAL),
         Stage(Phase.POST_BACKOFF, 100_000, 20 * SECOND_MS, 20 * SECOND_MS),
     )
 )
@@ -40,7 +40,7 @@ MANAGED_ENDPOINT: Final = RetrySchedule(
 CUSTOMER_ENDPOINT: Final = RetrySchedule(
     (
         Stage(Phase.PRE_BACKOFF, 2, 10 * SECOND_MS, 10 * SECOND_MS),
-        Stage(Phase.BACKOFF, 10, 10 * SECOND_MS, 600 * SECOND_MS, Curve.EXPONENTIAL),
+        Stage(Phase.BACKOFF, 10, 10 * SECOND_MS, 600 * SECOND_MS, RetryCurve.EXPONENTIAL),
         Stage(Phase.POST_BACKOFF, 38, 600 * SECOND_MS, 600 * SECOND_MS),
     )
 )

@@ -23,7 +23,7 @@ _TICK_STEPS_MS: Final = (
 )
 
 
-class Row(NamedTuple):
+class TimetableRow(NamedTuple):
     """One attempt.
 
     Attributes:
@@ -40,9 +40,9 @@ class Row(NamedTuple):
     earliest_ms: int
     latest_ms: int
 
-    def after(self, step: Step, number: int, attempt_ms: int) -> "Row":
+    def after(self, step: Step, number: int, attempt_ms: int) -> "TimetableRow":
         """The attempt that is so many equal retries later."""
-        return Row(
+        return TimetableRow(
             self.attempt + number,
             step.phase,
             step.nominal_ms,
@@ -60,8 +60,8 @@ class Run:
         last: Its last row.
     """
 
-    head: tuple[Row, ...]
-    last: Row
+    head: tuple[TimetableRow, ...]
+    last: TimetableRow
 
     @property
     def length(self) -> int:
@@ -76,7 +76,7 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
         schedule: The schedule.
         attempt_ms: How long each attempt takes before it fails.
     """
-    row = Row(1, None, 0, 0, 0)
+    row = TimetableRow(1, None, 0, 0, 0)
     runs = [Run((row,), row)]
     for step, retries in schedule.alike():
         attempts = _made(schedule, row, attempt_ms + step.earliest_ms, retries)
@@ -91,7 +91,7 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
     return runs
 
 
-def _made(schedule: RetrySchedule, before: Row, period_ms: int, retries: int) -> int:
+def _made(schedule: RetrySchedule, before: TimetableRow, period_ms: int, retries: int) -> int:
     """The number of those retries that fall due before the time to live is over."""
     if schedule.expires_after_ms is None:
         return retries

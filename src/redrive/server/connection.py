@@ -11,9 +11,16 @@ from typing import Any, Final, TypeAlias, cast
 from typing_extensions import override
 
 from redrive.model.http import Request, Response
-from redrive.server.limits import SLICE_BYTES, Held, HttpLimits
-from redrive.server.reading import BodyBound, Phase, RefusedRequestError, RequestReader
-from redrive.server.rendering import CHUNKED, CONTINUE, BodyWriter, Renderer, content_length, error_response
+from redrive.server.limits import SLICE_BYTES, ClientLoad, HttpLimits
+from redrive.server.reading import BodyBound, ReadingPhase, RefusedRequestError, RequestReader
+from redrive.server.rendering import (
+    CHUNKED,
+    CONTINUE,
+    BodyWriter,
+    ResponseRenderer,
+    content_length,
+    error_response,
+)
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
 OnRefused: TypeAlias = Callable[[str, RefusedRequestError], None]
@@ -41,10 +48,10 @@ class Shared:
 
     handler: Handler
     limits: HttpLimits
-    renderer: Renderer
+    renderer: ResponseRenderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
-    held: Held
+    held: ClientLoad
     body_bound: BodyBound | None = None
     on_refused: OnRefused | None = None
     connections: set["Connection"] = field(default_factory=set)
@@ -190,9 +197,9 @@ class Connection(asyncio.Protocol):
             self.deadline = _NEVER
         elif self._is_stalled or self._is_over():
             self.abort()
-        elif phase is Phase.HEAD:
+        elif phase is ReadingPhase.HEAD:
             self._refuse(RefusedRequestError(408, "The request's head took too long"))
-        elif phase is Phase.BODY:
+        elif phase is ReadingPhase.BODY:
             self.deadline = self._body_deadline()
             if self.deadline <= now:
                 self._refuse(RefusedRequestError(408, "The request's body came too slowly"))
@@ -380,7 +387,7 @@ class Connection(asyncio.Protocol):
         if reader.phase_is_new:
             reader.phase_is_new = False
             self._phase_since = self._shared.loop.time()
-        if reader.phase is Phase.HEAD:
+        if reader.phase is ReadingPhase.HEAD:
             self.deadline = self._phase_since + self._shared.limits.header_seconds
             return
         self.deadline = self._body_deadline()

@@ -13,9 +13,9 @@ from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription
 from redrive.server.naming import subscription_named
 from redrive.server.owned import (
+    ControlRefusal,
     OwnedRoute,
     OwnedRoutes,
-    Unusable,
     document_of,
     json_answer,
     page_of,
@@ -85,7 +85,7 @@ class EndpointRoutes:
         topic, name = subscription_named(where, wish.get("topic"), wish.get("id"))
         subscription = await self._engine.resources.subscriptions.get(topic, name)
         if subscription is None:
-            raise Unusable(
+            raise ControlRefusal(
                 f"there is no subscription {name} of {topic.name} in {topic.account} {topic.region}"
             )
         return subscription
@@ -95,7 +95,7 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
     options = {name: wish[name] for name in _OPTIONS if name in wish}
     for name, value in options.items():
         if not isinstance(value, bool):
-            raise Unusable(f"{name} is true or false")
+            raise ControlRefusal(f"{name} is true or false")
     return options
 
 

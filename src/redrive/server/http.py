@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final
 
 from redrive.server.connection import Connection, Handler, OnRefused, Shared
-from redrive.server.limits import Held, HttpLimits
+from redrive.server.limits import ClientLoad, HttpLimits
 from redrive.server.reading import BodyBound
-from redrive.server.rendering import Renderer
+from redrive.server.rendering import ResponseRenderer
 
 __all__ = ["Handler", "HttpFront", "HttpLimits"]
 
@@ -135,14 +135,14 @@ class HttpFront:
     ) -> None:
         """Listen on sockets that are bound; with `ssl_context`, for https."""
         loop = asyncio.get_running_loop()
-        renderer = Renderer(self._now)
+        renderer = ResponseRenderer(self._now)
         self._shared = Shared(
             self._handler,
             self._limits,
             renderer,
             self._new_request_id,
             loop,
-            Held(self._limits),
+            ClientLoad(self._limits),
             self._body_bound,
             self._on_refused,
         )

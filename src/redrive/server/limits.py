@@ -76,7 +76,7 @@ class _Share:
 
 
 @dataclass(slots=True)
-class Held:
+class ClientLoad:
     """The connections and unanswered bytes of a front."""
 
     limits: HttpLimits

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from redrive.aws.wire.arn import parse_arn
 from redrive.model.names import ResourceName
-from redrive.server.owned import Unusable
+from redrive.server.owned import ControlRefusal
 
 _URL_PARTS: Final = 2  # of a queue's URL behind the host: account and name
 
@@ -55,7 +55,7 @@ def subscription_named(where: ResourceName, topic: object, name: object) -> tupl
 
 def _text(kind: str, text: object) -> str:
     if not isinstance(text, str) or not text:
-        raise Unusable(f"no {kind} is named")
+        raise ControlRefusal(f"no {kind} is named")
     return text
 
 
@@ -63,22 +63,22 @@ def _by_arn(where: ResourceName, text: str, service: str) -> ResourceName:
     try:
         arn = parse_arn(text)
     except ValueError as error:
-        raise Unusable(str(error)) from None
+        raise ControlRefusal(str(error)) from None
     if arn.service != service:
-        raise Unusable(f"{text} is of {arn.service}, not of {service}")
+        raise ControlRefusal(f"{text} is of {arn.service}, not of {service}")
     return _own(where, ResourceName(arn.account, arn.region, arn.resource), text)
 
 
 def _by_url(where: ResourceName, text: str) -> ResourceName:
     parts = urlsplit(text).path.strip("/").split("/")
     if len(parts) != _URL_PARTS:
-        raise Unusable(f"{text} is not the URL of a queue: http://HOST/ACCOUNT/NAME")
+        raise ControlRefusal(f"{text} is not the URL of a queue: http://HOST/ACCOUNT/NAME")
     return _own(where, ResourceName(parts[0], where.region, parts[1]), text)
 
 
 def _own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
     if queue_name.account != where.account:
-        raise Unusable(
+        raise ControlRefusal(
             f"{text} is of account {queue_name.account}, and the request of account {where.account}"
         )
     return queue_name

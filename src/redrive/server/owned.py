@@ -19,7 +19,7 @@ SIGNING_NAME = OWN_ROUTES  # the service a request is signed for, where signatur
 OwnedRoute = Callable[[Request, ResourceName], Awaitable[Response]]
 
 
-class Unusable(Exception):  # noqa: N818 - an answer, not a failure
+class ControlRefusal(Exception):  # noqa: N818 - an answer, not a failure
     """The request cannot be used; the message says why."""
 
 
@@ -39,7 +39,7 @@ class OwnedRoutes:
             return await route(request, await self._place(request))
         except AwsError as error:
             return json_answer(error.status, {"message": error.message})
-        except Unusable as error:
+        except ControlRefusal as error:
             return json_answer(400, {"message": str(error)})
         except StoreUnavailable as error:
             return json_answer(503, {"message": str(error)})
@@ -61,7 +61,7 @@ class OwnedRoutes:
             return ResourceName(account, caller.region, "")
         trusts_all = isinstance(self._authentication, TrustAll)
         if not trusts_all and not subscription.endswith(f"-{account}"):
-            raise Unusable(f"the subscription {subscription} is not one of account {account}")
+            raise ControlRefusal(f"the subscription {subscription} is not one of account {account}")
         return ResourceName(subscription, arguments.get("group", "").lower(), "")
 
 
@@ -84,9 +84,9 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     try:
         document = orjson.loads(body)
     except ValueError:
-        raise Unusable("the body is no JSON") from None
+        raise ControlRefusal("the body is no JSON") from None
     if not isinstance(document, dict):
-        raise Unusable("the body is no JSON object")
+        raise ControlRefusal("the body is no JSON object")
     return document
 
 
@@ -98,7 +98,7 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     """
     text = str(value)
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:
-        raise Unusable(f"{text!r} is not a number from {least} to {most}")
+        raise ControlRefusal(f"{text!r} is not a number from {least} to {most}")
     return int(text)
 
 

@@ -14,7 +14,7 @@ from redrive.model.queue import Queue
 from redrive.model.search import SearchInvalidError, read_search
 from redrive.model.task import MoveChoice, MoveTask
 from redrive.server.naming import queue_named
-from redrive.server.owned import OwnedRoute, Unusable, document_of, json_answer, number, parameters
+from redrive.server.owned import ControlRefusal, OwnedRoute, document_of, json_answer, number, parameters
 
 PATH: Final = "/_redrive/dead-letter"
 LETTERS: Final = f"{PATH}s"
@@ -91,7 +91,7 @@ class RedriveRoutes:
         wish = document_of(request.body)
         verbs = [verb for verb in ("cancel", "pause", "resume") if wish.get(verb) is True]
         if len(verbs) != 1:
-            raise Unusable('expected {"queue": "…", "cancel": true}, or pause, or resume')
+            raise ControlRefusal('expected {"queue": "…", "cancel": true}, or pause, or resume')
         queue = await existing(self._engine, where, wish.get("queue"))
         name = str(wish["task"]) if wish.get("task") else await self._active(queue)
         operations = self._engine.operations
@@ -103,14 +103,14 @@ class RedriveRoutes:
             else:
                 task = await operations.resume_redrive(queue.name, name, pace_of(wish))
         except NotFound:
-            raise Unusable(f"there is no task {name} of {queue.name.name}") from None
+            raise ControlRefusal(f"there is no task {name} of {queue.name.name}") from None
         return json_answer(200, {"task": shown_task(task)})
 
     async def _active(self, queue: Queue) -> str:
         tasks = await self._engine.operations.redrive_tasks(queue.name)
         name = next((task.id for task in tasks if task.state.active), None)
         if name is None:
-            raise Unusable(f"no task of {queue.name.name} is running")
+            raise ControlRefusal(f"no task of {queue.name.name} is running")
         return name
 
     async def _edit(self, request: Request, where: ResourceName) -> Response:
@@ -120,7 +120,7 @@ class RedriveRoutes:
         destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
         seq, body = number(wish.get("id"), 1), wish.get("body")
         if not isinstance(body, str) or not body:
-            raise Unusable("body is the new text of the message")
+            raise ControlRefusal("body is the new text of the message")
         moved = await self._engine.operations.move(source, [seq], destination, {seq: body})
         return json_answer(200, {"moved": moved.total})
 
@@ -149,7 +149,7 @@ async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
     name = queue_named(where, text)
     queue = await engine.resources.queues.get(name)
     if queue is None:
-        raise Unusable(f"there is no queue {name.name} in {name.account} {name.region}")
+        raise ControlRefusal(f"there is no queue {name.name} in {name.account} {name.region}")
     return queue
 
 
@@ -163,7 +163,7 @@ def cause_of(text: object) -> Cause | None:
         return None
     origin, colon, failure = str(text).partition(":")
     if not colon or not failure:
-        raise Unusable("cause is one of those that `redrive dlq causes` lists")
+        raise ControlRefusal("cause is one of those that `redrive dlq causes` lists")
     return Cause(number(origin, 1), failure)
 
 
@@ -180,18 +180,18 @@ def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
         return _found_by(query, cause, excepted, now)
     if cause is None:
         if excepted:
-            raise Unusable("except goes with a cause")
+            raise ControlRefusal("except goes with a cause")
         return None
     return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
 
 
 def _found_by(query: str, cause: Cause | None, excepted: object, now: int) -> MoveChoice:
     if excepted:
-        raise Unusable("except does not go with a search")
+        raise ControlRefusal("except does not go with a search")
     try:
         read_search(query, now)
     except SearchInvalidError as error:
-        raise Unusable(str(error)) from None
+        raise ControlRefusal(str(error)) from None
     return MoveChoice(cause.origin if cause else 0, cause.failure if cause else "", (), query, now)
 
 
@@ -203,7 +203,7 @@ def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
     """
     pace, rate = wish.get("pace"), wish.get("rate")
     if pace is not None and (pace not in PACES or rate is not None):
-        raise Unusable('pace is "careful" or "fast"; rate alone is a steady pace')
+        raise ControlRefusal('pace is "careful" or "fast"; rate alone is a steady pace')
     if pace == "careful":
         return CarefulPace()
     return 0 if pace == "fast" else None if rate is None else number(rate, 1, RATE_MAX)
@@ -211,7 +211,7 @@ def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
 
 def _ids(value: object) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= BATCH_MAX:
-        raise Unusable(f"ids is a list of 1 to {BATCH_MAX}")
+        raise ControlRefusal(f"ids is a list of 1 to {BATCH_MAX}")
     return [number(letter_id, 1) for letter_id in value]
 
 

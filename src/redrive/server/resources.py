@@ -10,7 +10,7 @@ from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
 from redrive.model.topic import Subscription, Topic
 from redrive.server.dead_letters import shown_letter
-from redrive.server.owned import OwnedRoute, OwnedRoutes, Unusable, json_answer, page_of, parameters
+from redrive.server.owned import ControlRefusal, OwnedRoute, OwnedRoutes, json_answer, page_of, parameters
 
 QUEUES: Final = "/_redrive/queues"
 TOPICS: Final = "/_redrive/topics"
@@ -91,7 +91,7 @@ class ResourceRoutes:
         """The deliveries of a message."""
         message_id = parameters(request).get("message", "")
         if not message_id:
-            raise Unusable("no message is named")
+            raise ControlRefusal("no message is named")
         trace = await self._engine.operations.trace(where.account, where.region, message_id)
         now = self._engine.clock.now()
         documents = [_shown_traced(traced, now) for traced in trace.deliveries]

@@ -15,7 +15,7 @@ from redrive.settings.pairs import (
 )
 from redrive.settings.sources import ENVIRONMENT_PREFIX, Origin, origins_of, read_settings, variable_of
 from redrive.settings.summary import summary
-from redrive.settings.table import Row, Settings, row_of
+from redrive.settings.table import SettingRow, Settings, row_of
 
 __all__ = [
     "AWS_ITSELF",
@@ -23,7 +23,7 @@ __all__ = [
     "ENVIRONMENT_PREFIX",
     "PUSH_SERVICES",
     "Origin",
-    "Row",
+    "SettingRow",
     "Settings",
     "SettingsInvalid",
     "address_of",

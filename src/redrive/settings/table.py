@@ -25,7 +25,7 @@ _PASSWORD_OPTION: Final = re.compile(r"(?<=[?&]password=)[^&\s]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """A row of the table, besides the name, the type and the default, which are the field's.
 
     Attributes:
@@ -46,9 +46,9 @@ class Row:
         return text if self.mask is None else self.mask(text)
 
 
-def row_of(setting: "Field[Any]") -> Row:
+def row_of(setting: "Field[Any]") -> SettingRow:
     """The rest of a setting's row."""
-    return cast("Row", setting.metadata[_ROW])
+    return cast("SettingRow", setting.metadata[_ROW])
 
 
 def _setting(
@@ -59,7 +59,7 @@ def _setting(
     check: Callable[[T], object] | None = None,
     mask: Callable[[str], str] | None = None,
 ) -> T:
-    return field(default=default, metadata={_ROW: Row(help_text, choices, check, mask)})
+    return field(default=default, metadata={_ROW: SettingRow(help_text, choices, check, mask)})
 
 
 def _switch(help_text: str) -> bool:
@@ -343,7 +343,7 @@ class Settings:
         return self.auth == "required" or bool(self.public_url) or not is_loopback(self.host)
 
 
-def _check(name: str, value: str | int | bool, row: Row) -> None:  # noqa: FBT001 - a setting's value, of any type
+def _check(name: str, value: str | int | bool, row: SettingRow) -> None:  # noqa: FBT001 - a setting's value, of any type
     if row.choices and value not in row.choices:
         raise SettingsInvalid(f"{name} is one of {', '.join(row.choices)}, not {value!r}")
     if row.check is not None:

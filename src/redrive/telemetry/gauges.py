@@ -30,7 +30,7 @@ _QUEUES_PER_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _QueueReading:
     """One look at a queue.
 
     Attributes:
@@ -53,7 +53,7 @@ class _Look:
         return 0 if self.oldest_at is None else max(0, self.minute - self.oldest_at) // 1000
 
 
-class Places(Protocol):
+class QueueDirectory(Protocol):
     """The look-up of queues by name."""
 
     async def get(self, name: ResourceName) -> Queue | None:
@@ -72,12 +72,12 @@ class Gauges:
         levels: Of those that held something at the last look.
     """
 
-    def __init__(self, store: Store, places: Places, metrics: Metrics) -> None:
+    def __init__(self, store: Store, places: QueueDirectory, metrics: Metrics) -> None:
         """Look at this store's queues, those of `metrics.activity`."""
         self._store = store
         self._places = places
         self._activity = metrics.activity
-        self._looks: dict[ResourceName, _Look] = {}
+        self._looks: dict[ResourceName, _QueueReading] = {}
         self.levels: list[Level] = []
 
     async def begin(self, now: int) -> None:
@@ -124,11 +124,11 @@ class Gauges:
         )
         return points
 
-    async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_Look]:
+    async def _looks_at(self, queue: Queue, touched_at: int, minute: int) -> list[_QueueReading]:
         """The looks at a queue at each minute since the last one; the last minute is looked at in any case."""
         last = self._looks.get(queue.name)
         begin = minute if last is None else max(last.minute, minute - CAUGHT_UP_MS) + MINUTE_MS
-        looks: list[_Look] = []
+        looks: list[_QueueReading] = []
         for moment in range(begin, minute + 1, MINUTE_MS):
             if last is not None and moment < minute and _still_holds(last, touched_at, moment):
                 last = replace(last, minute=moment)
@@ -137,11 +137,11 @@ class Gauges:
             looks.append(last)
         return looks
 
-    async def _look(self, queue: Queue, moment: int) -> _Look:
+    async def _look(self, queue: Queue, moment: int) -> _QueueReading:
         counts = await self._store.count(queue.id, moment)
         oldest = await self._oldest(queue) if any(counts) else []
         began = [_began(queue, each, moment) for each in oldest if not _is_stuck(each)]
-        return _Look(moment, counts, min(began, default=None))
+        return _QueueReading(moment, counts, min(began, default=None))
 
     async def _oldest(self, queue: Queue) -> list[Delivery]:
         first = await self._store.peek(queue.id, 1)
@@ -174,16 +174,16 @@ def _began(queue: Queue, delivery: Delivery, moment: int) -> int:
     return delivery.available_at if delivery.token is None else min(delivery.available_at, moment)
 
 
-def _still_holds(last: _Look, touched_at: int, moment: int) -> bool:
+def _still_holds(last: _QueueReading, touched_at: int, moment: int) -> bool:
     """True if the last look tells of that moment: what was done to the queue since came later, or was nothing."""
     return moment < touched_at or (touched_at < last.minute and last.is_settled)
 
 
-def _is_idle(look: _Look, touched_at: int) -> bool:
+def _is_idle(look: _QueueReading, touched_at: int) -> bool:
     return not any(look.counts) and look.minute - touched_at > ACTIVE_MS
 
 
-def _full(queue: ResourceName, look: _Look) -> Iterator[MetricPoint]:
+def _full(queue: ResourceName, look: _QueueReading) -> Iterator[MetricPoint]:
     gauges = {
         "messages_available": look.counts.available,
         "messages_claimed": look.counts.claimed,

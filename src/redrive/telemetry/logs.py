@@ -18,7 +18,7 @@ LINES_PER_CALL = 500  # one transaction's worth: about 3 ms of the store's time
 RETENTION_DAYS = 30
 
 
-class _Line(NamedTuple):
+class _PendingLine(NamedTuple):
     group: ResourceName
     stream: str
     at: int
@@ -37,14 +37,14 @@ class LogBuffer:
         """Write to this store; `news` is called when there is something to flush again."""
         self._store = store
         self._news = news
-        self._lines: list[_Line] = []
+        self._lines: list[_PendingLine] = []
         self.write_down: Callable[[Sequence[LogEvent], Mapping[int, str]], Awaitable[None]] = self._add
 
     def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
         """See `LogSink.write`."""
         if not self._lines:
             self._news()
-        self._keep([_Line(group, stream, at, message, rounds)])
+        self._keep([_PendingLine(group, stream, at, message, rounds)])
 
     async def flush(self, now: int) -> None:
         """Write down what was handed in.
@@ -67,7 +67,7 @@ class LogBuffer:
     async def _add(self, events: Sequence[LogEvent], _: Mapping[int, str]) -> None:
         await self._store.add_events(events)
 
-    def _keep(self, lines: Sequence[_Line]) -> None:
+    def _keep(self, lines: Sequence[_PendingLine]) -> None:
         room = WAITING_MAX - len(self._lines)
         if len(lines) > room:
             logger.warning("telemetry.lines_lost number=%d: the store does not take them", len(lines) - room)
@@ -98,9 +98,9 @@ class LogBuffer:
         return creation
 
 
-def _places(lines: Sequence[_Line]) -> list[tuple[ResourceName, str]]:
+def _places(lines: Sequence[_PendingLine]) -> list[tuple[ResourceName, str]]:
     return [(line.group, line.stream) for line in lines]
 
 
-def _event(stream: LogStream, line: _Line, now: int) -> LogEvent:
+def _event(stream: LogStream, line: _PendingLine, now: int) -> LogEvent:
     return LogEvent(stream.group_id, stream.id, line.at, now, line.message, rounds=line.rounds)

@@ -19,7 +19,7 @@ from redrive.model.metric import MINUTE_MS, MetricPoint
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS
 from redrive.telemetry.backlogs import ArchiveGauges, BacklogGauges, OfBacklog, Size, TopicPlaces
-from redrive.telemetry.gauges import Gauges, Places
+from redrive.telemetry.gauges import Gauges, QueueDirectory
 from redrive.telemetry.levels import Level
 from redrive.telemetry.logs import LogBuffer
 from redrive.telemetry.metrics import Metrics
@@ -50,7 +50,7 @@ class Telemetry:
         self,
         store: NodeStore,
         clock: Clock,
-        places: Places,
+        places: QueueDirectory,
         topics: TopicPlaces,
         archive_size: Size,
         of_backlog: OfBacklog,

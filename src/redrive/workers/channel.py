@@ -15,7 +15,7 @@ Message = dict[str, Any]
 _LENGTH_BYTES: Final = 4
 
 
-class Channel:
+class WorkerChannel:
     """One end."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -23,7 +23,7 @@ class Channel:
         self._writer = writer
 
     @classmethod
-    async def over(cls, end: socket.socket) -> "Channel":
+    async def over(cls, end: socket.socket) -> "WorkerChannel":
         """The channel over one end of a pair of sockets, which is the channel's from now on."""
         return cls(*await asyncio.open_connection(sock=end))
 

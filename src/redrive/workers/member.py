@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from redrive.runtime.clock import monotonic
-from redrive.workers.channel import Channel, Message
+from redrive.workers.channel import Message, WorkerChannel
 
 #: How long (s) a worker may take to end: to retire, to answer what is under way, and to close its store.
 END_SECONDS: Final = 40.0
@@ -26,14 +26,14 @@ class WorkerFailed(Exception):  # noqa: N818 - what became of a start
         self.status = status
 
 
-class Member:
+class SupervisedWorker:
     """One worker.
 
     Attributes:
         metrics: As Prometheus reads them, when it was last asked or when it ended.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, channel: Channel, answer: Answer) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, channel: WorkerChannel, answer: Answer) -> None:
         self.metrics = _UNCOUNTED
         self._process = process
         self._channel = channel
@@ -52,7 +52,7 @@ class Member:
         command: Callable[[int, Sequence[int]], list[str]],
         sockets: Sequence[socket.socket],
         answer: Answer,
-    ) -> "Member":
+    ) -> "SupervisedWorker":
         """Start a process that inherits a channel and these sockets."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)  # noqa: FBT003 - the method's only argument
@@ -61,7 +61,7 @@ class Member:
             process = await asyncio.create_subprocess_exec(
                 *command(theirs.fileno(), descriptors), pass_fds=(theirs.fileno(), *descriptors)
             )
-        return cls(process, await Channel.over(ours), answer)
+        return cls(process, await WorkerChannel.over(ours), answer)
 
     @property
     def pid(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redrive.workers.member import Member, WorkerFailed
+from redrive.workers.member import SupervisedWorker, WorkerFailed
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class Supervisor:
         self._number = number
         self._sockets = sockets
         self._command = command
-        self._members: list[Member] = []  # those that accept
-        self._retired: set[Member] = set()
+        self._members: list[SupervisedWorker] = []  # those that accept
+        self._retired: set[SupervisedWorker] = set()
         self._ended = MetricsSum()  # of workers that are gone
         self._failures = 0
         self._stopping = asyncio.Event()
@@ -80,9 +80,9 @@ class Supervisor:
 
     # ---- coming and going --------------------------------------------------------------------------------------
 
-    async def _started(self) -> Member:
+    async def _started(self) -> SupervisedWorker:
         """A further worker, that answers; nobody watches it before it is admitted."""
-        member = await Member.start(self._command, self._sockets, self._answer)
+        member = await SupervisedWorker.start(self._command, self._sockets, self._answer)
         try:
             await member.ready()
         except BaseException:
@@ -90,13 +90,13 @@ class Supervisor:
             raise
         return member
 
-    def _admit(self, members: Sequence[Member]) -> None:
+    def _admit(self, members: Sequence[SupervisedWorker]) -> None:
         """Count on workers from now on: one that has ended since it was ready is replaced, too."""
         self._members += members
         for member in members:
             self._spawn(self._watch(member))
 
-    async def _watch(self, member: Member) -> None:
+    async def _watch(self, member: SupervisedWorker) -> None:
         """See a worker to its end, and put another in its place if it was not asked to end."""
         status = await member.ended()
         self._ended.add(member.metrics, gauges=False)
@@ -128,7 +128,7 @@ class Supervisor:
             begun = await asyncio.gather(
                 *(self._started() for _ in range(self._number)), return_exceptions=True
             )
-            members = [member for member in begun if isinstance(member, Member)]
+            members = [member for member in begun if isinstance(member, SupervisedWorker)]
             failures = [error for error in begun if isinstance(error, BaseException)]
             if failures:
                 logger.error("worker.reload_failed error=%s: the workers from before go on", failures[0])
@@ -142,7 +142,7 @@ class Supervisor:
             logger.info("worker.reloaded pids=%s", ",".join(str(member.pid) for member in members))
 
     @property
-    def _living(self) -> list[Member]:
+    def _living(self) -> list[SupervisedWorker]:
         return [*self._members, *self._retired]
 
     # ---- answering ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.server.siblings import Readiness, Siblings
-from redrive.workers.channel import Channel, Message
+from redrive.workers.channel import Message, WorkerChannel
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Worker(Siblings):
         """
         self.sockets = sockets
         self._end = channel
-        self._channel: Channel
+        self._channel: WorkerChannel
         self._numbers = itertools.count()
         self._asked: dict[int, asyncio.Future[Message]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -49,7 +49,7 @@ class Worker(Siblings):
             retire: Lets others accept what comes from now on, and takes so long (s) at most.
             stop: Set when this process is to end: it has retired, or nobody supervises it any more.
         """
-        self._channel = await Channel.over(self._end)
+        self._channel = await WorkerChannel.over(self._end)
         self._channel.send("ready")
         self._task = asyncio.create_task(self._listen(read_metrics, retire, stop), name="redrive-worker")
 

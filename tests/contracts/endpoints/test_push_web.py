@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
-from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.push.endpoint import PushEndpoint
 from redrive.endpoints.push.login import AccessTokens
 from redrive.model.attempt import AttemptResult, Reason
@@ -172,11 +172,11 @@ class TestLogins:
         http = HttpEndpoint(real_now, random.Random(7))
         tokens = AccessTokens(real_now, http)
         form = {"grant_type": "client_credentials", "scope": "messaging:push"} | LOGIN
-        accepted, refused = Answer(200, "", [], ()), Answer(401, "", [], ())
+        accepted, refused = WebhookAnswer(200, "", [], ()), WebhookAnswer(401, "", [], ())
         shown: list[str] = []
 
         async def push(refusal: asyncio.Event) -> None:
-            async def post(token: str) -> Answer:
+            async def post(token: str) -> WebhookAnswer:
                 shown.append(token)
                 if token != shown[0]:
                     return accepted

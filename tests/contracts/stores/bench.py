@@ -13,11 +13,11 @@ from redrive.engine.ports import (
     Enqueued,
     Moved,
     MoveRequest,
+    MoveTarget,
     NewDelivery,
     Settled,
     Settlement,
     Store,
-    Target,
 )
 from redrive.model.delivery import Delivery, Limits, Outcome
 
@@ -58,9 +58,9 @@ class Bench:
     ordered: bool = False
 
     @property
-    def target(self) -> Target:
+    def target(self) -> MoveTarget:
         """This queue as a place that deliveries go to."""
-        return Target(self.id, self.ordered)
+        return MoveTarget(self.id, self.ordered)
 
     def new_delivery(
         self, body: str, now: int = NOON, *, delay_ms: int = 0, group: str | None = None, **others: Any

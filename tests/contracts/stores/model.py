@@ -17,6 +17,7 @@ from redrive.engine.ports import (
     Enqueued,
     Moved,
     MoveRequest,
+    MoveTarget,
     NewDelivery,
     Put,
     Remove,
@@ -24,7 +25,6 @@ from redrive.engine.ports import (
     Resource,
     Settled,
     Settlement,
-    Target,
 )
 from redrive.model.claiming import end_of, offer
 from redrive.model.delivery import Delivery, Outcome
@@ -174,7 +174,7 @@ class Model:
             self._kept_order(dead, buried)
 
     def _dead_letter(
-        self, row: Delivery, target: Target | None, now: int, buried: Rows, failure: str
+        self, row: Delivery, target: MoveTarget | None, now: int, buried: Rows, failure: str
     ) -> None:
         assert target
         seq = self._of_body(buried, row.body).seq

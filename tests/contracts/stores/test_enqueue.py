@@ -7,7 +7,7 @@ import pytest
 from redrive.engine.ports import Enqueued
 from redrive.model.delivery import Delivery
 from redrive.model.errors import StoreUnavailable
-from redrive.stores.sqlite.transaction import ResourceCounts
+from redrive.stores.sqlite.transaction import IdSequences
 from tests.contracts.stores.bench import NOON, Bench, bodies
 from tests.contracts.stores.homes import Home, in_file
 
@@ -138,7 +138,7 @@ async def test_places_grow_after_a_crash_with_a_gap_that_can_still_be_typed(
     store = await home.open()
     queue_id = await store.new_id()
     (before,) = await Bench(store, queue_id).send("a")
-    monkeypatch.setattr(ResourceCounts, "give_back", lambda *_: None)  # as if the process had ended here
+    monkeypatch.setattr(IdSequences, "give_back", lambda *_: None)  # as if the process had ended here
     await home.close(store)
     (after,) = await Bench(await home.open(), queue_id).send("b")
     assert before < after <= before + 10_000

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from redrive.engine.ports import Claimed, Store, Target
+from redrive.engine.ports import Claimed, MoveTarget, Store
 from redrive.model.delivery import Limits, Outcome
 from redrive.model.queue import CopyTarget
 from tests.contracts.stores.bench import DONE, NOON, Bench, bodies
@@ -126,8 +126,8 @@ async def test_each_is_ended_once(plain: Bench, dead_letters: Bench) -> None:
 # ---- copies of dead letters --------------------------------------------------------------------------------------
 
 
-def copying(target: Bench, backlog: Bench) -> Target:
-    return Target(target.id, target.ordered, CopyTarget(backlog.id, 300))
+def copying(target: Bench, backlog: Bench) -> MoveTarget:
+    return MoveTarget(target.id, target.ordered, CopyTarget(backlog.id, 300))
 
 
 async def test_a_dead_letter_leaves_a_copy_that_says_how_it_ended(

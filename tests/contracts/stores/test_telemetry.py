@@ -5,7 +5,15 @@ import pytest
 from redrive.engine.ports import NodeStore, Put
 from redrive.model.errors import Conflict
 from redrive.model.log import EVENT_BYTES, LogEvent, LogQuery, LogSpan
-from redrive.model.metric import MINUTE_MS, Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics
+from redrive.model.metric import (
+    MINUTE_MS,
+    MetricPoint,
+    PeriodStatistics,
+    PointQuery,
+    Series,
+    SeriesQuery,
+    Statistics,
+)
 from tests.contracts.stores.homes import Home
 
 T0 = 100 * MINUTE_MS
@@ -52,7 +60,7 @@ async def test_periods_begin_where_the_question_does(store: NodeStore) -> None:
     later = await store.find_points(
         PointQuery((SENT,), T0 + 2 * MINUTE_MS, T0 + 4 * MINUTE_MS, 5 * MINUTE_MS)
     )
-    assert later == [Bucket(T0 + 2 * MINUTE_MS, "", Statistics(2, 5, 2, 3))]
+    assert later == [PeriodStatistics(T0 + 2 * MINUTE_MS, "", Statistics(2, 5, 2, 3))]
 
 
 async def test_the_end_of_a_question_is_not_in_it(store: NodeStore) -> None:
@@ -73,8 +81,11 @@ async def test_many_series_are_asked_for_at_once_each_by_itself(store: NodeStore
     without = SENT._replace(dimensions=())
     query = PointQuery((SENT, OTHER, without), T0, T0 + 2 * MINUTE_MS, MINUTE_MS)
     assert await store.find_points_each(query) == {
-        SENT.id: [Bucket(T0, "", Statistics.of(2))],
-        OTHER.id: [Bucket(T0, "", Statistics.of(3)), Bucket(T0 + MINUTE_MS, "", Statistics.of(4))],
+        SENT.id: [PeriodStatistics(T0, "", Statistics.of(2))],
+        OTHER.id: [
+            PeriodStatistics(T0, "", Statistics.of(3)),
+            PeriodStatistics(T0 + MINUTE_MS, "", Statistics.of(4)),
+        ],
     }
 
 
@@ -95,8 +106,8 @@ async def test_fine_points_and_large_numbers_are_kept_as_they_are(store: NodeSto
     await store.add_points(fine)
     found = await store.find_points(PointQuery((SENT,), T0, T0 + MINUTE_MS, 1000))
     assert found == [
-        Bucket(T0, "", Statistics.of(0.1)),
-        Bucket(T0 + 1000, "", Statistics.of(-(2.0**360))),
+        PeriodStatistics(T0, "", Statistics.of(0.1)),
+        PeriodStatistics(T0 + 1000, "", Statistics.of(-(2.0**360))),
     ]
 
 

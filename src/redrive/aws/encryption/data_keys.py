@@ -4,7 +4,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from redrive.access.message_seal import DataKey, Seal
+from redrive.access.message_seal import DataKey, MessageSeal
 from redrive.access.principals import Principal
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
@@ -72,7 +72,7 @@ class DataKeys:
         self._root = root
         self._open: dict[str, tuple[DataKey, int]] = {}
 
-    async def opened(self, seal: Seal) -> DataKey:
+    async def opened(self, seal: MessageSeal) -> DataKey:
         """The data key that a message was sealed by."""
         now = self.clock.now()
         known = self._open.get(seal.data)
@@ -93,7 +93,7 @@ class DataKeys:
             self._open.clear()
         self._open[data] = (data_key, until)
 
-    def _root_opened(self, seal: Seal) -> bytes:
+    def _root_opened(self, seal: MessageSeal) -> bytes:
         (arn,) = seal.context.values()
         root_seal = {"sealed_by": seal.data[:8], "content": seal.data[9:]}
         return b64decode(self._root.opened(Resource(_KIND, arn, 1, root_seal)).document["data_key"])
@@ -106,7 +106,7 @@ class DataKeys:
     # ---- rights -----------------------------------------------------------------------------------------
 
     async def decrypted(
-        self, principal: Principal, region: str, key: str, seal: Seal, keys: Mapping[str, Any]
+        self, principal: Principal, region: str, key: str, seal: MessageSeal, keys: Mapping[str, Any]
     ) -> None:
         """Ask KMS to decrypt a data key in the name of somebody.
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.access.message_seal import DATA_KEY_BYTES, NONCE_BYTES, DataKey, Seal
+from redrive.access.message_seal import DATA_KEY_BYTES, NONCE_BYTES, DataKey, MessageSeal
 from redrive.access.policy import source_keys
 from redrive.access.principals import Principal, service_principal
 from redrive.aws.encryption import refusals
@@ -143,7 +143,7 @@ class QueueSealer(Sealer):
         ask, version = self._keys.ask, self._rights.version
         answer = await ask("GenerateDataKey", params, principal, region, self._service, further)
         key, data = answer["KeyId"], b64encode(answer["CiphertextBlob"]).decode()
-        seal = Seal(key, self._context, data, 0, b"", {}, b"")
+        seal = MessageSeal(key, self._context, data, 0, b"", {}, b"")
         await self._keys.decrypted(principal, region, key, seal, further)
         if key != self._data_key_of or now >= self._until:
             self._use(answer["Plaintext"], key, data, now + self.reuse_ms)

@@ -11,8 +11,8 @@ from redrive.access.identities import (
     MANAGED_POLICY,
     ROLE,
     USER,
-    Holder,
     ManagedPolicy,
+    PolicyHolder,
     Role,
     User,
     key_of,
@@ -194,7 +194,7 @@ class Identities:
 
     async def permissions(self, holder: User | Role, session: Session | None = None) -> Permissions:
         """All that counts for a user or a role; remembered until a part of it changes."""
-        holders: list[Holder] = [holder]
+        holders: list[PolicyHolder] = [holder]
         if isinstance(holder, User):
             for name in holder.groups:
                 group = await self._documents.get(GROUP, key_of(holder.account, name))
@@ -215,7 +215,7 @@ class Identities:
 
 
 def _permissions(
-    holders: Sequence[Holder], managed: Mapping[str, ManagedPolicy | None], session: Session | None
+    holders: Sequence[PolicyHolder], managed: Mapping[str, ManagedPolicy | None], session: Session | None
 ) -> Permissions:
     """The permissions of the first holder, to whom the others' policies count as well."""
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from redrive.access.aws_managed import AWS_MANAGED
-from redrive.access.identities import USER_KEYS_MAX, Group, Holder, ManagedPolicy, Role, User
+from redrive.access.identities import USER_KEYS_MAX, Group, ManagedPolicy, PolicyHolder, Role, User
 from redrive.aws.iam.attachments import ATTACHED_MAX, shown_attached
 from redrive.aws.iam.documents import handed_back
 from redrive.aws.iam.entities import (
@@ -145,7 +145,7 @@ class AbsentOperations:
 _NOT_IN_DETAIL: Final = frozenset({"Description", "MaxSessionDuration"})
 
 
-def _policies(holder: Holder, word: str) -> Structure:
+def _policies(holder: PolicyHolder, word: str) -> Structure:
     return {
         f"{word}PolicyList": [
             {"PolicyName": name, "PolicyDocument": handed_back(text)} for name, text in holder.inline.items()

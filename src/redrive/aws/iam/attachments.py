@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from redrive.access.aws_managed import AMAZON, AWS_MANAGED
-from redrive.access.identities import Holder, ManagedPolicy, key_of
+from redrive.access.identities import ManagedPolicy, PolicyHolder, key_of
 from redrive.aws.iam.entities import POLICIES, Entity
 from redrive.aws.iam.errors import PAGES, absent, invalid, too_many
 from redrive.aws.kit.call import Call, Verb
@@ -14,7 +14,7 @@ from redrive.engine.resources import Documents, Draft, Resources
 
 ATTACHED_MAX: Final = 10
 _ARN_PARTS: Final = 6
-H = TypeVar("H", bound=Holder)
+H = TypeVar("H", bound=PolicyHolder)
 
 
 class Attachments(Generic[H]):

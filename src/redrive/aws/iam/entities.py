@@ -13,10 +13,10 @@ from redrive.access.identities import (
     ROLE,
     USER,
     Group,
-    Holder,
     InstanceProfile,
     ManagedPolicy,
     Named,
+    PolicyHolder,
     Role,
     User,
     key_of,
@@ -29,7 +29,7 @@ from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
 
 N = TypeVar("N", bound=Named)
-H = TypeVar("H", bound=Holder)
+H = TypeVar("H", bound=PolicyHolder)
 
 _ID_CHARS: Final = 17
 _ID_ALPHABET: Final = string.ascii_uppercase + "234567"
@@ -199,7 +199,7 @@ def _shown(word: str, reference: Named) -> dict[str, Any]:
     }
 
 
-def _more(holder: Holder) -> Structure:
+def _more(holder: PolicyHolder) -> Structure:
     more: Structure = {}
     if holder.boundary:
         more["PermissionsBoundary"] = {

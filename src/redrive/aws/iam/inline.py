@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from redrive.access.identities import Holder
+from redrive.access.identities import PolicyHolder
 from redrive.access.policy_document import Form
 from redrive.aws.iam.documents import check_document, handed_back
 from redrive.aws.iam.entities import Entity
@@ -14,7 +14,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Draft, Resources
 
-H = TypeVar("H", bound=Holder)
+H = TypeVar("H", bound=PolicyHolder)
 
 
 class InlinePolicies(Generic[H]):

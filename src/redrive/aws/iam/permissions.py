@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from redrive.access.identities import Holder, key_of
+from redrive.access.identities import PolicyHolder, key_of
 from redrive.access.patterns import Values
 from redrive.aws.iam.entities import GROUPS, PROFILES, ROLES, USERS, Entity
 from redrive.aws.iam.errors import denied
@@ -74,7 +74,7 @@ async def _about(
             if operation == f"Create{entity.word}":
                 return _new_arn(call, entity, name, params), keys
             found = await documents.get(entity.kind, key_of(call.account, name))
-            if isinstance(found, Holder) and found.boundary and "iam:permissionsboundary" not in keys:
+            if isinstance(found, PolicyHolder) and found.boundary and "iam:permissionsboundary" not in keys:
                 keys["iam:permissionsboundary"] = found.boundary
             return await _arn(call, entity, params, documents), keys
     if params.get("PolicyName") and operation == "CreatePolicy":

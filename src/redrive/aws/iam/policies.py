@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.access.aws_managed import AMAZON, AWS_MANAGED
-from redrive.access.identities import Holder, ManagedPolicy, PolicyVersion
+from redrive.access.identities import ManagedPolicy, PolicyHolder, PolicyVersion
 from redrive.access.policy_document import Form
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.documents import check_document, handed_back
@@ -171,13 +171,13 @@ class PolicyOperations:
         arn, usage = (await self._found(call, params)).arn, params.get("PolicyUsageFilter")
         entity_type = params.get("EntityFilter")
 
-        def has(holder: Holder) -> bool:
+        def has(holder: PolicyHolder) -> bool:
             bounded, permitted = holder.boundary == arn, arn in holder.attached
             if usage is None:
                 return bounded or permitted
             return bounded if usage == "PermissionsBoundary" else permitted
 
-        holders: list[Holder] = []
+        holders: list[PolicyHolder] = []
         for entity in HOLDERS:
             if entity_type in (None, entity.word):
                 holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
@@ -208,8 +208,8 @@ class PolicyOperations:
             raise absent(POLICIES.missing.format(arn))
         return policy
 
-    async def _holders(self, call: Call) -> list[Holder]:
-        holders: list[Holder] = []
+    async def _holders(self, call: Call) -> list[PolicyHolder]:
+        holders: list[PolicyHolder] = []
         for entity in HOLDERS:
             holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
         return holders

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from redrive.access.errors import PolicyInvalid
-from redrive.access.identities import Holder
+from redrive.access.identities import PolicyHolder
 from redrive.access.patterns import Values
 from redrive.access.policy import AccessRequest, Decision, denial, evaluate, request_keys
 from redrive.access.policy_document import Form, parse_policy
@@ -73,7 +73,7 @@ class Simulating:
             holder = await entity.get(self._documents, call.account, arn.rpartition("/")[2])
             if holder.arn != arn:
                 raise absent(entity.missing.format(arn.rpartition("/")[2]))
-            holders: list[Holder] = [holder]
+            holders: list[PolicyHolder] = [holder]
             for name in getattr(holder, "groups", ()):
                 holders += [await GROUPS.get(self._documents, call.account, name)]
             texts: dict[str, str] = {}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.model.retry import Curve, Phase, RetrySchedule, Stage
+from redrive.model.retry import Phase, RetryCurve, RetrySchedule, Stage
 from redrive.model.retry_plans import HTTP_DEFAULT
 
 CONTENT_TYPE_DEFAULT: Final = "text/plain; charset=UTF-8"
@@ -50,7 +50,7 @@ class RetryPolicy:
     max_delay_retries: int = 0
     no_delay_retries: int = 0
     min_delay_retries: int = 0
-    curve: Curve = _DEFAULT.curve
+    curve: RetryCurve = _DEFAULT.curve
     given: frozenset[str] = frozenset()
 
     @property

@@ -24,7 +24,7 @@ from redrive.aws.sns.delivery_policy import (
     effective_policy,
 )
 from redrive.model.errors import RedriveError
-from redrive.model.retry import Curve
+from redrive.model.retry import RetryCurve
 from redrive.model.retry_plans import RetryPlan
 
 RETRIES_MAX: Final = 100
@@ -178,13 +178,15 @@ def _retry_policy(parent: JsonCursor, name: str) -> RetryPolicy | None:
     return policy
 
 
-def _curve(members: JsonCursor) -> Curve:
+def _curve(members: JsonCursor) -> RetryCurve:
     if "backoffFunction" not in members.members:
-        return Curve.LINEAR
-    function = members.text("backoffFunction").lower() or Curve.LINEAR  # the guide's table writes capitals
-    if function not in frozenset(Curve):
-        _refuse_choice(members, "backoffFunction", Curve)
-    return Curve(function)
+        return RetryCurve.LINEAR
+    function = (
+        members.text("backoffFunction").lower() or RetryCurve.LINEAR
+    )  # the guide's table writes capitals
+    if function not in frozenset(RetryCurve):
+        _refuse_choice(members, "backoffFunction", RetryCurve)
+    return RetryCurve(function)
 
 
 def _refuse_choice(members: JsonCursor, name: str, choices: Iterable[str]) -> NoReturn:

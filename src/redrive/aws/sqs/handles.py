@@ -6,7 +6,7 @@ They are sealed: the numbers in them would tell every tenant how much all others
 import struct
 from typing import Final, NamedTuple
 
-from redrive.access.secret import InstallationSecret, Sealer
+from redrive.access.secret import InstallationSecret, PurposeSealer
 from redrive.aws.sqs.errors import error
 from redrive.aws.wire.errors import AwsError
 from redrive.model.delivery import Delivery
@@ -39,7 +39,7 @@ class Handles:
     """
 
     def __init__(self, secret: InstallationSecret) -> None:
-        self._sealer = Sealer(secret, "receipt handles")
+        self._sealer = PurposeSealer(secret, "receipt handles")
         self._given: dict[str, bytes] = {}
 
     def write(self, delivery: Delivery, claimed_at: int) -> str:

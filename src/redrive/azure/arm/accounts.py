@@ -51,7 +51,7 @@ _GROUP_SCHEMA: Final = DocumentSchema(
 )
 
 
-class SubscriptionOperations:
+class AzureSubscriptionOperations:
     """The operations on what surrounds Event Grid's resources."""
 
     def __init__(self, engine: Engine, subscribers: Subscribers) -> None:

@@ -14,8 +14,8 @@ from redrive.azure.arm.resource import (
     IN_GROUP,
     IN_SUBSCRIPTION,
     PROVIDER,
+    ArmResourceSpec,
     R,
-    ResourceSpec,
     accepted,
     check_name,
     id_of,
@@ -39,7 +39,7 @@ Accept = Callable[[R | None], R]
 class ArmCollection(ABC, Generic[R]):
     """The operations on the resources of one type (`redrive.azure.arm.service.Operations`)."""
 
-    def __init__(self, engine: Engine, spec: ResourceSpec) -> None:
+    def __init__(self, engine: Engine, spec: ArmResourceSpec) -> None:
         self._resources = engine.resources
         self._rng = engine.runtime.chance
         self._spec = spec

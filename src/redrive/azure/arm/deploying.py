@@ -9,7 +9,7 @@ import orjson
 from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
 from redrive.azure.arm.resources import Ask
-from redrive.azure.arm.template_language import RESOURCES_MAX, Budget, Needed, TemplateError
+from redrive.azure.arm.template_language import RESOURCES_MAX, Needed, TemplateBudget, TemplateError
 from redrive.azure.wire.errors import AzureError
 
 _NESTED_MAX: Final = 5
@@ -98,7 +98,7 @@ class Deploying:
         self._group = f"/subscriptions/{call.params['subscription']}/resourceGroups/{call.params['group']}"
         self._has_own_scope = scope is None
         name = call.params.get("deployment", "")
-        self._scope = scope or DeploymentScope(self._template, self._group, name, Budget())
+        self._scope = scope or DeploymentScope(self._template, self._group, name, TemplateBudget())
         self._planned: list[Planned] = []
         self.steps: list[dict[str, Any]] = []
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from redrive.azure.arm.template_language import Budget, Evaluator, Needed, TemplateError
+from redrive.azure.arm.template_language import Needed, TemplateBudget, TemplateError, TemplateEvaluator
 
 COPIES_MAX: Final = 800
 _TYPES: Final[Mapping[str, type]] = {
@@ -30,7 +30,9 @@ class DeploymentScope:
         known: What resources answered, by their ids in lower case and what they were asked.
     """
 
-    def __init__(self, template: Mapping[str, Any], group: str, deployment: str, budget: Budget) -> None:
+    def __init__(
+        self, template: Mapping[str, Any], group: str, deployment: str, budget: TemplateBudget
+    ) -> None:
         """Evaluate for a template.
 
         Args:
@@ -47,7 +49,7 @@ class DeploymentScope:
         self.known: dict[tuple[str, str], Any] = {}
         self._variables: dict[str, Any] = {}
         self._loops: dict[str, int] = {}
-        self._evaluator = Evaluator(self._functions(), budget)
+        self._evaluator = TemplateEvaluator(self._functions(), budget)
 
     def nested(self, template: Mapping[str, Any]) -> "DeploymentScope":
         """The scope of a nested template that is evaluated in the outer one's: with its parameters and variables."""
@@ -162,7 +164,9 @@ class DeploymentScope:
 
         def call(*values: Any) -> Any:
             given = dict(zip(names, values, strict=True))
-            own = Evaluator({"parameters": lambda name: _named(given, name, "parameter")}, self.budget)
+            own = TemplateEvaluator(
+                {"parameters": lambda name: _named(given, name, "parameter")}, self.budget
+            )
             return own.value((member.get("output") or {}).get("value"))
 
         return call

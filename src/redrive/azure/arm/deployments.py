@@ -34,7 +34,7 @@ _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTAL
 _KEPT_MAX: Final = 800  # of a group, as at Azure
 
 
-class DeploymentOperations:
+class ArmDeploymentOperations:
     """The operations on deployments of a resource group (`redrive.azure.arm.service.Operations`)."""
 
     def __init__(self, documents: Documents, ask: Ask) -> None:

@@ -102,14 +102,14 @@ def name_filter(text: str) -> Wanted:
     """
     if not text.strip():
         return lambda _: True
-    reader = _Reader(text)
+    reader = _NameFilterReader(text)
     condition = reader.alternatives(0)
     if reader.here:
         raise reader.refused()
     return condition
 
 
-class _Reader:
+class _NameFilterReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0

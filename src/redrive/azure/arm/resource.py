@@ -49,7 +49,7 @@ class Record(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSpec:
+class ArmResourceSpec:
     """A type of resource.
 
     Attributes:
@@ -105,7 +105,7 @@ def location(document: Document, name: str) -> str:
 LOCATION: Final = SchemaField(_LOCATION, location)
 
 
-def accepted(spec: ResourceSpec, record: R, document: Document) -> R:
+def accepted(spec: ArmResourceSpec, record: R, document: Document) -> R:
     """The resource that a PUT asks for.
 
     Args:
@@ -125,7 +125,7 @@ def accepted(spec: ResourceSpec, record: R, document: Document) -> R:
     return _with(spec, record, beside, properties)
 
 
-def patched(spec: ResourceSpec, record: R, document: Document) -> R:
+def patched(spec: ArmResourceSpec, record: R, document: Document) -> R:
     """The resource as a PATCH leaves it: properties are merged one by one, everything beside them is replaced.
 
     Raises:
@@ -141,7 +141,7 @@ def patched(spec: ResourceSpec, record: R, document: Document) -> R:
     return _with(spec, record, beside, properties)
 
 
-def shown(spec: ResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
+def shown(spec: ArmResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
     """A resource as the resource manager shows it.
 
     Args:
@@ -192,11 +192,11 @@ def no_such(resource: ArmId) -> AzureError:
     )
 
 
-def _checked(spec: ResourceSpec, document: Document, before: Document | None) -> dict[str, Any]:
+def _checked(spec: ArmResourceSpec, document: Document, before: Document | None) -> dict[str, Any]:
     return {} if spec.properties is None else spec.properties.accept(document, before)
 
 
-def _check_location(spec: ResourceSpec, record: Record, location: str) -> None:
+def _check_location(spec: ArmResourceSpec, record: Record, location: str) -> None:
     stands = location_of(record)
     if not is_same_location(stands, location):
         name = id_of(record.attributes).name
@@ -209,7 +209,7 @@ def _beside(record: Record) -> dict[str, Any]:
     return read
 
 
-def _with(spec: ResourceSpec, record: R, beside: Document, properties: Document) -> R:
+def _with(spec: ArmResourceSpec, record: R, beside: Document, properties: Document) -> R:
     written = {settings.PROPERTIES: schema.kept(properties)}
     if spec.beside is not None:
         written[BESIDE] = schema.kept(beside)

@@ -8,7 +8,7 @@ from redrive.azure.arm import specs
 from redrive.azure.arm.call import ArmCall, check_theirs
 from redrive.azure.arm.collection import Accept, ArmCollection
 from redrive.azure.arm.event_sources import EventSources, domain_topic
-from redrive.azure.arm.resource import PROVIDER, R, ResourceSpec, no_such, properties_of
+from redrive.azure.arm.resource import PROVIDER, ArmResourceSpec, R, no_such, properties_of
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic, system_topic_name
 from redrive.azure.eventgrid import names
@@ -24,7 +24,7 @@ from redrive.model.topic import Topic
 class TopicCollection(ArmCollection[Topic]):
     """Topics and domains."""
 
-    def __init__(self, engine: Engine, spec: ResourceSpec, subscribers: Subscribers) -> None:
+    def __init__(self, engine: Engine, spec: ArmResourceSpec, subscribers: Subscribers) -> None:
         """Keep topics or domains in this engine; `subscribers` removes them with their event subscriptions."""
         super().__init__(engine, spec)
         self._topics = engine.resources.topics
@@ -139,7 +139,7 @@ class NamespaceTopicCollection(TopicCollection):
 class DocumentCollection(ArmCollection[R]):
     """Resources that are documents of a kind of their own."""
 
-    def __init__(self, engine: Engine, spec: ResourceSpec, kind: DocumentKind[R]) -> None:
+    def __init__(self, engine: Engine, spec: ArmResourceSpec, kind: DocumentKind[R]) -> None:
         super().__init__(engine, spec)
         self._documents = engine.resources.documents
         self._kind: DocumentKind[R] = kind

@@ -48,7 +48,7 @@ _IN_SUBSCRIPTION: Final = "/subscriptions/{subscription}/resources"
 _IN_GROUP: Final = "/subscriptions/{subscription}/resourceGroups/{group}/resources"
 
 
-class ResourceOperations:
+class ArmResourceOperations:
     """The operations on resources whatever their type (`redrive.azure.arm.service.Operations`)."""
 
     def __init__(self, ask: Ask) -> None:

@@ -5,9 +5,9 @@ from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from redrive.azure.arm import specs
-from redrive.azure.arm.accounts import GROUP, SubscriptionOperations
+from redrive.azure.arm.accounts import GROUP, AzureSubscriptionOperations
 from redrive.azure.arm.call import ArmCall, Verb, query_of
-from redrive.azure.arm.deployments import DEPLOYMENT, DeploymentOperations
+from redrive.azure.arm.deployments import DEPLOYMENT, ArmDeploymentOperations
 from redrive.azure.arm.destinations import EndpointResolver
 from redrive.azure.arm.event_sources import EventSources
 from redrive.azure.arm.event_subscriptions import EventSubscriptionOperations
@@ -19,7 +19,7 @@ from redrive.azure.arm.resource_types import (
     SystemTopicCollection,
     TopicCollection,
 )
-from redrive.azure.arm.resources import ResourceOperations
+from redrive.azure.arm.resources import ArmResourceOperations
 from redrive.azure.arm.storage import STORAGE_ACCOUNT
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC
@@ -76,8 +76,8 @@ class Arm:
         self.routes: RouteTable[Verb] = RouteTable()
         for some in (
             *operations,
-            ResourceOperations(self.answer),
-            DeploymentOperations(documents, self.answer),
+            ArmResourceOperations(self.answer),
+            ArmDeploymentOperations(documents, self.answer),
         ):
             self.routes.add_all(some.routes)
 
@@ -141,7 +141,7 @@ def build_operations(
     subscribers = Subscribers(engine)
     sources = EventSources(engine, subscribers)
     return [
-        SubscriptionOperations(engine, subscribers),
+        AzureSubscriptionOperations(engine, subscribers),
         TopicCollection(engine, specs.TOPICS, subscribers),
         TopicCollection(engine, specs.DOMAINS, subscribers),
         DomainTopicCollection(engine, subscribers, sources),

@@ -8,7 +8,14 @@ from typing import Any, Final
 from redrive.azure.arm import schema
 from redrive.azure.arm.destinations import STORAGE_ACCOUNT
 from redrive.azure.arm.network_rules import NETWORK
-from redrive.azure.arm.resource import LOCATION, READ_ONLY_BESIDE, Record, ResourceSpec, id_of, properties_of
+from redrive.azure.arm.resource import (
+    LOCATION,
+    READ_ONLY_BESIDE,
+    ArmResourceSpec,
+    Record,
+    id_of,
+    properties_of,
+)
 from redrive.azure.arm.schema import Document, DocumentSchema, SchemaField, each, nested, whole, words
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.settings import CLOUD_EVENT_SCHEMA, CUSTOM_EVENT_SCHEMA, EVENT_GRID_SCHEMA
@@ -77,9 +84,9 @@ def _publisher_shown(record: Record, properties: Mapping[str, Any], base_url: st
     }
 
 
-def _publishers(kind: str) -> ResourceSpec:
+def _publishers(kind: str) -> ArmResourceSpec:
     """The type of topics, or of domains: the interface is the same."""
-    return ResourceSpec(
+    return ArmResourceSpec(
         types=(kind,),
         shown=_publisher_shown,
         properties=DocumentSchema(
@@ -110,7 +117,7 @@ def _publishers(kind: str) -> ResourceSpec:
 
 TOPICS: Final = _publishers("topics")
 DOMAINS: Final = _publishers("domains")
-DOMAIN_TOPICS: Final = ResourceSpec(("domains", "topics"), shown=lambda *_: _STATE)
+DOMAIN_TOPICS: Final = ArmResourceSpec(("domains", "topics"), shown=lambda *_: _STATE)
 
 
 # ---- system topics -----------------------------------------------------------------------------------------------
@@ -126,7 +133,7 @@ def _source(document: Document, name: str) -> str:
     return text
 
 
-SYSTEM_TOPICS: Final = ResourceSpec(
+SYSTEM_TOPICS: Final = ArmResourceSpec(
     types=("systemTopics",),
     shown=lambda record, properties, _: {
         **_STATE,
@@ -174,7 +181,7 @@ def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: st
     return {**properties, **_STATE, "topicsConfiguration": topics, "privateEndpointConnections": []}
 
 
-NAMESPACES: Final = ResourceSpec(
+NAMESPACES: Final = ArmResourceSpec(
     types=("namespaces",),
     shown=_namespace_shown,
     properties=DocumentSchema(
@@ -201,7 +208,7 @@ NAMESPACES: Final = ResourceSpec(
     patched=HTTPStatus.OK,
 )
 
-NAMESPACE_TOPICS: Final = ResourceSpec(
+NAMESPACE_TOPICS: Final = ArmResourceSpec(
     types=("namespaces", "topics"),
     shown=lambda _, properties, __: {**properties, **_STATE},
     properties=DocumentSchema(

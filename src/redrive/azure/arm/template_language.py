@@ -40,7 +40,7 @@ class Needed(Exception):  # noqa: N818 - a question, not a failure
         self.action = action
 
 
-class Budget:
+class TemplateBudget:
     """The steps and characters that a deployment may take, and its resources with those nested in it."""
 
     def __init__(self) -> None:
@@ -83,10 +83,10 @@ class Budget:
                 )
 
 
-class Evaluator:
+class TemplateEvaluator:
     """Carries expressions out."""
 
-    def __init__(self, functions: Mapping[str, Own], budget: Budget) -> None:
+    def __init__(self, functions: Mapping[str, Own], budget: TemplateBudget) -> None:
         """Know these functions besides the common ones, by their names in lower case."""
         self._functions = functions
         self._budget = budget
@@ -114,7 +114,7 @@ class Evaluator:
         if text.startswith("[["):
             return text[1:]
         try:
-            return _Reader(text[1:-1], self._call).whole()
+            return _ExpressionReader(text[1:-1], self._call).whole()
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as fault:
             raise TemplateError(
                 f"Unable to process template language expressions in '{text[:200]}': {fault}"
@@ -133,7 +133,7 @@ class Evaluator:
         return function(*values)
 
 
-class _Reader:
+class _ExpressionReader:
     """Reads one expression into thunks, so that `if` carries out one of its branches alone."""
 
     def __init__(self, text: str, call: Callable[[str, Sequence[Callable[[], Any]]], Any]) -> None:

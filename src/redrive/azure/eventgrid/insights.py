@@ -25,7 +25,7 @@ from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import invalid, not_found
 from redrive.engine.ports import TelemetryStore
 from redrive.model.http import Response
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series, SeriesQuery, Statistics
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series, SeriesQuery, Statistics
 from redrive.model.names import ResourceName
 
 _HOUR_MS: Final = 60 * MINUTE_MS
@@ -205,7 +205,7 @@ class Insights:
     ) -> list[dict[str, Any]]:
         """Every interval; of a count, also those in which nothing was counted."""
         period_ms = _INTERVALS_MS[wish.interval]
-        buckets: dict[int, Bucket] = {}
+        buckets: dict[int, PeriodStatistics] = {}
         if several:
             query = PointQuery(several, wish.since, wish.until, period_ms)
             buckets = {point.at: point for point in await self._store.find_points(query)}

@@ -27,7 +27,7 @@ class NamespaceCall:
     topic: Topic
     query: Mapping[str, str]
     now: int
-    count: "Count"
+    count: "MetricAdder"
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
         """Return a parameter of the query that is a whole number.
@@ -55,7 +55,7 @@ class PullCall(NamespaceCall):
     queue: Queue
 
 
-class Count(Protocol):
+class MetricAdder(Protocol):
     """Adds to a metric."""
 
     def __call__(self, name: str, value: float, dimensions: tuple[tuple[str, str], ...] = ()) -> None:

@@ -41,7 +41,7 @@ from redrive.azure.namespaces.settling import LockTokens, NamespaceReceiving, Na
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
-from redrive.azure.wire.routes import Found, RouteTable
+from redrive.azure.wire.routes import RouteMatch, RouteTable
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
 from redrive.model.ids import bytes_of
@@ -275,7 +275,7 @@ def _address_refused(request: Request) -> AzureError:
     return AzureError(HTTPStatus.FORBIDDEN, "Forbidden", message)
 
 
-def _operation_of(match: Found[T], request: Request) -> T:
+def _operation_of(match: RouteMatch[T], request: Request) -> T:
     if match.verb is None:
         message = f"The operation is asked for by POST, not {request.method}."
         status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(match.methods)}

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.access.secret import InstallationSecret, Sealer
+from redrive.access.secret import InstallationSecret, PurposeSealer
 from redrive.azure.namespaces.call import PullCall, refused
 from redrive.azure.wire.answers import json_answer
 from redrive.engine.messages import Cancellation, Messages
@@ -48,7 +48,7 @@ class LockTokens:
     """Writes and reads lock tokens."""
 
     def __init__(self, secret: InstallationSecret) -> None:
-        self._sealer = Sealer(secret, "lock tokens")
+        self._sealer = PurposeSealer(secret, "lock tokens")
 
     def write(self, delivery: Delivery) -> str:
         """The token of a delivery just claimed."""

@@ -21,7 +21,7 @@ _SLASHES: Final = re.compile("(?:/|%2f)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class RouteMatch(Generic[T]):
     """A route that matches.
 
     Attributes:
@@ -60,7 +60,7 @@ class RouteTable(Generic[T]):
             self._verbs.setdefault(pattern, {})[method] = verb
         self._compiled = None
 
-    def find(self, method: str, path: str) -> Found[T] | None:
+    def find(self, method: str, path: str) -> RouteMatch[T] | None:
         """The route of a request; None: the path is none of these.
 
         Args:
@@ -76,7 +76,7 @@ class RouteTable(Generic[T]):
             match = pattern.fullmatch(tidy)
             if match is not None:
                 params = {name: unquote(value) for name, value in match.groupdict().items()}
-                return Found(verbs.get(method), params, tuple(verbs))
+                return RouteMatch(verbs.get(method), params, tuple(verbs))
         return None
 
 

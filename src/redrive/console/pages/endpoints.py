@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from redrive.console.visit import Missing, Page, Redirect, Visit
-from redrive.engine.operations import Condition, EndpointCondition
+from redrive.engine.operations import EndpointCondition, EndpointState
 from redrive.model.topic import Subscription
 
 SHOWN_MAX: Final = 50
@@ -35,8 +35,8 @@ async def listed(visit: Visit) -> Page:
         "state": state,
         "filter": wanted,
         "rows": [_row(visit, *pair) for pair in shown],
-        "resting": sum(condition.condition is Condition.CIRCUIT_OPEN for condition in conditions),
-        "failing": sum(condition.condition is Condition.FAILING for condition in conditions),
+        "resting": sum(condition.condition is EndpointState.CIRCUIT_OPEN for condition in conditions),
+        "failing": sum(condition.condition is EndpointState.FAILING for condition in conditions),
         "looked_at": len(looked_at),
         "states": [(name, visit.link("endpoints", state=name, filter=wanted)) for name in _STATES],
         "next": visit.link("endpoints", state=state, filter=wanted, after=f"{last.topic.name}/{last.id}")

@@ -13,7 +13,7 @@ from redrive.console.invocations import Invocation, invocations
 from redrive.console.time_chart import time_chart, with_zeros
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, Series
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, Series
 from redrive.model.topic import Subscription
 
 COUNTED_MAX: Final = 10_000
@@ -155,7 +155,7 @@ def _series(visit: Visit, name: str, figure: str) -> Series:
     return Series(place.account, place.region, NAMESPACE, figure, (("FunctionName", name),))
 
 
-def _total(buckets: Sequence[Bucket]) -> int:
+def _total(buckets: Sequence[PeriodStatistics]) -> int:
     return int(sum(bucket.statistics.total for bucket in buckets))
 
 

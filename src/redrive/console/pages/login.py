@@ -1,6 +1,6 @@
 """Signing in and out."""
 
-from redrive.console.session import Sessions
+from redrive.console.session import ConsoleSessions
 from redrive.console.visit import Page, Redirect, Visit
 
 _TOO_MANY = 429
@@ -13,7 +13,7 @@ async def page(visit: Visit) -> Page:  # noqa: ARG001 - of every page
     return Page("login.html", {"told": "", "key": ""})
 
 
-async def sign_in(visit: Visit, sessions: Sessions, address: str) -> Page | Redirect:
+async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page | Redirect:
     """Make a session for who knows a key's secret, or has a link of the last minute."""
     if not sessions.may_try(address):
         told = "Too many attempts failed. Wait a minute."
@@ -33,7 +33,7 @@ async def sign_in(visit: Visit, sessions: Sessions, address: str) -> Page | Redi
     return Redirect(f"{visit.base}/", cookie)
 
 
-async def sign_out(visit: Visit, sessions: Sessions, address: str) -> Redirect:  # noqa: ARG001 - of every such page
+async def sign_out(visit: Visit, sessions: ConsoleSessions, address: str) -> Redirect:  # noqa: ARG001 - of every such page
     """End the session, and take its cookie away."""
     await sessions.end(visit.session)
     return Redirect(f"{visit.base}/login", "")

@@ -9,7 +9,7 @@ from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, ser
 from redrive.console.commands import aws_command
 from redrive.console.time_chart import Point, time_chart, with_zeros
 from redrive.console.visit import Page, Visit
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, SeriesQuery, Statistics
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery, Statistics
 
 DRAWN_MAX: Final = 8
 LINKED_MAX: Final = 100
@@ -122,7 +122,7 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     return charts
 
 
-def _summed(buckets: Iterator[Bucket]) -> Mapping[int, Statistics]:
+def _summed(buckets: Iterator[PeriodStatistics]) -> Mapping[int, Statistics]:
     """The statistics by moment: a metric may be several series."""
     summed: dict[int, Statistics] = {}
     for bucket in buckets:

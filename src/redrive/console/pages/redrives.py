@@ -7,7 +7,7 @@ from redrive.console.pages.dead_letters import COUNTED_MAX, origin_text, read_ca
 from redrive.console.safety_checks import checks_of, verdict_of
 from redrive.console.visit import Missing, Page, Redirect, Unusable, Visit, searched
 from redrive.console.words import moment
-from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, Origin, RedrivePlan, RedriveWish
+from redrive.engine.operations import BATCH_MAX, SET_ASIDE, TASK, LetterOrigin, RedrivePlan, RedriveWish
 from redrive.engine.ports import Cause, LookRequest
 from redrive.model.careful import CarefulPace
 from redrive.model.errors import TaskActive
@@ -85,7 +85,7 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
     return Page("plan.html", values, status)
 
 
-async def _receivers(visit: Visit, queue: Queue, origin: Origin | None) -> list[Subscription]:
+async def _receivers(visit: Visit, queue: Queue, origin: LetterOrigin | None) -> list[Subscription]:
     """The subscriptions that messages of the chosen cause, or of all, go back to."""
     if origin is not None:
         return [] if origin.subscription is None else [origin.subscription]

@@ -18,7 +18,7 @@ from redrive.model.names import ResourceName
 from redrive.model.outage import FAILURES, BreakerOutage, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetrySchedule
 from redrive.model.retry_plans import PLANS, RetryPlan
-from redrive.model.timetable import RUN_SHOWN_WHOLE, Row, Run, columns_of, runs_of, summary
+from redrive.model.timetable import RUN_SHOWN_WHOLE, Run, TimetableRow, columns_of, runs_of, summary
 from redrive.model.topic import Subscription
 
 _REFUSED: Final = 400
@@ -87,7 +87,7 @@ def _shown(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription
     }
 
 
-def _rows(run: Run) -> Iterator[tuple[Row | None, int]]:
+def _rows(run: Run) -> Iterator[tuple[TimetableRow | None, int]]:
     """The rows of a run as the table shows them; None with a number: so many are folded."""
     if run.length <= RUN_SHOWN_WHOLE:
         yield from ((row, 0) for row in run.head)

@@ -18,7 +18,7 @@ from redrive.endpoints import verdicts
 from redrive.endpoints.addresses import read_url
 from redrive.endpoints.aws import verdicts as aws_verdicts
 from redrive.endpoints.aws.verdicts import AwsAnswer
-from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.verdicts import INVALID, Verdict
 from redrive.engine.ports import PushRequest
 
@@ -89,7 +89,7 @@ _FUNCTION_ERROR: Final = "x-amz-function-error"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourceAddress:
     """The address of a resource.
 
     Attributes:
@@ -109,7 +109,7 @@ class Place:
     keys: ReadOnlyCredentials | None = field(repr=False)
 
 
-def read_place(arn: str, value: str) -> Place:
+def read_place(arn: str, value: str) -> ResourceAddress:
     """The place of a resource.
 
     Args:
@@ -129,13 +129,15 @@ def read_place(arn: str, value: str) -> Place:
     name = parts[-1].replace("/", ":", 1).partition(":")[2]
     if value == AWS_ITSELF:
         suffix = _SUFFIXES.get(parts[1], _SUFFIX)
-        return Place(service, region, name, f"https://{service}.{region}.{suffix}", itself=True, keys=None)
+        return ResourceAddress(
+            service, region, name, f"https://{service}.{region}.{suffix}", itself=True, keys=None
+        )
     filled = value.replace("{region}", region).replace("{name}", quote(name, safe=""))
     destination = read_url(filled)
     keys = None
     if destination.user:
         keys = ReadOnlyCredentials(destination.user, destination.password, None)
-    return Place(service, region, name, str(destination.url).rstrip("/"), itself=False, keys=keys)
+    return ResourceAddress(service, region, name, str(destination.url).rstrip("/"), itself=False, keys=keys)
 
 
 class AwsClient:
@@ -155,7 +157,7 @@ class AwsClient:
         self._credentials = credentials
         self.place = lru_cache(_PLACES_MAX)(self._read_place)
 
-    def _read_place(self, arn: str) -> Place | Verdict:
+    def _read_place(self, arn: str) -> ResourceAddress | Verdict:
         """The place of a resource, or the meaning of its having none."""
         value = self._where(arn)
         if value is None:
@@ -165,7 +167,7 @@ class AwsClient:
         except ValueError as error:
             return INVALID.verdict(response=str(error))
 
-    async def call(self, place: Place, push_request: PushRequest) -> AwsAnswer | Verdict:
+    async def call(self, place: ResourceAddress, push_request: PushRequest) -> AwsAnswer | Verdict:
         """Make a call, signed; the answer, or what it means that there is none.
 
         Args:
@@ -185,7 +187,9 @@ class AwsClient:
         return answer if isinstance(answer, Verdict) else _read(answer)
 
 
-def _signed(place: Place, push_request: PushRequest, keys: ReadOnlyCredentials | None) -> PushRequest:
+def _signed(
+    place: ResourceAddress, push_request: PushRequest, keys: ReadOnlyCredentials | None
+) -> PushRequest:
     """The request as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
 
     The date in the signature is the real one, whatever clock the server goes by: whoever checks it has no other.
@@ -212,7 +216,7 @@ def _signed(place: Place, push_request: PushRequest, keys: ReadOnlyCredentials |
     )
 
 
-def _read(answer: Answer) -> AwsAnswer:
+def _read(answer: WebhookAnswer) -> AwsAnswer:
     """An answer, with its error by name: of a header or of the body, in any of the spellings that there are."""
     kept = dict(answer.kept)
     document = _document(answer.text) if answer.status // 100 != 2 else {}  # noqa: PLR2004 - not an error

@@ -10,7 +10,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.endpoints.aws import verdicts as aws_verdicts
-from redrive.endpoints.aws.calls import AwsClient, Place
+from redrive.endpoints.aws.calls import AwsClient, ResourceAddress
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.verdicts import IN_TROUBLE, THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
@@ -53,7 +53,9 @@ class StreamEndpoint(TimedEndpoint):
         calls = [self._put(place, push_request.timeout_ms, together) for together in _calls(records)]
         return _together([verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts])
 
-    async def _put(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
+    async def _put(
+        self, place: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
+    ) -> Sequence[Verdict]:
         """One call; a verdict for each record."""
         began = self._now()
         shown = [{"Data": b64encode(record).decode()} for record in records]
@@ -78,7 +80,9 @@ class StreamEndpoint(TimedEndpoint):
             return await self._put_halves(place, timeout_ms - (self._now() - began), records)
         return [verdict] * len(records)
 
-    async def _put_halves(self, place: Place, timeout_ms: int, records: Sequence[bytes]) -> Sequence[Verdict]:
+    async def _put_halves(
+        self, place: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
+    ) -> Sequence[Verdict]:
         """Again, where a call was refused for what may be about one of them, or about their number or weight.
 
         One among 500 is found with 18 calls more.

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from typing_extensions import override
 
 from redrive.endpoints.aws import verdicts as aws_verdicts
-from redrive.endpoints.aws.calls import AwsClient, Place
+from redrive.endpoints.aws.calls import AwsClient, ResourceAddress
 from redrive.endpoints.aws.verdicts import AwsAnswer
 from redrive.endpoints.verdicts import THROTTLED, TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
@@ -61,7 +61,7 @@ class FunctionEndpoint(TimedEndpoint):
         return _busy(answer) or aws_verdicts.of_answer(answer)
 
     async def _invoke(
-        self, place: Place, url: str, push_request: PushRequest, kind: str
+        self, place: ResourceAddress, url: str, push_request: PushRequest, kind: str
     ) -> AwsAnswer | Verdict:
         headers = {"X-Amz-Invocation-Type": kind}
         if _TRACE in push_request.headers:
@@ -71,7 +71,7 @@ class FunctionEndpoint(TimedEndpoint):
         )
 
 
-def _url(place: Place, arn: str) -> str:
+def _url(place: ResourceAddress, arn: str) -> str:
     return place.url if place.url.endswith(_WHOLE) else place.url + _PATH.format(quote(arn, safe=""))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.verdicts import Verdict
@@ -42,7 +42,7 @@ class Adm:
         """
         url = f"{self._url}/messaging/registrations/{quote(push_request.endpoint, safe='')}/messages"
 
-        async def post(token: str) -> Answer | Verdict:
+        async def post(token: str) -> WebhookAnswer | Verdict:
             headers = {"Authorization": f"Bearer {token}", **_TYPES}
             return await self._http.ask(
                 PushRequest(url, push_request.body, _JSON, headers, push_request.timeout_ms)

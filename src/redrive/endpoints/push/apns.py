@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from redrive.endpoints.kept_connection import ConnectionPool
 from redrive.endpoints.push import verdicts
-from redrive.endpoints.push.http2 import ALPN, Answer, Http2Connection, Unprocessed
+from redrive.endpoints.push.http2 import ALPN, Http2Answer, Http2Connection, Unprocessed
 from redrive.endpoints.push.verdicts import CredentialsUnusable
 from redrive.endpoints.verdicts import ACCEPTED, Verdict
 from redrive.engine.ports import PushRequest
@@ -94,7 +94,9 @@ class Apns:
         """Let go of connections."""
         await self._connections.close()
 
-    async def _posted(self, place: _Place, push_request: PushRequest, headers: Mapping[str, str]) -> Answer:
+    async def _posted(
+        self, place: _Place, push_request: PushRequest, headers: Mapping[str, str]
+    ) -> Http2Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
         path = f"/3/device/{quote(push_request.endpoint, safe='')}"
         while True:
@@ -162,7 +164,7 @@ def _bearer(token: str) -> str:
     return f"bearer {token}"
 
 
-def _verdict(answer: Answer) -> Verdict:
+def _verdict(answer: Http2Answer) -> Verdict:
     text = answer.body.decode("utf-8", "replace")
     if answer.status != HTTPStatus.OK:
         return verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))

@@ -13,7 +13,7 @@ from redrive.endpoints.http import HttpEndpoint, HttpPolicy
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.adm import Adm
 from redrive.endpoints.push.fcm import Fcm
-from redrive.endpoints.push.login import AccessTokens, Refused
+from redrive.endpoints.push.login import AccessTokens, LoginRefused
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 
@@ -87,7 +87,7 @@ class PushEndpoint(TimedEndpoint):
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 return await self._service(push_request.headers["service"]).send(push_request)
-        except Refused as refusal:
+        except LoginRefused as refusal:
             return refusal.verdict
         except (OSError, ValueError) as error:
             return verdicts.of_failure(error)

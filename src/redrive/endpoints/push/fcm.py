@@ -10,7 +10,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.push.login import AccessTokens
 from redrive.endpoints.push.verdicts import CredentialsUnusable
@@ -66,7 +66,7 @@ class Fcm:
         account = _read(push_request.headers["credential"])
         url = f"{self._url}/v1/projects/{quote(account.project, safe='')}/messages:send"
 
-        async def post(token: str) -> Answer | Verdict:
+        async def post(token: str) -> WebhookAnswer | Verdict:
             headers = {"Authorization": f"Bearer {token}"}
             asked = PushRequest(
                 url,

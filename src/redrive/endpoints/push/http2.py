@@ -36,7 +36,7 @@ _BODY_BYTES_MAX: Final = 4096  # of an answer; what is beyond is read and forgot
 _REST_SECONDS: Final = 3600
 
 
-class Answer(NamedTuple):
+class Http2Answer(NamedTuple):
     """The answer of a service; names of headers in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class _Exchange:
         heard: How often something had come over the connection when it began.
     """
 
-    answered: asyncio.Future[Answer]
+    answered: asyncio.Future[Http2Answer]
     unsent: bytes
     heard: int
     status: int = 0
@@ -97,7 +97,7 @@ class Http2Connection(KeptConnection):
         self._settled = False  # the service has said how many streams it allows
         self.answered = False  # anything at all
 
-    async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Http2Answer:
         """Post a body that is not empty.
 
         Raises:
@@ -118,7 +118,7 @@ class Http2Connection(KeptConnection):
         finally:
             self._rest(_REST_SECONDS)
 
-    async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def _exchange(self, path: str, headers: Mapping[str, str], body: bytes) -> Http2Answer:
         stream = self._h2.get_next_available_stream_id()
         exchange = self._exchanges[stream] = _Exchange(self._loop.create_future(), body, self._heard)
         try:
@@ -183,7 +183,7 @@ class Http2Connection(KeptConnection):
             case StreamEnded(stream_id=int(stream)) if stream in self._exchanges:
                 exchange = self._exchanges[stream]
                 self.answered = True
-                _tell(exchange, Answer(exchange.status, exchange.headers, bytes(exchange.body)))
+                _tell(exchange, Http2Answer(exchange.status, exchange.headers, bytes(exchange.body)))
             case StreamReset(stream_id=int(stream), error_code=code) if stream in self._exchanges:
                 _tell(self._exchanges[stream], ConnectionResetError(f"The service ended the request: {code}"))
             case ConnectionTerminated(last_stream_id=last):
@@ -280,7 +280,7 @@ class Http2Connection(KeptConnection):
         self._close_socket()
 
 
-def _tell(exchange: _Exchange, said: Answer | Exception) -> None:
+def _tell(exchange: _Exchange, said: Http2Answer | Exception) -> None:
     if exchange.answered.done():  # its push may have been cut short
         return
     if isinstance(said, Exception):

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from redrive.endpoints.http import Answer, HttpEndpoint
+from redrive.endpoints.http import HttpEndpoint, WebhookAnswer
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.endpoints.push import verdicts
 from redrive.endpoints.verdicts import Verdict
@@ -26,7 +26,7 @@ class AccessToken(NamedTuple):
     until: int
 
 
-class Refused(Exception):  # noqa: N818 - an answer, named as a caller says it
+class LoginRefused(Exception):  # noqa: N818 - an answer, named as a caller says it
     """There is no access token; `verdict` says why."""
 
     def __init__(self, verdict: Verdict) -> None:
@@ -52,8 +52,8 @@ class AccessTokens:
         login: Hashable,
         url: str,
         form: Callable[[], Mapping[str, str]],
-        post: Callable[[str], Awaitable[Answer | Verdict]],
-    ) -> Answer | Verdict:
+        post: Callable[[str], Awaitable[WebhookAnswer | Verdict]],
+    ) -> WebhookAnswer | Verdict:
         """The answer of a service to a request with an access token; repeated with a new one where it is refused.
 
         Args:
@@ -85,10 +85,10 @@ class AccessTokens:
         asked = PushRequest(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
         answer = await self._http.ask(asked)
         if isinstance(answer, Verdict):
-            raise Refused(answer)
+            raise LoginRefused(answer)
         token = _read(answer.text, self._now()) if answer.status // 100 == 2 else None  # noqa: PLR2004 - a success
         if token is None:
-            raise Refused(verdicts.of_login(answer.status, answer.text))
+            raise LoginRefused(verdicts.of_login(answer.status, answer.text))
         return token
 
 

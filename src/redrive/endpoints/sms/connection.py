@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from redrive.endpoints.kept_connection import KeptConnection
 from redrive.endpoints.sms import pdu as smpp
-from redrive.endpoints.sms.gateway import Gateway
+from redrive.endpoints.sms.gateway import MessageCentre
 from redrive.endpoints.sms.pdu import Delivered, Pdu
 from redrive.endpoints.sms.verdicts import BindRefused
 
@@ -32,7 +32,7 @@ class SmsConnection(KeptConnection):
         hear: Takes each text that comes; it is acknowledged when that is done.
     """
 
-    def __init__(self, gateway: Gateway, hear: Hearing) -> None:
+    def __init__(self, gateway: MessageCentre, hear: Hearing) -> None:
         super().__init__("message centre")
         self._gateway = gateway
         self._hear = hear

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from redrive.endpoints.sms import verdicts as sms_verdicts
 from redrive.endpoints.sms.connection import SmsConnection
-from redrive.endpoints.sms.gateway import Gateway
+from redrive.endpoints.sms.gateway import MessageCentre
 from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
@@ -59,7 +59,7 @@ class SmsEndpoint(TimedEndpoint):
         ca_file: Certificates in PEM that are trusted besides the system's.
     """
 
-    def __init__(self, now: Callable[[], int], gateway: Gateway, ca_file: Path | None = None) -> None:
+    def __init__(self, now: Callable[[], int], gateway: MessageCentre, ca_file: Path | None = None) -> None:
         super().__init__(now)
         self._gateway = gateway
         self._trust: ssl.SSLContext | None = None

@@ -12,7 +12,7 @@ WINDOW_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class MessageCentre:
     """A message centre.
 
     Attributes:
@@ -43,7 +43,7 @@ class Gateway:
         return f"{'smpps' if self.secure else 'smpp'}://{self.user}@{self.host}:{self.port}"
 
 
-def read_gateway(url: str) -> Gateway:
+def read_gateway(url: str) -> MessageCentre:
     """Read `smpp://user:password@host:port?window=10&sender=Redrive`, or `smpps://`.
 
     Raises:
@@ -59,7 +59,7 @@ def read_gateway(url: str) -> Gateway:
     if not parts.hostname or parts.username is None or parts.path.strip("/") or parts.fragment:
         raise ValueError("is not smpp://USER:PASSWORD@HOST:PORT")
     options = _options(parts.query)
-    return Gateway(
+    return MessageCentre(
         parts.hostname,
         _PORTS[parts.scheme] if port is None else port,
         _ascii("user", unquote(parts.username)),

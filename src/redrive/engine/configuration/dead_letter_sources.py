@@ -32,7 +32,7 @@ ACCOUNTS_MAX: Final = 1000  # remembered: callers name accounts, and may name an
 _AFTER_ALL: Final = "\U0010ffff"
 
 
-class Origin(NamedTuple):
+class LetterOrigin(NamedTuple):
     """The place that dead letters came from, as far as it is known.
 
     Attributes:
@@ -44,7 +44,7 @@ class Origin(NamedTuple):
     subscription: Subscription | None
 
 
-UNKNOWN: Final = Origin(None, None)
+UNKNOWN: Final = LetterOrigin(None, None)
 
 
 class Sources(NamedTuple):
@@ -156,7 +156,7 @@ class DeadLetterSources:
             keys += [key for of_target in by_target.values() for key in of_target]
         return await self._values(TOMBSTONE, keys)
 
-    async def origins(self, numbers: Collection[int]) -> dict[int, Origin]:
+    async def origins(self, numbers: Collection[int]) -> dict[int, LetterOrigin]:
         """The queue or the subscription that each number stands or stood for: two reads, and none once remembered."""
         lookups: list[tuple[DocumentKind[Any], str]] = []
         for key in map(number_key, numbers):
@@ -170,7 +170,9 @@ class DeadLetterSources:
         for number, backlog in keys.items():
             record = values.get((QUEUE_RECORD.name, number_key(number)))
             subscription = subscriptions.get((SUBSCRIPTION.name, backlog)) if backlog else None
-            origins[number] = Origin(None if record is None or subscription else record.name, subscription)
+            origins[number] = LetterOrigin(
+                None if record is None or subscription else record.name, subscription
+            )
         return origins
 
     async def places(self, account: str = "", after: ResourceName | None = None) -> list[ResourceName]:

@@ -17,7 +17,7 @@ from redrive.engine.configuration.kinds import (
     grave_key,
     number_key,
 )
-from redrive.engine.ports import Clock, DocumentStore, Removal, Target
+from redrive.engine.ports import Clock, DocumentStore, MoveTarget, Removal
 from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -91,12 +91,12 @@ class Queues:
         number = await self._directory.get(QUEUE_RECORD, number_key(queue_id))
         return None if number is None else number.name
 
-    async def dead_letters_to(self, queue: Queue) -> Target | None:
+    async def dead_letters_to(self, queue: Queue) -> MoveTarget | None:
         """The target of the queue's dead letters, if it has one and that queue is there."""
         if queue.dead_letter is None:
             return None
         target = self.known(queue.dead_letter.queue) or await self.get(queue.dead_letter.queue)
-        return None if target is None else Target(target.id, target.ordered, queue.copies)
+        return None if target is None else MoveTarget(target.id, target.ordered, queue.copies)
 
     # ---- writing ----------------------------------------------------------------------------------------
 

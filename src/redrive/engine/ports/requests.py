@@ -149,7 +149,7 @@ class Enqueued(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MoveTarget:
     """A queue that deliveries are moved to.
 
     Attributes:
@@ -195,7 +195,7 @@ class ClaimRequest:
     lease_ms: int
     token: int
     limits: Limits = _UNLIMITED
-    dead_letters_to: Target | None = None
+    dead_letters_to: MoveTarget | None = None
     attempt_id: str | None = None
     resumes: bool = False
     rate_max: int | None = None
@@ -237,7 +237,7 @@ class Settlement(NamedTuple):
     token: int
     outcome: Outcome = Outcome.DELIVERED
     available_at: int = 0
-    target: Target | None = None
+    target: MoveTarget | None = None
     note: AttemptNote | None = None
     follow_ups: Sequence[NewDelivery] = ()
     as_new: bool = False
@@ -365,8 +365,8 @@ class MoveRequest:
     now: int
     seq_max: int
     message_ids: Sequence[bytes]
-    destination: Target | None = None
-    origins: Mapping[int, Target] = field(default_factory=dict)
+    destination: MoveTarget | None = None
+    origins: Mapping[int, MoveTarget] = field(default_factory=dict)
     seqs: Sequence[int] | None = None
     cause: Cause | None = None
     excepted: Sequence[int] = ()
@@ -382,7 +382,7 @@ class MoveRequest:
         """True if a delivery of that origin has somewhere to go."""
         return self.destination is not None or (origin or 0) in self.origins
 
-    def target(self, origin: int | None) -> Target:
+    def target(self, origin: int | None) -> MoveTarget:
         """The queue that a delivery of that origin goes to; it has one."""
         return self.destination or self.origins[origin or 0]
 

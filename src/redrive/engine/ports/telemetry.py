@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from redrive.engine.ports.store import Store
 from redrive.model.log import LogEvent, LogQuery, LogSpan
-from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, ValueCount
+from redrive.model.metric import MetricPoint, PeriodStatistics, PointQuery, Series, SeriesQuery, ValueCount
 from redrive.model.names import ResourceName
 
 
@@ -18,11 +18,11 @@ class TelemetryStore(Protocol):
         """Add what was measured to what is known of each series, moment and unit."""
         ...
 
-    async def find_points(self, query: PointQuery) -> list[Bucket]:
+    async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
         """The statistics of each period, in order of time and unit; a period without points is left out."""
         ...
 
-    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
         """As `find_points`, each series by itself, by its id; a series without points is left out.
 
         For whoever looks at very many at once: a thousand series take one call.

@@ -27,7 +27,7 @@ from redrive.engine.ports import (
 )
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Undelivered
 from redrive.engine.publish.archive import Archived, archived, mark
-from redrive.engine.publish.routing import Route, Routed, Router, deduplication_id
+from redrive.engine.publish.routing import DeliveryRoute, PublicationRouter, Routed, deduplication_id
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery
@@ -82,7 +82,7 @@ class TopicPublisher:
         self._notifier = notifier
         self._contexts = contexts
         self._listeners = listeners
-        self._router = Router(store, runtime, queues, topics, contexts, faults, seals)
+        self._router = PublicationRouter(store, runtime, queues, topics, contexts, faults, seals)
 
     async def publish(self, topic: Topic, publications: Sequence[Publication]) -> list[Enqueued]:
         """Publish messages to one topic, in their order; all they lead to is on disk when this returns.
@@ -288,7 +288,7 @@ class TopicPublisher:
         else:
             self._notifier.expect(new_delivery.queue_id, new_delivery.available_at)
 
-    def _tell_refused(self, routed: Routed, route: Route, refusal: Attempt, now: int) -> None:
+    def _tell_refused(self, routed: Routed, route: DeliveryRoute, refusal: Attempt, now: int) -> None:
         audience = self._listeners.of(routed.topic.dialect)
         fact = self._attempted(routed, route, refusal, now)
         if route.queue is not None and route.new_delivery is not None:
@@ -306,19 +306,19 @@ class TopicPublisher:
         taken = [route for route in routed.routes if route.queue is not None and route.refusal is None]
         return [self._attempted(routed, route, _accepted(route), now) for route in taken]
 
-    def _attempted(self, routed: Routed, route: Route, attempt: Attempt, now: int) -> Attempted:
+    def _attempted(self, routed: Routed, route: DeliveryRoute, attempt: Attempt, now: int) -> Attempted:
         topic, subscription = routed.topic, route.subscription
         delivery = _as_delivery(routed, route, now)
         identify = self._contexts.of(topic, subscription).identify
         return Attempted(topic, subscription, delivery, attempt, route.transition, now, identify=identify)
 
 
-def _accepted(route: Route) -> Attempt:
+def _accepted(route: DeliveryRoute) -> Attempt:
     name = "" if route.new_delivery is None else id_text(route.new_delivery.message_id)
     return Attempt(AttemptResult.DELIVERED, Reason.ACCEPTED, 200, "", 0, (("message_id", name),))
 
 
-def _as_delivery(routed: Routed, route: Route, now: int) -> Delivery:
+def _as_delivery(routed: Routed, route: DeliveryRoute, now: int) -> Delivery:
     publication = routed.publication
     unsent = replayed(publication.envelope) if routed.replayed else publication.envelope
     return Delivery(

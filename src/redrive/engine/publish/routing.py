@@ -28,7 +28,7 @@ _ANY_BYTES: Final = 2**63
 
 
 @dataclass(slots=True)
-class Route:
+class DeliveryRoute:
     """One delivery of a publication, on its way into a queue.
 
     Attributes:
@@ -69,7 +69,7 @@ class Routed:
 
     topic: Topic
     publication: Publication
-    routes: list[Route] = field(default_factory=list)
+    routes: list[DeliveryRoute] = field(default_factory=list)
     refused: Mapping[FilterVerdict, int] = field(default_factory=dict)
     evaluated: Sequence[tuple[Subscription, int]] = ()
     alone: bool = False
@@ -116,7 +116,7 @@ class _CachedRoute:
     sealer: Sealer | None
 
 
-class Router:
+class PublicationRouter:
     """Finds the routes of publications; changes nothing."""
 
     def __init__(
@@ -165,16 +165,16 @@ class Router:
             routed.routes.append(route)
         return routed
 
-    async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> Route:
+    async def _screened(self, routed: Routed, subscription: Subscription, now: int) -> DeliveryRoute:
         """The route of what a subscriber may see; what it may not see is nobody's dead letter either."""
         screen = routed.publication.screen
         seen = routed.publication if screen is None else screen(subscription)
         if isinstance(seen, Attempt):
-            return Route(subscription, None, refusal=seen, dead_refusal=seen)
+            return DeliveryRoute(subscription, None, refusal=seen, dead_refusal=seen)
         context = self._contexts.of(routed.topic, subscription)
         return await self._route(_publishing(routed.topic, seen, now), context, subscription)
 
-    def _by_cache(self, cached: _CachedRoute, publication: Publication, now: int) -> Route:
+    def _by_cache(self, cached: _CachedRoute, publication: Publication, now: int) -> DeliveryRoute:
         """The route that `_route` would find, at a third of its time."""
         subscription, queue = cached.subscription, cached.queue
         new_delivery = NewDelivery(
@@ -188,7 +188,7 @@ class Router:
             False if queue is None else queue.ordered,
         )
         new_delivery.sealer = cached.sealer
-        return Route(subscription, new_delivery, queue)
+        return DeliveryRoute(subscription, new_delivery, queue)
 
     def routed_alone(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
@@ -196,7 +196,7 @@ class Router:
         """The route into one subscription's backlog, which need not have been confirmed."""
         context = self._contexts.of(topic, subscription)
         backlog = self._into_backlog(_publishing(topic, publication, now), context)
-        return Routed(topic, publication, [Route(subscription, backlog)], alone=True)
+        return Routed(topic, publication, [DeliveryRoute(subscription, backlog)], alone=True)
 
     async def routed_again(
         self, topic: Topic, subscription: Subscription, publication: Publication, now: int
@@ -264,23 +264,23 @@ class Router:
 
     async def _route(
         self, publishing: _PublishContext, context: SubscriptionContext, subscription: Subscription
-    ) -> Route:
+    ) -> DeliveryRoute:
         waiting_id = subscription.waiting_id
         if waiting_id is not None and await self._waits(subscription, waiting_id):
-            return Route(subscription, self._into_backlog(publishing, context, waiting_id))
+            return DeliveryRoute(subscription, self._into_backlog(publishing, context, waiting_id))
         if context.queue is None:
             self._remember(publishing, context, subscription, None)
-            return Route(subscription, self._into_backlog(publishing, context))
+            return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         if publishing.publication.raw_refusal is not None and subscription.raw:
             return await self._refused(publishing, context, publishing.publication.raw_refusal)
         if await self._held_back(publishing.topic, subscription):
-            return Route(subscription, self._into_backlog(publishing, context))
+            return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         queue = self._queues.known(context.queue) or await self._queues.get(context.queue)
         refusal = await self._refusal(publishing, context, queue)
         if queue is None or refusal is not None:
             return await self._refused(publishing, context, refusal or _MISSING)
         self._remember(publishing, context, subscription, queue)
-        return Route(subscription, self._into_queue(publishing, context, queue), queue)
+        return DeliveryRoute(subscription, self._into_queue(publishing, context, queue), queue)
 
     async def _held_back(self, topic: Topic, subscription: Subscription) -> bool:
         """True if a queue's deliveries wait in the backlog: while it fails, and in order, until that is through."""
@@ -298,23 +298,23 @@ class Router:
 
     async def _refused(
         self, publishing: _PublishContext, context: SubscriptionContext, refusal: Attempt
-    ) -> Route:
+    ) -> DeliveryRoute:
         """The route of a message that the endpoint's queue does not take."""
         subscription = context.subscription
         if context.retries_refusals or refusal.result is AttemptResult.FAILED:
-            return Route(subscription, self._into_backlog(publishing, context))
+            return DeliveryRoute(subscription, self._into_backlog(publishing, context))
         if context.dead_letter is None:
-            return Route(subscription, None, refusal=refusal)
+            return DeliveryRoute(subscription, None, refusal=refusal)
         target = await self._queues.get(context.dead_letter)
         dead_refusal = await self._refusal(publishing, context, target)
         if target is None or dead_refusal is not None:
-            return Route(subscription, None, refusal=refusal, dead_refusal=dead_refusal or _MISSING)
+            return DeliveryRoute(subscription, None, refusal=refusal, dead_refusal=dead_refusal or _MISSING)
         new_delivery = self._into_queue(publishing, context, target)
         new_delivery.origin = subscription.queue_id
         new_delivery.note = AttemptNote(
             1, publishing.now, 0, refusal.reason, refusal.status, refusal.response
         )
-        return Route(subscription, new_delivery, target, refusal=refusal)
+        return DeliveryRoute(subscription, new_delivery, target, refusal=refusal)
 
     def _into_backlog(
         self, publishing: _PublishContext, context: SubscriptionContext, backlog_id: int | None = None

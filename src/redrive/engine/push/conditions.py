@@ -15,7 +15,7 @@ from redrive.model.delivery import Schedule
 from redrive.model.topic import Subscription
 
 
-class Condition(enum.StrEnum):
+class EndpointState(enum.StrEnum):
     """The condition of an endpoint; where several are true, the first."""
 
     UNCONFIRMED = "unconfirmed"  # it has not agreed to get messages
@@ -35,7 +35,7 @@ class EndpointCondition:
         failing: The failures, where it fails, as far as they are known.
     """
 
-    condition: Condition
+    condition: EndpointState
     circuit: OpenCircuit | None = None
     failing: Failing | None = None
 
@@ -43,13 +43,13 @@ class EndpointCondition:
         """The condition once it is known how often what is owed first was tried in vain; None: not at all."""
         if failing is None:
             return self
-        served = self.condition is Condition.SERVED
-        return replace(self, condition=Condition.FAILING if served else self.condition, failing=failing)
+        served = self.condition is EndpointState.SERVED
+        return replace(self, condition=EndpointState.FAILING if served else self.condition, failing=failing)
 
     @property
     def troubled(self) -> bool:
         """True if it is not simply served."""
-        return self.condition is not Condition.SERVED
+        return self.condition is not EndpointState.SERVED
 
 
 class EndpointConditions:
@@ -81,7 +81,8 @@ class EndpointConditions:
         unclear = [
             subscription
             for subscription, condition in zip(subscriptions, known, strict=True)
-            if condition.condition in (Condition.SERVED, Condition.CIRCUIT_OPEN) and condition.failing is None
+            if condition.condition in (EndpointState.SERVED, EndpointState.CIRCUIT_OPEN)
+            and condition.failing is None
         ]
         in_vain = await self._tried_in_vain(unclear)
         return [
@@ -99,16 +100,16 @@ class EndpointConditions:
         circuit = await self._circuits.of(subscription)
         topic = await self._topics.get(subscription.topic)
         if topic is None:
-            return EndpointCondition(Condition.SERVED, circuit)
+            return EndpointCondition(EndpointState.SERVED, circuit)
         context = self._contexts.of(topic, subscription)
         if context.awaits_confirmation:
-            return EndpointCondition(Condition.UNCONFIRMED, circuit)
+            return EndpointCondition(EndpointState.UNCONFIRMED, circuit)
         if context.queue is None and not self.is_set_up(subscription.protocol):
-            return EndpointCondition(Condition.NOT_SET_UP, circuit)
+            return EndpointCondition(EndpointState.NOT_SET_UP, circuit)
         failing = await self._failing(context)
         if circuit is not None:
-            return EndpointCondition(Condition.CIRCUIT_OPEN, circuit, failing)
-        return EndpointCondition(Condition.FAILING if failing else Condition.SERVED, None, failing)
+            return EndpointCondition(EndpointState.CIRCUIT_OPEN, circuit, failing)
+        return EndpointCondition(EndpointState.FAILING if failing else EndpointState.SERVED, None, failing)
 
     def is_set_up(self, protocol: str) -> bool:
         """True if this server can push to endpoints of a kind."""

@@ -22,13 +22,13 @@ from redrive.engine.ports import (
     AttemptNote,
     Endpoint,
     MessageStore,
+    MoveTarget,
     OpenedDelivery,
     QueueStore,
     Runtime,
     Settled,
     Settlement,
     SubscriptionContext,
-    Target,
     is_sealed,
 )
 from redrive.engine.ports.facts import Attempted, DeadLettered, Undelivered
@@ -349,7 +349,7 @@ def _settlement(delivery: Delivery, item: SettleItem, content: tuple[str, bytes 
         delivery.token or 0,
         transition.outcome,
         transition.available_at,
-        None if item.queue is None else Target(item.queue.id, item.queue.ordered),
+        None if item.queue is None else MoveTarget(item.queue.id, item.queue.ordered),
         None if attempt.delivered or attempt is OVERDUE else _note(delivery, attempt, item.fact.at),
         () if item.follow_ups is None else item.follow_ups.new_deliveries,
         as_new=transition.outcome is Outcome.DEAD_LETTERED,

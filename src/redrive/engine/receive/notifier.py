@@ -13,7 +13,7 @@ was woken: it hands the news on.
 import asyncio
 from collections.abc import Callable
 
-from redrive.engine.ports import Clock, Target, Timer
+from redrive.engine.ports import Clock, MoveTarget, Timer
 
 # News is counted in so many places, queues by their numbers: an entry for each queue would be kept for ever. Two queues
 # that share a place cost one claim too many, where one has news within the moments between the other's claim and wait.
@@ -48,7 +48,7 @@ class Cancellation:
             self.wake()
 
 
-class _Line:
+class _WaitingLine:
     """The receivers waiting at one queue."""
 
     __slots__ = ("due_at", "timer", "waiting")
@@ -64,7 +64,7 @@ class QueueNotifier:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lines: dict[int, _Line] = {}
+        self._lines: dict[int, _WaitingLine] = {}
         self._counts = [0] * COUNTS
         self._counts_everywhere = 0
         self._watchers: dict[int, Callable[[], None]] = {}
@@ -80,7 +80,7 @@ class QueueNotifier:
     def watch(self, queue_id: int, watcher: Callable[[], None]) -> None:
         """Call `watcher` whenever something may be claimed there: for who consumes a queue for ever."""
         self._watchers[queue_id] = watcher
-        self._lines.setdefault(queue_id, _Line())
+        self._lines.setdefault(queue_id, _WaitingLine())
 
     def unwatch(self, queue_id: int) -> None:
         """Stop watching."""
@@ -113,7 +113,7 @@ class QueueNotifier:
         self._counts[queue_id % COUNTS] += 1
         self.remind(queue_id, due_at)
 
-    def expect_copies(self, target: Target, now: int) -> None:
+    def expect_copies(self, target: MoveTarget, now: int) -> None:
         """Dead letters went to `target`: so did their copies, if it has such."""
         if target.copies is not None:
             self.expect(target.copies.queue_id, now + target.copies.delay_ms)
@@ -133,7 +133,7 @@ class QueueNotifier:
         line.due_at = due_at
         line.timer = self._clock.call_at(due_at, self._fall_due(queue_id, line))
 
-    def _fall_due(self, queue_id: int, line: _Line) -> Callable[[], None]:
+    def _fall_due(self, queue_id: int, line: _WaitingLine) -> Callable[[], None]:
         def due() -> None:
             line.timer = None
             self.announce(queue_id)
@@ -159,7 +159,7 @@ class QueueNotifier:
         """
         if self.count(queue_id) != count or (cancellation is not None and cancellation.happened):
             return
-        line = self._lines.setdefault(queue_id, _Line())
+        line = self._lines.setdefault(queue_id, _WaitingLine())
         receiver: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.waiting[receiver] = None
         if due_at is not None and due_at < until:

@@ -5,7 +5,7 @@ import logging
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.node.counters import NodeCounters
 from redrive.engine.node.listeners import Listeners
-from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, QueueStore, Runtime, Target
+from redrive.engine.ports import Claim, Claimed, ClaimRequest, MessageStore, MoveTarget, QueueStore, Runtime
 from redrive.engine.receive.notifier import LOOK_AGAIN_MS, Cancellation, QueueNotifier
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.errors import InFlightLimit
@@ -174,7 +174,7 @@ class Receiver:
             if claimed.expired + claimed.dropped + claimed.dead_lettered < ENDINGS_MAX:
                 return
 
-    def _count_ends(self, queue: Queue, claimed: Claimed, target: Target | None) -> None:
+    def _count_ends(self, queue: Queue, claimed: Claimed, target: MoveTarget | None) -> None:
         if not (claimed.expired or claimed.dropped or claimed.dead_lettered):
             return
         counters = self._measure.queue(queue)

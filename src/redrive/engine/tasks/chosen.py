@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redrive.engine.node.counters import NodeCounters
-from redrive.engine.ports import LookRequest, MessageStore, Moved, MoveRequest, QueueStore, Runtime, Target
+from redrive.engine.ports import (
+    LookRequest,
+    MessageStore,
+    Moved,
+    MoveRequest,
+    MoveTarget,
+    QueueStore,
+    Runtime,
+)
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.redrive_plan import RedriveTargets
@@ -57,7 +65,7 @@ class ChosenMoves:
         """
         request = await self._request(source, seqs)
         if destination is not None:
-            request = replace(request, destination=Target(destination.id, destination.ordered))
+            request = replace(request, destination=MoveTarget(destination.id, destination.ordered))
         else:
             request = replace(request, origins=await self._homes(source, seqs))
         moved = await self._messages.move(replace(request, bodies=bodies or {}))
@@ -69,7 +77,7 @@ class ChosenMoves:
         aside = await self.aside_of(source.name)
         request = replace(
             await self._request(source, seqs),
-            destination=Target(aside.id, aside.ordered),
+            destination=MoveTarget(aside.id, aside.ordered),
             keeps_origin=True,
         )
         return self._announced(await self._messages.move(request))
@@ -97,7 +105,7 @@ class ChosenMoves:
         except AlreadyExists:  # made by somebody else in this moment
             return await self.aside_of(source)
 
-    async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, Target]:
+    async def _homes(self, source: Queue, seqs: Sequence[int]) -> dict[int, MoveTarget]:
         letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))
         return await self._targets.of_numbers(letter.origin for letter in letters)
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, Origin, Sources
+from redrive.engine.configuration.dead_letter_sources import UNKNOWN, DeadLetterSources, LetterOrigin, Sources
 from redrive.engine.ports import (
     COUNTED_TOGETHER_MAX,
     AttemptNote,
@@ -216,6 +216,6 @@ class DeadLetters:
             for delivery, key in zip(deliveries, keys, strict=True)
         ]
 
-    async def origin(self, number: int | None) -> Origin:
+    async def origin(self, number: int | None) -> LetterOrigin:
         """The queue or the subscription that a number stands or stood for, as far as it is known."""
         return UNKNOWN if number is None else (await self._sources.origins([number]))[number]

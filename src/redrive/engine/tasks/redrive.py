@@ -11,7 +11,7 @@ from dataclasses import replace
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.kinds import QUEUE
 from redrive.engine.node.counters import NodeCounters
-from redrive.engine.ports import DocumentKind, Moved, MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import DocumentKind, Moved, MoveRequest, MoveTarget, Runtime, Store
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Resources
 from redrive.engine.tasks.canary import Canary, sample_of
@@ -348,13 +348,13 @@ class Redriver:
         await self._documents.update(TASK, task.key, lambda now: replace(now, looked_to=page.looked_to))
         return moved._replace(left=not page.ended)
 
-    async def _destination(self, task: MoveTask) -> Target | None:
+    async def _destination(self, task: MoveTask) -> MoveTarget | None:
         if task.destination is None:
             return None
         queue = await self._queues.get(task.destination)
         if queue is None:
             raise NotFound("destination")
-        return Target(queue.id, queue.ordered)
+        return MoveTarget(queue.id, queue.ordered)
 
     async def _record(self, task: MoveTask, moved: Moved) -> MoveTask:
         now = self._runtime.clock.now()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import Cause, Clock, LookRequest, MoveRequest, QueueStore, Target
+from redrive.engine.ports import Cause, Clock, LookRequest, MoveRequest, MoveTarget, QueueStore
 from redrive.engine.resources import Resources
 from redrive.model.careful import CarefulPace
 from redrive.model.names import ResourceName
@@ -39,12 +39,12 @@ class RedriveTargets:
         others = [await self.origin(number) for number in sorted(set(numbers) - known.keys())]
         return [*known.values(), *(origin for origin in others if origin is not None)]
 
-    async def standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, Target]:
+    async def standing(self, origins: Sequence[Queue | Subscription]) -> dict[int, MoveTarget]:
         """The origins that are still there, by number: one may be deleted in the hours that a task takes."""
         targets = [await self._target(origin) for origin in origins]
         return {target.queue_id: target for target in targets if target is not None}
 
-    async def of_numbers(self, numbers: Iterable[int | None]) -> dict[int, Target]:
+    async def of_numbers(self, numbers: Iterable[int | None]) -> dict[int, MoveTarget]:
         """The queues and backlogs of these numbers that are still there."""
         found = [await self.origin(number) for number in set(numbers) if number is not None]
         return await self.standing([origin for origin in found if origin is not None])
@@ -54,25 +54,25 @@ class RedriveTargets:
         subscription = await self._subscriptions.of_backlog(number)
         return subscription if subscription is not None else await self._queues.of_number(number)
 
-    async def dead_letters_of(self, number: int) -> Target | None:
+    async def dead_letters_of(self, number: int) -> MoveTarget | None:
         """The dead-letter queue that an origin sends to now, if it has one and that stands."""
         origin = await self.origin(number)
         if origin is None or origin.dead_letter is None:
             return None
         name = origin.dead_letter.queue if isinstance(origin, Queue) else origin.dead_letter
         queue = await self._queues.get(name)
-        return None if queue is None else Target(queue.id, queue.ordered)
+        return None if queue is None else MoveTarget(queue.id, queue.ordered)
 
-    async def _target(self, origin: Queue | Subscription) -> Target | None:
+    async def _target(self, origin: Queue | Subscription) -> MoveTarget | None:
         if isinstance(origin, Queue):
             queue = await self._queues.get(origin.name)
             stands = queue is not None and queue.id == origin.id
-            return Target(origin.id, origin.ordered) if stands else None
+            return MoveTarget(origin.id, origin.ordered) if stands else None
         subscription = await self._subscriptions.get(origin.topic, origin.id)
         topic = await self._topics.get(origin.topic)
         if subscription is None or topic is None or subscription.queue_id != origin.queue_id:
             return None
-        return Target(origin.queue_id, topic.ordered)
+        return MoveTarget(origin.queue_id, topic.ordered)
 
 
 COUNTED_MAX: Final = 10_000_000  # dead letters of a plan: 0.8 s, beside those who receive

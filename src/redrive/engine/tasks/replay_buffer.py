@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from redrive.engine.ports import MoveRequest, Runtime, Store, Target
+from redrive.engine.ports import MoveRequest, MoveTarget, Runtime, Store
 from redrive.engine.publish import archive
 from redrive.engine.receive.notifier import QueueNotifier
 from redrive.engine.resources import Draft, Resources
@@ -87,7 +87,7 @@ class ReplayBuffer:
                 now=self._runtime.clock.now(),
                 seq_max=await self._store.last_seq(),
                 message_ids=[self._runtime.message_id() for _ in range(MOVED_MAX)],
-                destination=Target(subscription.queue_id, topic.ordered),
+                destination=MoveTarget(subscription.queue_id, topic.ordered),
             )
             moved = await self._store.move(request)
             self._notifier.announce(subscription.queue_id, moved.total)

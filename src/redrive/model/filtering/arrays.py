@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from redrive.model.budget import Budget
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import Fields, Places
+from redrive.model.filtering.subject import ArrayPlaces, SubjectFields
 
 # What was chosen so far: of each array, the element.
 _Chosen = dict[int, int]
@@ -19,14 +19,14 @@ _Chosen = dict[int, int]
 class Elements:
     """A message with arrays of objects, ready for many filters: what a test accepts of it is looked up once."""
 
-    def __init__(self, fields: Fields, places: Places) -> None:
+    def __init__(self, fields: SubjectFields, places: ArrayPlaces) -> None:
         self._fields = fields
         self._places = places
         self._trees: dict[tuple[int, bool], _Tree] = {}
         self._kept: list[KeyTest] = []  # so that none of their ids is given away
 
     @classmethod
-    def of(cls, fields: Fields) -> "Elements | None":
+    def of(cls, fields: SubjectFields) -> "Elements | None":
         """The elements of a message; None where it has no arrays of objects."""
         return None if fields.places is None else cls(fields, fields.places)
 
@@ -78,7 +78,7 @@ class _Tree:
     below: dict[int, dict[int, list[int]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, standing: Iterable[int], places: Places) -> "_Tree":
+    def of(cls, standing: Iterable[int], places: ArrayPlaces) -> "_Tree":
         tree = cls(set(standing))
         for place in tree.standing:
             inner = place
@@ -114,7 +114,7 @@ class _Search:
     """
 
     def __init__(
-        self, accepted: Sequence[_Tree], there: Sequence[_Tree | None], places: Places, budget: Budget
+        self, accepted: Sequence[_Tree], there: Sequence[_Tree | None], places: ArrayPlaces, budget: Budget
     ) -> None:
         self._accepted = accepted
         self._there = there

@@ -15,7 +15,7 @@ from redrive.model.budget import MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.policy import Clause, FilterPolicy, Scope, read_fields, refusal
 from redrive.model.filtering.postings import Postings, Values, is_indexed
-from redrive.model.filtering.subject import Fields, FilterVerdict, Subject, Wanted
+from redrive.model.filtering.subject import FilterVerdict, Subject, SubjectFields, Wanted
 
 K = TypeVar("K", bound=Hashable)
 
@@ -76,7 +76,7 @@ class FilterIndex(Generic[K]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Generic[K]):
+class _IndexedClause(Generic[K]):
     """A clause, whose filter it is of, and whether the buckets answer for it alone."""
 
     key: K
@@ -91,7 +91,7 @@ class _ScopeIndex(Generic[K]):
         self.policies: dict[K, FilterPolicy] = {}
         self._scope = scope
         self._groups = Groups()
-        self._entries: dict[int, _Entry[K]] = {}
+        self._entries: dict[int, _IndexedClause[K]] = {}
         self._numbers: dict[K, range] = {}
         self._next = 0
         self._wanted = Wanted()
@@ -100,7 +100,7 @@ class _ScopeIndex(Generic[K]):
         numbers = range(self._next, self._next + len(policy.clauses))
         self._next = numbers.stop
         for number, clause in zip(numbers, policy.clauses, strict=True):
-            self._entries[number] = _Entry(key, clause, _is_indexed(clause))
+            self._entries[number] = _IndexedClause(key, clause, _is_indexed(clause))
             self._groups.add(number, clause)
         self.policies[key] = policy
         self._numbers[key] = numbers
@@ -151,7 +151,7 @@ def _is_indexed(clause: Clause) -> bool:
 
 
 def _decide(
-    undecided: dict[K, list[Clause]], fields: Fields, passed: set[K], budget: MessageBudget
+    undecided: dict[K, list[Clause]], fields: SubjectFields, passed: set[K], budget: MessageBudget
 ) -> set[K]:
     """Run the tests of what the buckets leave open, and add to `passed`; the filters that took too many steps."""
     elements = Elements.of(fields)
@@ -206,7 +206,7 @@ class Groups:
         if not self._anchored[group.anchor]:
             del self._anchored[group.anchor]
 
-    def candidates(self, fields: Fields) -> Iterator[int]:
+    def candidates(self, fields: SubjectFields) -> Iterator[int]:
         """The clauses that the buckets do not rule out for a message with these fields."""
         seen: dict[str, Values] = {}
         for anchor in (None, *fields.values):
@@ -233,7 +233,7 @@ class _Group:
         for test in clause.tests:
             self._postings(test.key).discard(number, test)
 
-    def candidates(self, fields: Fields, seen: dict[str, Values]) -> set[int]:
+    def candidates(self, fields: SubjectFields, seen: dict[str, Values]) -> set[int]:
         values = fields.values
         if any(key not in values for key in self._required):
             return set()
@@ -250,7 +250,7 @@ class _Group:
             numbers = hit.among(numbers)
         return numbers
 
-    def _asked(self, fields: Fields) -> Mapping[str, Postings]:
+    def _asked(self, fields: SubjectFields) -> Mapping[str, Postings]:
         """The keys that restrict a message with these fields; all those required are there."""
         if fields.places is not None:
             # A key may be there and still be absent from the array elements that the other keys were found in.

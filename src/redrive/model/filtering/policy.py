@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from redrive.model.budget import Budget, MessageBudget, OverBudgetError
 from redrive.model.filtering.arrays import Elements
 from redrive.model.filtering.condition import KeyTest
-from redrive.model.filtering.subject import Fields, FilterVerdict, Subject, Wanted
+from redrive.model.filtering.subject import FilterVerdict, Subject, SubjectFields, Wanted
 
 
 class Scope(enum.StrEnum):
@@ -32,7 +32,7 @@ class Clause:
         self.required = frozenset(test.key for test in self.tests if not test.absent)
         self.optional = frozenset(test.key for test in self.tests if test.absent)
 
-    def matches(self, fields: Fields, elements: Elements | None, budget: Budget) -> bool:
+    def matches(self, fields: SubjectFields, elements: Elements | None, budget: Budget) -> bool:
         """True if all tests hold.
 
         Args:
@@ -92,7 +92,7 @@ class FilterPolicy:
         return refusal(self.scope, subject)
 
 
-def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> Fields | None:
+def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> SubjectFields | None:
     """The fields that a scope shows; None where the body is no JSON object."""
     return subject.body_fields(wanted) if scope is Scope.BODY else subject.attribute_fields(wanted.keys)
 

@@ -35,20 +35,20 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class KeyGroup:
     """Everything that must hold together: the members of one object."""
 
-    members: "tuple[Leaf | Group | Alternatives, ...]"
+    members: "tuple[Leaf | KeyGroup | Alternatives, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
     """Groups of which one must hold: an `$or`."""
 
-    branches: tuple[Group, ...]
+    branches: tuple[KeyGroup, ...]
 
 
-Node = Leaf | Group | Alternatives
+Node = Leaf | KeyGroup | Alternatives
 
 
 def combinations(node: Node) -> int:
@@ -128,7 +128,7 @@ def read_policy(text: str, scope: Scope, *, stored: bool = False) -> FilterPolic
     document = parse(text)
     if _nodes(document) > _NODES_MAX:
         raise _too_complex()
-    root = _Reader(document, stored=stored).read()
+    root = _PolicyReader(document, stored=stored).read()
     if len(document) > KEYS_MAX:
         raise FilterPolicyInvalid(f"Filter policy can not have more than {KEYS_MAX} keys")
     if combinations(root) > COMBINATIONS_MAX:
@@ -156,18 +156,18 @@ def _too_complex() -> FilterPolicyInvalid:
     return FilterPolicyInvalid("Filter policy is too complex")
 
 
-class _Reader:
+class _PolicyReader:
     """Walks the tokens of one policy, and the parsed document beside them to see an `$or` coming."""
 
     def __init__(self, document: Any, *, stored: bool) -> None:
         self._document = document
         self._tokens = Tokens(document, stored=stored)
 
-    def read(self) -> Group:
+    def read(self) -> KeyGroup:
         self._tokens.expect(Kind.OBJECT, "Filter is not an object")
-        return self._group(self._document, (), 0) if self._document else Group(())
+        return self._group(self._document, (), 0) if self._document else KeyGroup(())
 
-    def _group(self, document: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Group:
+    def _group(self, document: Mapping[str, Any], path: tuple[str, ...], depth: int) -> KeyGroup:
         """Read an object that has begun, to its end."""
         if depth > COMBINATIONS_MAX:  # each object further in adds a combination at least
             raise _too_complex()
@@ -176,7 +176,7 @@ class _Reader:
             members.append(self._member(token.text, document[token.text], path, depth))
         if not members:
             self._tokens.refuse("Empty objects are not allowed")
-        return Group(tuple(members))
+        return KeyGroup(tuple(members))
 
     def _member(self, name: str, document: Any, path: tuple[str, ...], depth: int) -> Node:
         kind = self._tokens.advance().kind

@@ -35,7 +35,7 @@ class Wanted:
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self.keys: dict[str, int] = {}
-        self.root = _Step()
+        self.root = _PathStep()
         for key in keys:
             self.add(key)
 
@@ -46,7 +46,7 @@ class Wanted:
             return
         step = self.root
         for name in key.split("."):
-            step = step.below.setdefault(name, _Step())
+            step = step.below.setdefault(name, _PathStep())
         step.key = key
 
     def discard(self, key: str) -> None:
@@ -66,25 +66,25 @@ class Wanted:
             del steps[-1].below[name]
 
 
-class _Step:
+class _PathStep:
     """One step of a path along the names."""
 
     __slots__ = ("below", "key")
 
     def __init__(self) -> None:
         self.key: str | None = None
-        self.below: dict[str, _Step] = {}
+        self.below: dict[str, _PathStep] = {}
 
-    def to(self, name: str) -> "_Step | None":
+    def to(self, name: str) -> "_PathStep | None":
         """Further along a member's name, which may be several of the path's: `{"a.b":1}` is `{"a":{"b":1}}`."""
-        step: _Step | None = self
+        step: _PathStep | None = self
         for part in (name,) if "." not in name else name.split("."):
             step = None if step is None else step.below.get(part)
         return step
 
 
 @dataclass(slots=True)
-class Places:
+class ArrayPlaces:
     """The places of values in a body: for each array of objects around a value, the element.
 
     A place is the number of an element, and 0 what is in no such array. Elements are numbered as they are met, those
@@ -106,7 +106,7 @@ class Places:
 
 
 @dataclass(slots=True)
-class Fields:
+class SubjectFields:
     """Keys and their values. A key whose arrays are empty is not there.
 
     Attributes:
@@ -118,7 +118,7 @@ class Fields:
 
     values: Mapping[str, list[Scalar]]
     standing: Mapping[str, list[int]]
-    places: Places | None = None
+    places: ArrayPlaces | None = None
     invalid: frozenset[str] = frozenset()
     _weights: dict[str, int] | None = None
 
@@ -152,7 +152,7 @@ class Subject:
             self._document = _parse(self.body)
         return self._document if isinstance(self._document, dict) else None
 
-    def attribute_fields(self, wanted: Collection[str]) -> Fields:
+    def attribute_fields(self, wanted: Collection[str]) -> SubjectFields:
         """The attributes among `wanted`."""
         values: dict[str, list[Scalar]] = {}
         invalid = set()
@@ -166,9 +166,9 @@ class Subject:
                 continue
             if read:
                 values[name] = read
-        return Fields(values, {}, None, frozenset(invalid))
+        return SubjectFields(values, {}, None, frozenset(invalid))
 
-    def body_fields(self, wanted: Wanted) -> Fields | None:
+    def body_fields(self, wanted: Wanted) -> SubjectFields | None:
         """The body's leaves that are wanted.
 
         Returns:
@@ -225,14 +225,14 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _flatten(document: Mapping[str, Any], wanted: Wanted) -> Fields:
+def _flatten(document: Mapping[str, Any], wanted: Wanted) -> SubjectFields:
     values: dict[str, list[Scalar]] = {}
     standing: dict[str, list[int]] = {}
-    places = Places()
+    places = ArrayPlaces()
     arrays = 0
     is_scattered = False
     # A stack of its own: a body may be nested deeper than Python calls itself.
-    waiting: list[tuple[_Step, Any, int]] = [(wanted.root, document, 0)]
+    waiting: list[tuple[_PathStep, Any, int]] = [(wanted.root, document, 0)]
     while waiting:
         step, node, place = waiting.pop()
         if isinstance(node, dict):
@@ -249,4 +249,4 @@ def _flatten(document: Mapping[str, Any], wanted: Wanted) -> Fields:
             values.setdefault(step.key, []).append(node)
             standing.setdefault(step.key, []).append(place)
             is_scattered = is_scattered or place > 0
-    return Fields(values, standing, places if is_scattered else None)
+    return SubjectFields(values, standing, places if is_scattered else None)

@@ -63,7 +63,7 @@ class Keywords:
         """Look for what this matches, which is compiled from what `spelled` says."""
         self._pattern = pattern
 
-    def places(self, text: bytes) -> "Places":
+    def places(self, text: bytes) -> "KeywordSpans":
         """The positions."""
         spans: list[Span] = []
         at = 0
@@ -76,7 +76,7 @@ class Keywords:
                 at = end
             else:
                 at = match.span(0)[0] + 1
-        return Places(text, spans)
+        return KeywordSpans(text, spans)
 
 
 def _is_word(text: bytes, start: int, end: int) -> bool:
@@ -87,7 +87,7 @@ def _is_word(text: bytes, start: int, end: int) -> bool:
     return len(after) == 1 or not after.isalpha() or (after[:1].islower() and after[1:].isupper())
 
 
-class Places:
+class KeywordSpans:
     """The positions of keywords in one text."""
 
     def __init__(self, text: bytes, spans: Sequence[Span]) -> None:

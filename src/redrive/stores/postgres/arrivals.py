@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import ClaimRequest, Enqueued, NewDelivery, OrderedPublication, Target
+from redrive.engine.ports import ClaimRequest, Enqueued, MoveTarget, NewDelivery, OrderedPublication
 from redrive.model.claiming import end_of
 from redrive.model.delivery import DeadLetterReason, Delivery
 from redrive.model.entering import as_copy, as_dead_letter
@@ -217,7 +217,7 @@ async def admit(connection: Connection, deliveries: Sequence[Delivery]) -> None:
 
 
 async def bury(
-    connection: Connection, dead: Sequence[Delivery], request: ClaimRequest, target: Target, now: int
+    connection: Connection, dead: Sequence[Delivery], request: ClaimRequest, target: MoveTarget, now: int
 ) -> None:
     """Let deliveries that left their queue enter the dead-letter queue; their groups there are locked."""
     if not dead:
@@ -233,7 +233,7 @@ async def bury(
 
 
 async def copy(
-    connection: Connection, dead: Sequence[tuple[Delivery, DeadLetterReason]], target: Target, now: int
+    connection: Connection, dead: Sequence[tuple[Delivery, DeadLetterReason]], target: MoveTarget, now: int
 ) -> None:
     """Let the copies of dead letters enter the backlog for such, if there is one."""
     if target.copies is None or not dead:

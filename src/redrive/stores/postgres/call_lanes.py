@@ -32,7 +32,7 @@ class _Waiting(NamedTuple, Generic[Call, Answer]):
 
 
 @dataclass(slots=True)
-class _Line(Generic[Call, Answer]):
+class _CallLine(Generic[Call, Answer]):
     waiting: deque[_Waiting[Call, Answer]] = field(default_factory=deque)
     busy: int = 0
 
@@ -60,7 +60,7 @@ class CallLanes(Generic[Call, Answer]):
         self._run = run
         self._number = number
         self._key = key
-        self._lines: dict[object, _Line[Call, Answer]] = {}
+        self._lines: dict[object, _CallLine[Call, Answer]] = {}
         self._lanes: set[asyncio.Task[None]] = set()
 
     def submit(self, call: Call) -> "asyncio.Future[Answer]":
@@ -70,7 +70,7 @@ class CallLanes(Generic[Call, Answer]):
         key = self._key(call)
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = _Line()
+            line = self._lines[key] = _CallLine()
         line.waiting.append(_Waiting(call, answer))
         if line.busy < self._number and len(line.waiting) == 1:
             line.busy += 1
@@ -84,7 +84,7 @@ class CallLanes(Generic[Call, Answer]):
         while self._lanes:
             await asyncio.wait(self._lanes)
 
-    async def _work(self, key: object, line: _Line[Call, Answer]) -> None:
+    async def _work(self, key: object, line: _CallLine[Call, Answer]) -> None:
         while line.waiting:
             await self._next_group(line.waiting)
         line.busy -= 1

@@ -31,7 +31,7 @@ LAPSED: Final = Settled(done=False, reason="lapsed")
 EVER: Final = -1  # every claim outlasts this
 
 
-class Held(NamedTuple):
+class HeldClaim(NamedTuple):
     """A claim that somebody says he has.
 
     Attributes:
@@ -57,7 +57,7 @@ class Fence:
         self._answered: set[tuple[int, int]] = set()
         self._refusals: dict[tuple[int, int], Settled] = {}
 
-    async def meet(self, statement: str, claims: Iterable[Held], *, until: bool = False) -> list[Any]:
+    async def meet(self, statement: str, claims: Iterable[HeldClaim], *, until: bool = False) -> list[Any]:
         """Do what a statement does with the deliveries whose claims are good; its answers.
 
         A claim that had run out when the statement began, and was extended by a call on its way, is met in another round.
@@ -76,7 +76,9 @@ class Fence:
             left = await self._still_good({key: held for key, held in left.items() if key not in done})
         return answers
 
-    async def _still_good(self, refused: dict[tuple[int, int], Held]) -> dict[tuple[int, int], Held]:
+    async def _still_good(
+        self, refused: dict[tuple[int, int], HeldClaim]
+    ) -> dict[tuple[int, int], HeldClaim]:
         if not refused:
             return {}
         records = await self._connection.fetch(

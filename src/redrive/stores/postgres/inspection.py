@@ -211,21 +211,21 @@ _BY_GROUPS: Final = """
 """
 
 
-class _Look(NamedTuple):
+class _LeapStatements(NamedTuple):
     """The statements that look through a table, on one database and over the shards of Citus."""
 
     by_leaps: str
     by_groups: str
 
 
-def _look(table: str, moment: str, order: str = "", among: int = 1) -> _Look:
+def _look(table: str, moment: str, order: str = "", among: int = 1) -> _LeapStatements:
     """Numbers in `table`, with the least `moment` among the first so many rows of each by `order`, or by the moment."""
     parts = {"table": table, "moment": moment, "order": order or moment, "among": among}
-    return _Look(_BY_LEAPS.format(**parts), _BY_GROUPS.format(**parts))
+    return _LeapStatements(_BY_LEAPS.format(**parts), _BY_GROUPS.format(**parts))
 
 
 _DELIVERIES: Final = _look("deliveries", "enqueued_at", "seq", OLDEST_AMONG)
-_MEMORIES: Final[Sequence[tuple[_Look, Callable[[int], int]]]] = (
+_MEMORIES: Final[Sequence[tuple[_LeapStatements, Callable[[int], int]]]] = (
     (_look("deduplication", "until"), lambda until: until),
     (_look("claim_attempts", "until"), lambda until: until),
     (_look("attempts", "at"), lambda at: at + NOTES_KEPT_MS),
@@ -236,7 +236,7 @@ _MEMORIES: Final[Sequence[tuple[_Look, Callable[[int], int]]]] = (
 async def occupied(connection: Connection, after: int, limit: int, *, distributed: bool) -> list[Occupied]:
     """See `Store.occupied`; `distributed` over the shards of Citus."""
 
-    async def first_of(look: _Look) -> list[tuple[int, int]]:
+    async def first_of(look: _LeapStatements) -> list[tuple[int, int]]:
         statement = look.by_groups if distributed else look.by_leaps
         return [(row["id"], row["moment"]) for row in await connection.fetch(statement, after, limit)]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from asyncpg import Connection
 
-from redrive.engine.ports import Claim, Settled, Settlement, Target
+from redrive.engine.ports import Claim, MoveTarget, Settled, Settlement
 from redrive.model.delivery import DeadLetterReason, Delivery, LinePosition, Outcome
 from redrive.model.entering import enter
 from redrive.stores.postgres import arrivals, notes, rows
@@ -26,7 +26,7 @@ from redrive.stores.postgres.fencing import (
     SUPERSEDED,
     WHICH,
     Fence,
-    Held,
+    HeldClaim,
 )
 from redrive.stores.postgres.listening import Notices
 
@@ -77,11 +77,11 @@ class _End(NamedTuple):
     """One settlement among those of many calls."""
 
     settlement: Settlement
-    held: Held
+    held: HeldClaim
     now: int
 
 
-class Settler:
+class ClaimSettler:
     """Ends and extends claims, those of one queue together."""
 
     def __init__(self, connections: Connections, notices: Notices) -> None:
@@ -128,7 +128,9 @@ class Settler:
     async def _extend(self, connection: Connection, calls: Sequence[Extensions]) -> list[list[Settled]]:
         queue_id, ordered = calls[0].queue_id, calls[0].ordered
         held = [
-            Held(seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until)
+            HeldClaim(
+                seq, token, call.now if call.strict_lease else EVER, until if until > call.now else -until
+            )
             for call in calls
             for seq, token, until in call.claims
         ]
@@ -149,7 +151,7 @@ def _is_removal(settlement: Settlement) -> bool:
 def _end(settlement: Settlement, call: Ends) -> _End:
     return _End(
         settlement,
-        Held(
+        HeldClaim(
             settlement.seq, settlement.token, call.now if call.strict_lease else EVER, settlement.available_at
         ),
         call.now,
@@ -183,7 +185,7 @@ def _answers(fence: Fence, ends: Sequence[_End], calls: Sequence[Ends]) -> list[
 
 
 async def _groups_in(
-    connection: Connection, queues: set[int], queue_id: int, held: Sequence[Held]
+    connection: Connection, queues: set[int], queue_id: int, held: Sequence[HeldClaim]
 ) -> rows.Groups:
     """In each of these queues, the groups of these deliveries."""
     names = await rows.groups_of(connection, queue_id, [each.seq for each in held])
@@ -272,7 +274,7 @@ class _Settling:
                 self.news.add(target.copies.queue_id)
         await arrivals.admit(self._connection, admitted)
 
-    def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: Target) -> Delivery:
+    def _sent_on(self, delivery: Delivery, seq: int, end: _End, target: MoveTarget) -> Delivery:
         settlement = end.settlement
         if settlement.outcome is not Outcome.DEAD_LETTERED:
             self._through.append(delivery.message_id)

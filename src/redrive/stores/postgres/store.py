@@ -51,8 +51,8 @@ from redrive.stores.postgres.listening import Notices
 from redrive.stores.postgres.log_events import add as add_log_events
 from redrive.stores.postgres.migrate import drop_outdated, migrate, session_name
 from redrive.stores.postgres.pooling import SESSIONS, examine_way
-from redrive.stores.postgres.settling import Ends, Extensions, Settler
-from redrive.stores.postgres.telemetry import TelemetryVerbs
+from redrive.stores.postgres.settling import ClaimSettler, Ends, Extensions
+from redrive.stores.postgres.telemetry import PostgresTelemetry
 from redrive.stores.seal import UNSEALED, Seal
 
 _IDS_RESERVED: Final = 32  # as many as one record of the sequence in the database's log stands for
@@ -66,7 +66,7 @@ _TOUCH: Final = (
 _LAST_SEQ: Final = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM delivery_seq"
 
 
-class PostgresStore(TelemetryVerbs, NodeStore):
+class PostgresStore(PostgresTelemetry, NodeStore):
     """All that a node keeps, in a PostgreSQL database."""
 
     def __init__(
@@ -97,7 +97,7 @@ class PostgresStore(TelemetryVerbs, NodeStore):
         self._publications = CallLanes(self._connections, arrivals.publish, 1)
         self._ids: list[int] = []  # reserved for this node; the rest is lost when it ends
         self._claimer = Claimer(self._connections)
-        self._settler = Settler(self._connections, self._notices)
+        self._settler = ClaimSettler(self._connections, self._notices)
         self._seal = seal
         self._clock = clock
         self._dropping: asyncio.Task[None] | None = None

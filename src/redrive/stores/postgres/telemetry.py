@@ -12,12 +12,20 @@ from typing_extensions import override
 
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import LogEvent, LogQuery, LogSpan
-from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics, ValueCount
+from redrive.model.metric import (
+    MetricPoint,
+    PeriodStatistics,
+    PointQuery,
+    Series,
+    SeriesQuery,
+    Statistics,
+    ValueCount,
+)
 from redrive.stores.postgres import log_events
 from redrive.stores.postgres.connections import Connections
 
 
-class TelemetryVerbs(TelemetryStore):
+class PostgresTelemetry(TelemetryStore):
     """Mixed into the store: telemetry shares its connections."""
 
     _connections: Connections
@@ -29,11 +37,11 @@ class TelemetryVerbs(TelemetryStore):
         await self._connections.run(lambda connection: add_points(connection, points))
 
     @override
-    async def find_points(self, query: PointQuery) -> list[Bucket]:
+    async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
         return await self._connections.run(lambda connection: find_points(connection, query))
 
     @override
-    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
         return await self._connections.run(lambda connection: find_points_each(connection, query))
 
     @override
@@ -147,17 +155,17 @@ async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> N
         await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))
 
 
-async def find_points(connection: Connection, query: PointQuery) -> list[Bucket]:
+async def find_points(connection: Connection, query: PointQuery) -> list[PeriodStatistics]:
     """See `TelemetryStore.find_points`."""
     records = await connection.fetch(_FIND, *_arguments(query))
-    return [Bucket(at, unit, Statistics(*record)) for at, unit, *record in records]
+    return [PeriodStatistics(at, unit, Statistics(*record)) for at, unit, *record in records]
 
 
-async def find_points_each(connection: Connection, query: PointQuery) -> dict[int, list[Bucket]]:
+async def find_points_each(connection: Connection, query: PointQuery) -> dict[int, list[PeriodStatistics]]:
     """See `TelemetryStore.find_points_each`."""
-    buckets: dict[int, list[Bucket]] = {}
+    buckets: dict[int, list[PeriodStatistics]] = {}
     for series_id, at, unit, *record in await connection.fetch(_FIND_EACH, *_arguments(query)):
-        buckets.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*record)))
+        buckets.setdefault(series_id, []).append(PeriodStatistics(at, unit, Statistics(*record)))
     return buckets
 
 

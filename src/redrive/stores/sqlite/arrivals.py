@@ -11,9 +11,9 @@ from redrive.engine.ports import (
     Moved,
     MovedTo,
     MoveRequest,
+    MoveTarget,
     NewDelivery,
     OrderedPublication,
-    Target,
 )
 from redrive.model.claiming import Placed, line_of_due
 from redrive.model.delivery import DeadLetterReason, Delivery, Outcome
@@ -102,7 +102,7 @@ def send_on(
     transaction: Transaction,
     delivery: Delivery,
     outcome: Outcome,
-    target: Target,
+    target: MoveTarget,
     now: int,
     *,
     as_new: bool = False,
@@ -117,7 +117,7 @@ def send_on(
 
 
 def copy(
-    transaction: Transaction, delivery: Delivery, target: Target, now: int, end: DeadLetterReason
+    transaction: Transaction, delivery: Delivery, target: MoveTarget, now: int, end: DeadLetterReason
 ) -> None:
     """Let the copy of a dead letter enter the backlog for such, if there is one."""
     if target.copies is not None:

@@ -27,7 +27,7 @@ import apsw
 from redrive.engine.ports import GROUP_CALLS_MAX, UNMEASURED, CommitMeter
 from redrive.model.errors import RedriveError, StoreUnavailable
 from redrive.stores.sqlite.deferral import Deferral
-from redrive.stores.sqlite.room import NO_ROOM, Room
+from redrive.stores.sqlite.room import NO_ROOM, DiskReserve
 from redrive.stores.sqlite.transaction import Transaction
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ _TOUCH: Final = "INSERT INTO counters VALUES ('check', 1) ON CONFLICT (name) DO 
 _COMMIT, _END = True, False  # what the commit thread may be told
 
 
-class _Call(NamedTuple):
+class _WriteCall(NamedTuple):
     run: Callable[[Transaction], Any]
     answer: asyncio.Future[Any]
     deferred: bool
@@ -59,7 +59,7 @@ class GroupCommit:
         transaction: Transaction,
         *,
         inline: bool,
-        room: Room | None = None,
+        room: DiskReserve | None = None,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
         """Take over a connection.
@@ -77,8 +77,8 @@ class GroupCommit:
         self._inline = inline
         self._room = room
         self._meter = meter
-        self._waiting: deque[_Call] = deque()
-        self._group: list[tuple[_Call, Any]] = []
+        self._waiting: deque[_WriteCall] = deque()
+        self._group: list[tuple[_WriteCall, Any]] = []
         self._busy = False
         self._closed = False
         self._idle = asyncio.Event()
@@ -103,7 +103,7 @@ class GroupCommit:
         if self._closed:
             answer.set_exception(StoreUnavailable("the store is closed"))
             return answer
-        self._waiting.append(_Call(run, answer, self.deferral.applies, grows))
+        self._waiting.append(_WriteCall(run, answer, self.deferral.applies, grows))
         if not self._busy:
             self._busy = True
             self._idle.clear()
@@ -154,7 +154,7 @@ class GroupCommit:
         else:
             self._jobs.put(_COMMIT)
 
-    def _first(self) -> Iterable[_Call]:
+    def _first(self) -> Iterable[_WriteCall]:
         """The calls of the next group, which wait no longer."""
         waiting = self._waiting
         if len(waiting) > GROUP_CALLS_MAX:
@@ -162,7 +162,7 @@ class GroupCommit:
         self._waiting = deque()
         return waiting
 
-    def _run_deferred(self, calls: list[_Call]) -> None:
+    def _run_deferred(self, calls: list[_WriteCall]) -> None:
         try:
             self._group = self.deferral.run(lambda: self._run_each(calls))
         except apsw.Error as error:
@@ -170,13 +170,13 @@ class GroupCommit:
         else:
             self._answer()
 
-    def _run_together(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
+    def _run_together(self, calls: list[_WriteCall]) -> list[tuple[_WriteCall, Any]]:
         self._cursor.execute("BEGIN IMMEDIATE")
         return self._run_each(calls)
 
-    def _run_each(self, calls: list[_Call]) -> list[tuple[_Call, Any]]:
+    def _run_each(self, calls: list[_WriteCall]) -> list[tuple[_WriteCall, Any]]:
         transaction = self._transaction
-        results: list[tuple[_Call, Any]] = []
+        results: list[tuple[_WriteCall, Any]] = []
         for call in calls:
             try:
                 results.append((call, call.run(transaction)))
@@ -190,7 +190,7 @@ class GroupCommit:
         transaction.finish()
         return results
 
-    def _commit_here(self, calls: list[_Call]) -> None:
+    def _commit_here(self, calls: list[_WriteCall]) -> None:
         try:
             self._cursor.execute("COMMIT")
         except apsw.Error as error:
@@ -221,7 +221,7 @@ class GroupCommit:
             _deliver(call, result)
         self._go_on()
 
-    def _fail(self, calls: list[_Call], error: apsw.Error) -> None:
+    def _fail(self, calls: list[_WriteCall], error: apsw.Error) -> None:
         """Undo the group. Of several calls one may be the culprit: give each a transaction of its own.
 
         A single one gets another where room was made for it.
@@ -236,14 +236,14 @@ class GroupCommit:
                 self._run_alone(call)
         self._go_on()
 
-    def _refused(self, call: _Call) -> bool:
+    def _refused(self, call: _WriteCall) -> bool:
         """Refuse a call that makes the store grow, where there is no room."""
         refusal = self._room.refusal() if self._room is not None and call.grows else None
         if refusal is not None:
             _deliver(call, refusal)
         return refusal is not None
 
-    def _run_alone(self, call: _Call) -> None:
+    def _run_alone(self, call: _WriteCall) -> None:
         if self._refused(call):
             return
         try:
@@ -280,7 +280,7 @@ def touch(transaction: Transaction) -> None:
     transaction.cursor.execute(_TOUCH)
 
 
-def _deliver(call: _Call, result: object) -> None:
+def _deliver(call: _WriteCall, result: object) -> None:
     if call.answer.done():
         return
     if isinstance(result, RedriveError):
@@ -289,6 +289,6 @@ def _deliver(call: _Call, result: object) -> None:
         call.answer.set_result(result)
 
 
-def _refuse(call: _Call, error: apsw.Error) -> None:
+def _refuse(call: _WriteCall, error: apsw.Error) -> None:
     logger.error("store.unavailable error=%s: nothing of this call was kept", error)
     _deliver(call, StoreUnavailable(f"the store did not take it: {error}"))

@@ -28,7 +28,7 @@ _PRIVATE: Final = 0o600
 _FULL: Final = "the disk is full: messages can be received and deleted, and nothing is taken in until there is room again"
 
 
-class Room:
+class DiskReserve:
     """The room of one store's file.
 
     Attributes:

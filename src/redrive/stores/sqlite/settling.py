@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-from redrive.engine.ports import NOTES_KEPT_MS, Claim, Settled, Settlement, Swept, Target
+from redrive.engine.ports import NOTES_KEPT_MS, Claim, MoveTarget, Settled, Settlement, Swept
 from redrive.model.delivery import DeadLetterReason, Outcome
 from redrive.model.pace import Pace
 from redrive.stores.sqlite import arrivals, rows
@@ -81,7 +81,11 @@ def _settle(
 
 
 def _send_on(
-    transaction: Transaction, own: tuple[int, int, int, int], settlement: Settlement, target: Target, now: int
+    transaction: Transaction,
+    own: tuple[int, int, int, int],
+    settlement: Settlement,
+    target: MoveTarget,
+    now: int,
 ) -> Settled:
     """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to."""
     cursor, queue_id = transaction.cursor, own[0]

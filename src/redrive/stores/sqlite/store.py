@@ -60,9 +60,9 @@ from redrive.stores.sqlite.file_hold import (
 )
 from redrive.stores.sqlite.inspection import ReadingThread
 from redrive.stores.sqlite.log_events import add as add_log_events
-from redrive.stores.sqlite.room import Room, grows
-from redrive.stores.sqlite.telemetry import TelemetryVerbs
-from redrive.stores.sqlite.transaction import ResourceCounts, Transaction
+from redrive.stores.sqlite.room import DiskReserve, grows
+from redrive.stores.sqlite.telemetry import SqliteTelemetry
+from redrive.stores.sqlite.transaction import IdSequences, Transaction
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ _WRITER_PRAGMAS = (
 )
 
 
-class SqliteStore(TelemetryVerbs, NodeStore):
+class SqliteStore(SqliteTelemetry, NodeStore):
     """All that a node keeps, in a SQLite file, or in memory where `path` is None."""
 
     def __init__(
@@ -100,7 +100,7 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         self._seal = seal
         self._meter = meter
         self._held: FileHold | None = None
-        self._room: Room | None = None
+        self._room: DiskReserve | None = None
         self._reads = 0  # under way
 
     @override
@@ -140,11 +140,11 @@ class SqliteStore(TelemetryVerbs, NodeStore):
         migrate(self._connection)
         if self._alone and self._seal.prefix:
             documents.reseal(self._connection, self._seal)
-        self._numbers = ResourceCounts(self._connection)
+        self._numbers = IdSequences(self._connection)
         if self._alone:  # so that not even the first queue made costs a commit for its number
             self._numbers.reserve()
             if self._path:
-                self._room = Room(self._path, self._connection)
+                self._room = DiskReserve(self._path, self._connection)
 
     def _begin(self) -> None:
         transaction = Transaction(self._connection.cursor(), self._numbers)

@@ -12,14 +12,22 @@ from typing_extensions import override
 
 from redrive.engine.ports import TelemetryStore
 from redrive.model.log import LogEvent, LogQuery, LogSpan
-from redrive.model.metric import Bucket, MetricPoint, PointQuery, Series, SeriesQuery, Statistics, ValueCount
+from redrive.model.metric import (
+    MetricPoint,
+    PeriodStatistics,
+    PointQuery,
+    Series,
+    SeriesQuery,
+    Statistics,
+    ValueCount,
+)
 from redrive.stores.sqlite import log_events
 from redrive.stores.sqlite.commit import GroupCommit
 
 T = TypeVar("T")
 
 
-class TelemetryVerbs(TelemetryStore, ABC):
+class SqliteTelemetry(TelemetryStore, ABC):
     """Mixed into the store: telemetry shares its transactions, its connection for looks and its numbers."""
 
     _commit: GroupCommit
@@ -34,11 +42,11 @@ class TelemetryVerbs(TelemetryStore, ABC):
         return self._commit.submit(lambda transaction: add_points(points, transaction.cursor), grows=True)
 
     @override
-    async def find_points(self, query: PointQuery) -> list[Bucket]:
+    async def find_points(self, query: PointQuery) -> list[PeriodStatistics]:
         return await self._look(functools.partial(find_points, query))
 
     @override
-    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[Bucket]]:
+    async def find_points_each(self, query: PointQuery) -> Mapping[int, Sequence[PeriodStatistics]]:
         return await self._look(functools.partial(find_points_each, query))
 
     @override
@@ -143,17 +151,17 @@ def add_points(points: Sequence[MetricPoint], cursor: apsw.Cursor) -> None:
     cursor.executemany(_ADD_VALUE, values)
 
 
-def find_points(query: PointQuery, cursor: apsw.Cursor) -> list[Bucket]:
+def find_points(query: PointQuery, cursor: apsw.Cursor) -> list[PeriodStatistics]:
     """See `TelemetryStore.find_points`."""
     records: list[Any] = cursor.execute(_BUCKETS, _arguments(query)).fetchall()
-    return [Bucket(at, unit, Statistics(*record)) for at, unit, *record in records]
+    return [PeriodStatistics(at, unit, Statistics(*record)) for at, unit, *record in records]
 
 
-def find_points_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[Bucket]]:
+def find_points_each(query: PointQuery, cursor: apsw.Cursor) -> dict[int, list[PeriodStatistics]]:
     """See `TelemetryStore.find_points_each`."""
-    buckets: dict[int, list[Bucket]] = {}
+    buckets: dict[int, list[PeriodStatistics]] = {}
     for series_id, at, unit, *record in cursor.execute(_BUCKETS_EACH, _arguments(query)):
-        buckets.setdefault(series_id, []).append(Bucket(at, unit, Statistics(*record)))
+        buckets.setdefault(series_id, []).append(PeriodStatistics(at, unit, Statistics(*record)))
     return buckets
 
 

@@ -35,7 +35,7 @@ _AFTER_SEQ: Final = attrgetter(
 )
 
 
-class ResourceCounts:
+class IdSequences:
     """Numbers that grow and are never given twice, over restarts and crashes."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -98,7 +98,7 @@ class Transaction:
 
     __slots__ = ("_numbers", "_rows", "cursor", "lapses", "next_seq")
 
-    def __init__(self, cursor: apsw.Cursor, numbers: ResourceCounts) -> None:
+    def __init__(self, cursor: apsw.Cursor, numbers: IdSequences) -> None:
         self.cursor = cursor
         self.next_seq = numbers.next
         self.lapses = Lapses()

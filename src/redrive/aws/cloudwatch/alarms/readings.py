@@ -16,7 +16,7 @@ from redrive.aws.cloudwatch.metrics.statistic import Measured
 from redrive.aws.kit.offloading import within_budget
 from redrive.engine.ports import TelemetryStore
 from redrive.model.budget import OverBudgetError
-from redrive.model.metric import Bucket, PointQuery, Statistics, ValueCount
+from redrive.model.metric import PeriodStatistics, PointQuery, Statistics, ValueCount
 
 _MS = 1000
 _MINUTE_SECONDS = 60
@@ -41,7 +41,7 @@ class AlarmReadings:
         return readings
 
     async def _window(
-        self, watch: AlarmWatch, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
+        self, watch: AlarmWatch, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
     ) -> Sequence[Datapoint]:
         moments = range(query.until - query.period_ms, query.since - 1, -query.period_ms)
         if watch.expressions:
@@ -54,7 +54,7 @@ class AlarmReadings:
         self,
         watch: AlarmWatch,
         query: PointQuery,
-        buckets: Mapping[int, Sequence[Bucket]],
+        buckets: Mapping[int, Sequence[PeriodStatistics]],
         moments: Sequence[int],
     ) -> Sequence[Datapoint]:
         metrics = {
@@ -80,7 +80,7 @@ class AlarmReadings:
         return [Datapoint(moment, series.get(moment)) for moment in moments]
 
     async def _points(
-        self, source: MetricSource, query: PointQuery, buckets: Mapping[int, Sequence[Bucket]]
+        self, source: MetricSource, query: PointQuery, buckets: Mapping[int, Sequence[PeriodStatistics]]
     ) -> dict[int, Datapoint]:
         """The points of a metric by their periods' beginnings."""
         of_source = [bucket for series in source.series for bucket in buckets.get(series.id, ())]
@@ -124,7 +124,7 @@ def _query(watches: Sequence[AlarmWatch], period_seconds: int, periods: int, mom
     return PointQuery(sorted(series), until - periods * period_ms, until, period_ms)
 
 
-def _unit(source: MetricSource, buckets: Sequence[Bucket]) -> str:
+def _unit(source: MetricSource, buckets: Sequence[PeriodStatistics]) -> str:
     """The unit that is meant: the definition's, or the first of those that there are."""
     units = {bucket.unit for bucket in buckets}
     if source.unit is not None and source.own_unit is None:

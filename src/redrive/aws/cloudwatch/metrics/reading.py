@@ -12,7 +12,7 @@ from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import TelemetryStore
 from redrive.model.budget import STEPS_AT_ONCE
-from redrive.model.metric import MINUTE_MS, Bucket, PointQuery, ValueCount
+from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, ValueCount
 
 T = TypeVar("T")
 FINE_PERIODS = (1, 5, 10, 20, 30)  # seconds; all others are whole minutes
@@ -95,7 +95,7 @@ def _by_period(values: list[ValueCount]) -> dict[tuple[int, str], list[ValueCoun
 
 
 def _measured(
-    bucket: Bucket, own_unit: str | None, values: dict[tuple[int, str], list[ValueCount]]
+    bucket: PeriodStatistics, own_unit: str | None, values: dict[tuple[int, str], list[ValueCount]]
 ) -> Measured:
     values_of_period = values.get((bucket.at, bucket.unit), [])
     return Measured(bucket.at, own_unit or bucket.unit, bucket.statistics, values_of_period)
