@@ -11,7 +11,7 @@ from redrive.engine.ports import FollowUp, Plan, PushRequest, Runtime, Store, Su
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from redrive.model.delivery import Delivery, Schedule
-from redrive.model.filtering import Verdict
+from redrive.model.filtering import FilterVerdict
 from redrive.model.message import Attribute, Publication
 from redrive.model.names import ResourceName
 from redrive.model.queue import Queue
@@ -109,13 +109,13 @@ class Memory(Listener):
         self.attempts: list[Attempted] = []
         self.dead: list[DeadLettered] = []
         self.expirations: list[Attempted] = []
-        self.filtered_out: dict[Verdict, int] = {}
+        self.filtered_out: dict[FilterVerdict, int] = {}
         self.published_messages = 0
 
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
         self.published_messages += messages
 
-    def filtered(self, topic: Topic, verdict: Verdict, subscriptions: int, now: int) -> None:
+    def filtered(self, topic: Topic, verdict: FilterVerdict, subscriptions: int, now: int) -> None:
         self.filtered_out[verdict] = self.filtered_out.get(verdict, 0) + subscriptions
 
     def attempted(self, fact: Attempted) -> None:

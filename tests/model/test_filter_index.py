@@ -15,9 +15,9 @@ from redrive.model.filtering import (
     FilterIndex,
     FilterPolicy,
     FilterPolicyInvalid,
+    FilterVerdict,
     Scope,
     Subject,
-    Verdict,
     read_policy,
 )
 from redrive.model.filtering.condition import NumberRange
@@ -122,8 +122,8 @@ makers = st.integers(0, 2**32).map(Maker)
 def check(index: FilterIndex[int], kept: dict[int, FilterPolicy], subject: Subject) -> None:
     verdicts = {key: policy.match(subject) for key, policy in kept.items()}
     found = index.filter(subject)
-    assert found.passed == {key for key, verdict in verdicts.items() if verdict is Verdict.MATCHED}
-    refused = Counter(verdict for verdict in verdicts.values() if verdict is not Verdict.MATCHED)
+    assert found.passed == {key for key, verdict in verdicts.items() if verdict is FilterVerdict.MATCHED}
+    refused = Counter(verdict for verdict in verdicts.values() if verdict is not FilterVerdict.MATCHED)
     assert found.refused == refused
 
 
@@ -171,8 +171,8 @@ def test_an_emptied_index_keeps_nothing(maker: Maker) -> None:
 def test_random_filters_and_messages_meet() -> None:
     maker = Maker(1)
     verdicts = Counter(maker.policy().match(maker.subject()) for _ in range(2000))
-    assert set(verdicts) == set(Verdict) - {Verdict.EVENT, Verdict.TOO_COSTLY}
-    assert verdicts[Verdict.MATCHED] > 100
+    assert set(verdicts) == set(FilterVerdict) - {FilterVerdict.EVENT, FilterVerdict.TOO_COSTLY}
+    assert verdicts[FilterVerdict.MATCHED] > 100
 
 
 @settings(max_examples=100)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from redrive.model.filtering import FilterPolicy, Scope, Subject, Verdict, read_policy
+from redrive.model.filtering import FilterPolicy, FilterVerdict, Scope, Subject, read_policy
 from redrive.model.message import Attribute
 
 Document = Any
@@ -27,7 +27,7 @@ def message(body: object = "", **attributes: tuple[str, str]) -> Subject:
 
 
 def body_matches(policy: Document, body: Document) -> bool:
-    return on_body(policy).match(message(body)) is Verdict.MATCHED
+    return on_body(policy).match(message(body)) is FilterVerdict.MATCHED
 
 
 def value_matches(entry: Document, value: Document) -> bool:
@@ -104,7 +104,7 @@ def test_a_missing_key_is_absent() -> None:
 
 def test_null_or_anything_but_still_needs_the_attribute() -> None:
     policy = on_attributes({"attr1": [None, {"anything-but": "whatever"}]})
-    assert policy.match(message("This the test message for null")) is Verdict.NO_ATTRIBUTES
+    assert policy.match(message("This the test message for null")) is FilterVerdict.NO_ATTRIBUTES
 
 
 def test_existence_is_about_leaves() -> None:
@@ -122,63 +122,67 @@ def test_existence_is_about_leaves() -> None:
 @pytest.mark.parametrize(
     ("policy", "attribute", "verdict"),
     [
-        (["value1"], ("String", "value1"), Verdict.MATCHED),
-        (["value1"], ("String.custom", "value1"), Verdict.MATCHED),
-        (["value1"], ("String.Array", '["value1","value2"]'), Verdict.MATCHED),
-        (["value1"], ("String.Array", '["value2","value3"]'), Verdict.ATTRIBUTES),
-        (["value1"], ("String.Array", "['value1']"), Verdict.INVALID_ATTRIBUTES),
-        (["value1"], ("String.Array", '"value1"'), Verdict.INVALID_ATTRIBUTES),
-        (["value1"], ("String.Array", '["value1",{}]'), Verdict.INVALID_ATTRIBUTES),
-        (["value1"], ("String.Array", '["value1",NaN]'), Verdict.INVALID_ATTRIBUTES),
-        (["value1"], ("String.Array", "[" * 100_000), Verdict.INVALID_ATTRIBUTES),
-        ([None], ("String.Array", "null"), Verdict.INVALID_ATTRIBUTES),
-        ([None, True], ("String.Array", "[1,null]"), Verdict.MATCHED),
-        ([5], ("String.Array", "[1,5]"), Verdict.MATCHED),
-        ([{"exists": False}], ("String.Array", "[]"), Verdict.MATCHED),
-        ([{"anything-but": ["rugby", "tennis"]}], ("String.Array", '["rugby","baseball"]'), Verdict.MATCHED),
-        ([{"anything-but": ["rugby", "tennis"]}], ("String.Array", '["rugby"]'), Verdict.ATTRIBUTES),
-        ([{"numeric": [">", 0, "<=", 100]}], ("Number", "99"), Verdict.MATCHED),
-        ([{"numeric": [">", 0, "<=", 100]}], ("Number.int", "111"), Verdict.ATTRIBUTES),
-        ([301.5], ("Number", "3.015e2"), Verdict.MATCHED),
-        ([12345678901234567890], ("Number", "12345678901234567890"), Verdict.MATCHED),
-        ([5], ("Number", "five"), Verdict.INVALID_ATTRIBUTES),
-        ([5], ("Number", "1_000"), Verdict.INVALID_ATTRIBUTES),
-        ([5], ("Number", "inf"), Verdict.INVALID_ATTRIBUTES),
-        ([5], ("Number", "nan"), Verdict.INVALID_ATTRIBUTES),
-        ([5], ("String", "5"), Verdict.ATTRIBUTES),
-        (["5"], ("Number", "5"), Verdict.ATTRIBUTES),
-        ([{"exists": True}], ("Binary", "x"), Verdict.ATTRIBUTES),
-        ([{"exists": False}], ("Binary", "x"), Verdict.MATCHED),
+        (["value1"], ("String", "value1"), FilterVerdict.MATCHED),
+        (["value1"], ("String.custom", "value1"), FilterVerdict.MATCHED),
+        (["value1"], ("String.Array", '["value1","value2"]'), FilterVerdict.MATCHED),
+        (["value1"], ("String.Array", '["value2","value3"]'), FilterVerdict.ATTRIBUTES),
+        (["value1"], ("String.Array", "['value1']"), FilterVerdict.INVALID_ATTRIBUTES),
+        (["value1"], ("String.Array", '"value1"'), FilterVerdict.INVALID_ATTRIBUTES),
+        (["value1"], ("String.Array", '["value1",{}]'), FilterVerdict.INVALID_ATTRIBUTES),
+        (["value1"], ("String.Array", '["value1",NaN]'), FilterVerdict.INVALID_ATTRIBUTES),
+        (["value1"], ("String.Array", "[" * 100_000), FilterVerdict.INVALID_ATTRIBUTES),
+        ([None], ("String.Array", "null"), FilterVerdict.INVALID_ATTRIBUTES),
+        ([None, True], ("String.Array", "[1,null]"), FilterVerdict.MATCHED),
+        ([5], ("String.Array", "[1,5]"), FilterVerdict.MATCHED),
+        ([{"exists": False}], ("String.Array", "[]"), FilterVerdict.MATCHED),
+        (
+            [{"anything-but": ["rugby", "tennis"]}],
+            ("String.Array", '["rugby","baseball"]'),
+            FilterVerdict.MATCHED,
+        ),
+        ([{"anything-but": ["rugby", "tennis"]}], ("String.Array", '["rugby"]'), FilterVerdict.ATTRIBUTES),
+        ([{"numeric": [">", 0, "<=", 100]}], ("Number", "99"), FilterVerdict.MATCHED),
+        ([{"numeric": [">", 0, "<=", 100]}], ("Number.int", "111"), FilterVerdict.ATTRIBUTES),
+        ([301.5], ("Number", "3.015e2"), FilterVerdict.MATCHED),
+        ([12345678901234567890], ("Number", "12345678901234567890"), FilterVerdict.MATCHED),
+        ([5], ("Number", "five"), FilterVerdict.INVALID_ATTRIBUTES),
+        ([5], ("Number", "1_000"), FilterVerdict.INVALID_ATTRIBUTES),
+        ([5], ("Number", "inf"), FilterVerdict.INVALID_ATTRIBUTES),
+        ([5], ("Number", "nan"), FilterVerdict.INVALID_ATTRIBUTES),
+        ([5], ("String", "5"), FilterVerdict.ATTRIBUTES),
+        (["5"], ("Number", "5"), FilterVerdict.ATTRIBUTES),
+        ([{"exists": True}], ("Binary", "x"), FilterVerdict.ATTRIBUTES),
+        ([{"exists": False}], ("Binary", "x"), FilterVerdict.MATCHED),
         # Quotes and backslashes are compared escaped: in the policy's JSON they stand escaped twice.
-        (['say \\"hi\\"'], ("String", 'say "hi"'), Verdict.MATCHED),
-        (['say "hi"'], ("String", 'say "hi"'), Verdict.ATTRIBUTES),
-        (["C:\\\\temp"], ("String", "C:\\temp"), Verdict.MATCHED),
+        (['say \\"hi\\"'], ("String", 'say "hi"'), FilterVerdict.MATCHED),
+        (['say "hi"'], ("String", 'say "hi"'), FilterVerdict.ATTRIBUTES),
+        (["C:\\\\temp"], ("String", "C:\\temp"), FilterVerdict.MATCHED),
     ],
 )
 def test_attributes_match_by_type_and_value(
-    policy: Document, attribute: tuple[str, str], verdict: Verdict
+    policy: Document, attribute: tuple[str, str], verdict: FilterVerdict
 ) -> None:
     assert on_attributes({"store": policy}).match(message(store=attribute)) is verdict
 
 
 def test_only_named_attributes_are_read() -> None:
     policy = on_attributes({"store": ["a"]})
-    assert policy.match(message(store=("String", "a"), broken=("String.Array", "{"))) is Verdict.MATCHED
+    assert policy.match(message(store=("String", "a"), broken=("String.Array", "{"))) is FilterVerdict.MATCHED
 
 
 def test_a_bad_attribute_spoils_the_filter_that_names_it_anywhere() -> None:
     policy = on_attributes({"$or": [{"store": ["a"]}, {"broken": ["a"]}]})
     verdict = policy.match(message(store=("String", "a"), broken=("String.Array", "{")))
-    assert verdict is Verdict.INVALID_ATTRIBUTES
+    assert verdict is FilterVerdict.INVALID_ATTRIBUTES
 
 
 def test_an_attribute_name_with_dots_is_one_name() -> None:
     policy = on_attributes({"a.b": ["x"]})
-    assert policy.match(message(**{"a.b": ("String", "x")})) is Verdict.MATCHED
+    assert policy.match(message(**{"a.b": ("String", "x")})) is FilterVerdict.MATCHED
 
 
 def test_a_filter_on_attributes_ignores_the_body() -> None:
-    assert on_attributes({"a": ["x"]}).match(message({"a": "x"})) is Verdict.NO_ATTRIBUTES
+    assert on_attributes({"a": ["x"]}).match(message({"a": "x"})) is FilterVerdict.NO_ATTRIBUTES
 
 
 # Bodies
@@ -186,12 +190,12 @@ def test_a_filter_on_attributes_ignores_the_body() -> None:
 
 @pytest.mark.parametrize("body", ["Regular string message", '"Regular string message"', "[]", "5", "NaN", ""])
 def test_a_body_that_is_no_object(body: str) -> None:
-    assert on_body({"a": [{"exists": False}]}).match(message(body)) is Verdict.INVALID_BODY
+    assert on_body({"a": [{"exists": False}]}).match(message(body)) is FilterVerdict.INVALID_BODY
 
 
 @pytest.mark.parametrize("body", ['{"a":NaN}', '{"a":' + "[" * 100_000, '{"a":' + "9" * 5000 + "}"])
 def test_a_body_that_only_a_lenient_parser_reads(body: str) -> None:
-    assert on_body({"a": [{"exists": False}]}).match(message(body)) is Verdict.INVALID_BODY
+    assert on_body({"a": [{"exists": False}]}).match(message(body)) is FilterVerdict.INVALID_BODY
 
 
 RECORDED_NESTED = {
@@ -324,4 +328,4 @@ def test_a_key_asked_twice_keeps_the_last() -> None:
 
 def test_an_empty_policy_passes_every_object() -> None:
     assert body_matches({}, {})
-    assert on_attributes({}).match(message("anything")) is Verdict.MATCHED
+    assert on_attributes({}).match(message("anything")) is FilterVerdict.MATCHED
