@@ -322,7 +322,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
 
     @override
     async def notes(self, queue_id: int, message_id: bytes) -> list[AttemptNote]:
-        return await self._read(functools.partial(rows.notes, queue_id, message_id))
+        return await self._read(functools.partial(rows.notes_of, queue_id, message_id))
 
     @override
     async def notes_of_each(
