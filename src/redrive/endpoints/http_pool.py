@@ -12,7 +12,7 @@ import aiohappyeyeballs
 
 from redrive.endpoints.addresses import AddressInfo, SystemResolver
 from redrive.endpoints.http_connection import HttpConnection
-from redrive.endpoints.shared import Shared
+from redrive.endpoints.kept_connection import SingleFlight
 
 _NAMES_SECONDS: Final = 10  # how long the addresses of a name are remembered
 _NEXT_ADDRESS_SECONDS: Final = (
@@ -65,7 +65,7 @@ class HttpConnections:
         self._connections_max = connections_max
         self._per_origin_max = connections_per_origin_max
         self._resolver = SystemResolver()
-        self._names: Shared[tuple[str, int], deque[AddressInfo]] = Shared(bool)
+        self._names: SingleFlight[tuple[str, int], deque[AddressInfo]] = SingleFlight(bool)
         self._open: set[HttpConnection] = set()
         self._resting: dict[WebOrigin, list[HttpConnection]] = {}
         self._used: Counter[WebOrigin] = Counter()
