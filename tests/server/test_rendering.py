@@ -1,13 +1,13 @@
 import pytest
 
 from redrive.model.http import Response
-from redrive.server.rendering import ResponseRenderer, error_response
+from redrive.server.rendering import Renderer, error_response
 
 _DATE = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 
 
-def _renderer() -> ResponseRenderer:
-    return ResponseRenderer(lambda: 784_111_777_999)
+def _renderer() -> Renderer:
+    return Renderer(lambda: 784_111_777_999)
 
 
 def test_a_response_is_rendered_with_its_headers() -> None:
@@ -43,7 +43,7 @@ def test_a_header_cannot_smuggle_another(value: str) -> None:
 
 def test_the_date_follows_the_clock_once_a_second() -> None:
     instants = [784_111_777_000]
-    renderer = ResponseRenderer(lambda: instants[0])
+    renderer = Renderer(lambda: instants[0])
     before = renderer.render(Response(), "GET")
     instants[0] += 1000
     assert renderer.render(Response(), "GET") == before

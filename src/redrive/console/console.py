@@ -12,7 +12,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
 from redrive.console.installation import Installation
-from redrive.console.rendering import Renderer
+from redrive.console.rendering import PageRenderer
 from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.static import StaticFiles
 from redrive.console.visit import File, Missing, Page, Redirect, Unusable, Visit
@@ -75,7 +75,7 @@ class Console:
         public = urlsplit(options.public_url)
         self._base = f"{public.path.rstrip('/')}{PATH}"
         self._public_host = public.netloc
-        self._renderer = Renderer(f"{self._base}/{self._static.path('icons.svg')}")
+        self._renderer = PageRenderer(f"{self._base}/{self._static.path('icons.svg')}")
         self.close = self._renderer.close
 
     async def answer(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LIVE: Final = "live"  # the block that a page's own polling asks for
 
 
-class Renderer:
+class PageRenderer:
     """Renders templates; Jinja2 is imported at the first visit, which most servers never have."""
 
     def __init__(self, icons: str) -> None:

@@ -17,7 +17,7 @@ from redrive.server.rendering import (
     CHUNKED,
     CONTINUE,
     BodyWriter,
-    ResponseRenderer,
+    Renderer,
     content_length,
     error_response,
 )
@@ -48,7 +48,7 @@ class Shared:
 
     handler: Handler
     limits: HttpLimits
-    renderer: ResponseRenderer
+    renderer: Renderer
     new_request_id: Callable[[], str]
     loop: asyncio.AbstractEventLoop
     held: ClientLoad

@@ -11,7 +11,7 @@ from typing import Final
 from redrive.server.connection import Connection, Handler, OnRefused, Shared
 from redrive.server.limits import ClientLoad, HttpLimits
 from redrive.server.reading import BodyBound
-from redrive.server.rendering import ResponseRenderer
+from redrive.server.rendering import Renderer
 
 __all__ = ["Handler", "HttpFront", "HttpLimits"]
 
@@ -135,7 +135,7 @@ class HttpFront:
     ) -> None:
         """Listen on sockets that are bound; with `ssl_context`, for https."""
         loop = asyncio.get_running_loop()
-        renderer = ResponseRenderer(self._now)
+        renderer = Renderer(self._now)
         self._shared = Shared(
             self._handler,
             self._limits,

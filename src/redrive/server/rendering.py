@@ -22,7 +22,7 @@ def error_response(status: int, message: str, **members: str) -> Response:
     return Response(status, orjson.dumps({"message": message, **members}))
 
 
-class ResponseRenderer:
+class Renderer:
     """Writes responses, keeping every head that repeats for as long as the Date header stays the same."""
 
     __slots__ = ("_date", "_heads", "_now", "_second")
