@@ -13,14 +13,7 @@ from typing_extensions import override
 from redrive.model.http import Request, Response
 from redrive.server.limits import SLICE_BYTES, ClientLoad, HttpLimits
 from redrive.server.reading import BodyBound, ReadingPhase, RefusedRequestError, RequestReader
-from redrive.server.rendering import (
-    CHUNKED,
-    CONTINUE,
-    BodyWriter,
-    Renderer,
-    content_length,
-    error_response,
-)
+from redrive.server.rendering import CHUNKED, CONTINUE, BodyWriter, Renderer, content_length, error_response
 
 Handler: TypeAlias = Callable[[Request], Response | Awaitable[Response]]
 OnRefused: TypeAlias = Callable[[str, RefusedRequestError], None]
