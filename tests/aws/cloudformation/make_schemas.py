@@ -25,9 +25,9 @@ TYPES = {
     "CloudFormation": "Stack WaitCondition WaitConditionHandle",
     "ApiGateway": (
         "RestApi Resource Method Deployment Stage Account Model RequestValidator ApiKey UsagePlan UsagePlanKey"
-        " GatewayResponse"
+        " GatewayResponse Authorizer"
     ),
-    "ApiGatewayV2": "Api Route Integration Stage Deployment",
+    "ApiGatewayV2": "Api Route Integration Stage Deployment Authorizer",
 }
 # Patterns are for other regular expressions than Python's; what a service refuses it says by itself.
 KEPT = (

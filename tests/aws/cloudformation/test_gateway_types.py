@@ -128,3 +128,61 @@ async def test_an_http_api_loses_what_its_template_no_longer_says() -> None:
         assert (integration["TimeoutInMillis"], integration["Description"]) == (30_000, "")
         (staged,) = (await at.ask("apigatewayv2", "GetStages", ApiId=api))["Items"]
         assert (staged["DefaultRouteSettings"], staged["StageVariables"]) == ({}, {})
+
+
+@pytest.mark.asyncio
+async def test_authorizers_are_made_changed_and_needed_by_methods_and_routes() -> None:
+    function = "arn:aws:lambda:us-east-1:123456789012:function:guard"
+    uri = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{function}/invocations"
+
+    def template(seconds: int) -> dict[str, Any]:
+        guard = {
+            "RestApiId": {"Ref": "Api"},
+            "Name": "guard",
+            "Type": "TOKEN",
+            "AuthorizerUri": uri,
+            "IdentitySource": "method.request.header.X-Token",
+            "AuthorizerResultTtlInSeconds": seconds,
+        }
+        routed = {
+            "ApiId": {"Ref": "Fleet"},
+            "Name": "guard",
+            "AuthorizerType": "REQUEST",
+            "AuthorizerUri": uri,
+        }
+        answers = {"AuthorizerPayloadFormatVersion": "2.0", "EnableSimpleResponses": True}
+        custom = {"AuthorizationType": "CUSTOM", "AuthorizerId": {"Ref": "Guard"}}
+        resources = {
+            "Api": ("::RestApi", {"Name": "Cars"}),
+            "Guard": ("::Authorizer", guard),
+            "Method": ("::Method", {**_METHOD, **custom}),
+            "Fleet": ("V2::Api", {"Name": "Fleet", "ProtocolType": "HTTP"}),
+            "Router": ("V2::Authorizer", {**routed, **answers}),
+            "Route": (
+                "V2::Route",
+                {
+                    "ApiId": {"Ref": "Fleet"},
+                    "RouteKey": "GET /",
+                    "AuthorizationType": "CUSTOM",
+                    "AuthorizerId": {"Fn::GetAtt": ["Router", "AuthorizerId"]},
+                },
+            ),
+        }
+        return {
+            "Resources": {
+                name: {"Type": f"AWS::ApiGateway{kind}", "Properties": properties}
+                for name, (kind, properties) in resources.items()
+            }
+        }
+
+    async with stage() as at:
+        made = await at.create("gate", template(60))
+        assert made["StackStatus"] == "CREATE_COMPLETE", await at.reasons("gate", "CREATE_FAILED")
+        ids = {name: each["PhysicalResourceId"] for name, each in (await at.resources("gate")).items()}
+        (route,) = (await at.ask("apigatewayv2", "GetRoutes", ApiId=ids["Fleet"]))["Items"]
+        assert (route["AuthorizationType"], route["AuthorizerId"]) == ("CUSTOM", ids["Router"])
+        assert (await at.update("gate", template(0)))["StackStatus"] == "UPDATE_COMPLETE"
+        (guard,) = (await at.ask("apigateway", "GetAuthorizers", restApiId=ids["Api"]))["items"]
+        assert (guard["id"], guard["authorizerResultTtlInSeconds"]) == (ids["Guard"], 0)
+        deleted = await at.delete(made)
+        assert deleted["StackStatus"] == "DELETE_COMPLETE", await at.reasons(made["StackId"], "DELETE_FAILED")

@@ -130,3 +130,85 @@ async def test_an_application_is_summed_up_as_its_author_wrote_it() -> None:
         assert summary["DeclaredTransforms"] == [SERVERLESS]
         valid = await at.stacks("ValidateTemplate", TemplateBody=TEMPLATE)
         assert valid["Capabilities"] == ["CAPABILITY_AUTO_EXPAND"]
+
+
+_GUARDS: Any = {
+    "ByToken": {"FunctionArn": {"Fn::GetAtt": ["Guard", "Arn"]}, "Identity": {"ReauthorizeEvery": 0}},
+    "ByRequest": {
+        "FunctionArn": {"Fn::GetAtt": ["Guard", "Arn"]},
+        "FunctionPayloadType": "REQUEST",
+        "Identity": {"Headers": ["X-Token"], "QueryStrings": ["q"]},
+    },
+}
+_ROUTED: Any = {
+    "Issuer": {
+        "IdentitySource": "$request.header.Authorization",
+        "JwtConfiguration": {"issuer": "https://issuer.example", "audience": ["cars"]},
+    },
+    "ByFunction": {
+        "FunctionArn": {"Fn::GetAtt": ["Guard", "Arn"]},
+        "AuthorizerPayloadFormatVersion": "2.0",
+        "EnableSimpleResponses": True,
+        "Identity": {"Headers": ["X-Token"]},
+    },
+}
+
+
+async def test_an_applications_apis_have_their_authorizers() -> None:
+    function = {"Handler": "index.handler", "InlineCode": CODE}
+
+    def event(kind: str, api: str, path: str, **auth: Any) -> dict[str, Any]:
+        member = "RestApiId" if kind == "Api" else "ApiId"
+        named = {"Path": path, "Method": "get", member: {"Ref": api}}
+        return {"Type": kind, "Properties": {**named, **({"Auth": auth} if auth else {})}}
+
+    events = {
+        "Token": event("Api", "Cars", "/token"),
+        "Request": event("Api", "Cars", "/request", Authorizer="ByRequest"),
+        "Open": event("Api", "Cars", "/open", Authorizer="NONE"),
+        "Scoped": event("HttpApi", "Fleet", "/scoped", Authorizer="Issuer", AuthorizationScopes=["read"]),
+        "Function": event("HttpApi", "Fleet", "/function", Authorizer="ByFunction"),
+    }
+    template = {
+        "Transform": SERVERLESS,
+        "Globals": TEMPLATE["Globals"],
+        "Resources": {
+            "Guard": {"Type": "AWS::Serverless::Function", "Properties": function},
+            "Behind": {"Type": "AWS::Serverless::Function", "Properties": {**function, "Events": events}},
+            "Cars": {
+                "Type": "AWS::Serverless::Api",
+                "Properties": {
+                    "StageName": "prod",
+                    "Auth": {"DefaultAuthorizer": "ByToken", "Authorizers": _GUARDS},
+                },
+            },
+            "Fleet": {"Type": "AWS::Serverless::HttpApi", "Properties": {"Auth": {"Authorizers": _ROUTED}}},
+        },
+    }
+    async with stage() as at:
+        stack = await at.create("shop", template)
+        assert stack["StackStatus"] == "CREATE_COMPLETE", await at.reasons("shop", "CREATE_FAILED")
+        ids = {name: each["PhysicalResourceId"] for name, each in (await at.resources("shop")).items()}
+        named = (await at.ask("apigateway", "GetAuthorizers", restApiId=ids["Cars"]))["items"]
+        guards_by_id = {each["id"]: each["name"] for each in named}
+        resources = await at.ask("apigateway", "GetResources", restApiId=ids["Cars"], embed=["methods"])
+        assert {
+            each["path"]: guards_by_id.get(each["resourceMethods"]["GET"].get("authorizerId"))
+            for each in resources["items"]
+            if "resourceMethods" in each
+        } == {"/token": "ByToken", "/request": "ByRequest", "/open": None}
+        parts = (await at.ask("apigatewayv2", "GetAuthorizers", ApiId=ids["Fleet"]))["Items"]
+        kinds = {each["AuthorizerId"]: each["Name"] for each in parts}
+        routes = (await at.ask("apigatewayv2", "GetRoutes", ApiId=ids["Fleet"]))["Items"]
+        assert {
+            each["RouteKey"]: (
+                each["AuthorizationType"],
+                kinds[each["AuthorizerId"]],
+                each.get("AuthorizationScopes"),
+            )
+            for each in routes
+            if "AuthorizerId" in each
+        } == {
+            "GET /scoped": ("JWT", "Issuer", ["read"]),
+            "GET /function": ("CUSTOM", "ByFunction", None),
+        }

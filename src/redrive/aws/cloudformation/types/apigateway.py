@@ -329,7 +329,21 @@ class RequestValidatorType(RestApiPartType):
     }
 
 
+class RestAuthorizerType(RestApiPartType):
+    """`AWS::ApiGateway::Authorizer`."""
+
+    noun, parameter = "Authorizer", "authorizerId"
+    paths: ClassVar[Mapping[str, str]] = {
+        name: f"/{lowered(name)}"
+        for name in (
+            *("Name", "Type", "AuthType", "AuthorizerUri", "AuthorizerCredentials", "IdentitySource"),
+            *("IdentityValidationExpression", "AuthorizerResultTtlInSeconds"),
+        )
+    }
+
+
 TYPES: Final[Mapping[str, Factory]] = {
+    "AWS::ApiGateway::Authorizer": RestAuthorizerType,
     "AWS::ApiGateway::Model": ModelType,
     "AWS::ApiGateway::RequestValidator": RequestValidatorType,
     "AWS::ApiGateway::Resource": ApiResourceType,

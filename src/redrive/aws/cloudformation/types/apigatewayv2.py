@@ -119,17 +119,21 @@ class HttpApiPartType(ResourceType):
 
     Attributes:
         noun: The vendor's name of it in operations, and with `Id` that of its id.
+        named_by: The property that tells it from others of its kind; empty: nothing does.
+        needed: Parameters that the API wants and templates may leave out.
     """
 
     service = SERVICE
     name_chars_max = 0
     noun: ClassVar[str]
+    named_by: ClassVar[str] = ""
+    needed: ClassVar[Mapping[str, Any]] = {}
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (part_id := await self.find(ask, spec)):
             return self._made(part_id)
-        answer = await ask(SERVICE, f"Create{self.noun}", **spec.properties)
+        answer = await ask(SERVICE, f"Create{self.noun}", **{**self.needed, **spec.properties})
         return self._made(answer[f"{self.noun}Id"])
 
     @override
@@ -146,12 +150,12 @@ class HttpApiPartType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
-        if self.noun != "Route":
+        if not self.named_by:
             return ""
-        answer = await without_absence(ask(SERVICE, "GetRoutes", ApiId=spec.properties["ApiId"]))
-        for route in (answer or {}).get("Items") or ():
-            if route["RouteKey"] == spec.properties["RouteKey"]:
-                return str(route["RouteId"])
+        answer = await without_absence(ask(SERVICE, f"Get{self.noun}s", ApiId=spec.properties["ApiId"]))
+        for part in (answer or {}).get("Items") or ():
+            if part[self.named_by] == spec.properties[self.named_by]:
+                return str(part[f"{self.noun}Id"])
         return ""
 
     def _made(self, physical_id: str) -> ResourceState:
@@ -161,7 +165,14 @@ class HttpApiPartType(ResourceType):
 class RouteType(HttpApiPartType):
     """`AWS::ApiGatewayV2::Route`."""
 
-    noun = "Route"
+    noun, named_by = "Route", "RouteKey"
+
+
+class HttpAuthorizerType(HttpApiPartType):
+    """`AWS::ApiGatewayV2::Authorizer`."""
+
+    noun, named_by = "Authorizer", "Name"
+    needed: ClassVar[Mapping[str, Any]] = {"IdentitySource": []}
 
 
 class IntegrationType(HttpApiPartType):
@@ -210,6 +221,7 @@ def _stage(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 TYPES: Final[Mapping[str, Factory]] = {
     "AWS::ApiGatewayV2::Api": ApiType,
+    "AWS::ApiGatewayV2::Authorizer": HttpAuthorizerType,
     "AWS::ApiGatewayV2::Deployment": HttpDeploymentType,
     "AWS::ApiGatewayV2::Integration": IntegrationType,
     "AWS::ApiGatewayV2::Route": RouteType,
