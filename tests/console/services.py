@@ -69,7 +69,7 @@ async def make_function(services: Services, text: str = "text", name: str = "bil
         Description=text,
         Environment={"Variables": {"SECRET": f"VARIABLE {text}"}},
         DeadLetterConfig={"TargetArn": arn("sqs", "lost")},
-        Tags={"team": text},
+        Tags={"team": "text"},
     )
     await services.call(
         "lambda",
