@@ -7,12 +7,17 @@ from typing import Final
 
 from redrive.aws.s3.ports import BlobKeeper
 from redrive.aws.s3.records import Segment
+from redrive.model.errors import NotFound
 from redrive.model.http import StreamedBody
 
 logger = logging.getLogger(__name__)
 
 # Beside the containers of storage accounts, whose accounts have no hyphen in their names.
 _FOLDER: Final = "s3-objects"
+
+
+class ContentLost(NotFound):
+    """The file of a content is gone, though an object names it: somebody else removed it, or the disk lost it."""
 
 
 class Contents:
@@ -38,13 +43,17 @@ class Contents:
         """Some bytes of a content.
 
         Raises:
-            NotFound: It is not there any more.
+            ContentLost: It is not there any more.
         """
         pieces: list[bytes] = []
         for segment in segments:
             begin, end = max(first, 0), min(first + length, segment.size)
             if begin < end:
-                pieces.append(await self._blobs.read(_path(segment.blob), begin, end - begin))
+                path = _path(segment.blob)
+                try:
+                    pieces.append(await self._blobs.read(path, begin, end - begin))
+                except NotFound:
+                    raise ContentLost(path) from None
             first -= segment.size
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -52,7 +61,7 @@ class Contents:
         """Some bytes of a content, read as they are taken; its first segment is open when this returns.
 
         Raises:
-            NotFound: That is not there any more.
+            ContentLost: That is not there any more.
         """
         spans: list[tuple[str, int, int]] = []
         for segment in segments:
@@ -60,7 +69,11 @@ class Contents:
             if begin < end:
                 spans.append((_path(segment.blob), begin, end - begin))
             first -= segment.size
-        return StreamedBody(length, self._pieces(await self._blobs.stream(*spans[0]), spans[1:]))
+        try:
+            opened = await self._blobs.stream(*spans[0])
+        except NotFound:
+            raise ContentLost(spans[0][0]) from None
+        return StreamedBody(length, self._pieces(opened, spans[1:]))
 
     async def _pieces(
         self, opened: AsyncGenerator[bytes], others: Sequence[tuple[str, int, int]]
@@ -77,7 +90,7 @@ class Contents:
         """A content segment by segment.
 
         Raises:
-            NotFound: It is not there any more.
+            ContentLost: It is not there any more.
         """
         for segment in segments:
             yield await self.read([segment], 0, segment.size)

@@ -3,12 +3,16 @@
 Source: "Error responses" of the API reference, and answers recorded of S3.
 """
 
+import logging
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.s3.contents import ContentLost
 from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
 
 
 def error(code: str, message: str, status: int = 400, **details: str) -> AwsError:
@@ -72,6 +76,10 @@ def translated(refusal: RedriveError) -> AwsError:
     """Translates a refusal of the engine into the error that S3 has for it."""
     if isinstance(refusal, Conflict):
         return aborted()
+    if isinstance(refusal, ContentLost):
+        logger.error("s3.content_lost file=%s: an object names it, and it is not in the blob store", refusal)
+        text = "The operation is not valid for the object's state: its content is not in the blob store any more."
+        return error("InvalidObjectState", text, 403)
     if isinstance(refusal, StoreUnavailable):
         return error("ServiceUnavailable", "Service is unable to handle request.", 503)
     raise refusal

@@ -125,6 +125,7 @@ class Profile:
         error_detail: Whether its query errors end in an empty `Detail`.
         checks: The kinds of constraint its model decides; the facade answers the others.
         spelling: How it spells the path to a value.
+        names_input: Whether paths begin with the name of the operation's input: `updateRestApiInput`.
         violated: Makes its error of what was violated, of which there is at least one.
         errors: Errors its model does not list, or lists without their codes.
         bad_requests_alone: Whether JSON and CBOR answer every fault of the caller by 400, unless it asks for the statuses
@@ -153,6 +154,7 @@ class Profile:
     error_detail: bool = False
     checks: frozenset[ViolationKind] = frozenset(ViolationKind)
     spelling: Spelling = field(default_factory=CoralSpelling)
+    names_input: bool = False
     violated: Callable[[Sequence[Violation]], AwsError] = coral_error
     errors: tuple[ErrorKind, ...] = ()
     amended: Callable[[Raw], Raw] = _as_published
@@ -269,6 +271,12 @@ PROFILES: Final[Mapping[str, Profile]] = {
             endpoint_prefix="apigateway",
             api_version="2015-07-09",
             protocols=_REST_JSON,
+            names_input=True,
+            amended=_in_order(
+                Op=("add", "remove", "move", "test", "replace", "copy"),
+                IntegrationType=("HTTP", "MOCK", "AWS_PROXY", "HTTP_PROXY", "AWS"),
+                EndpointType=("PRIVATE", "EDGE", "REGIONAL"),
+            ),
             body_bytes_max=6 * _MIB,
         ),
         Profile(

@@ -136,6 +136,7 @@ class Service:
         parameters = self._shapes[raw["input"]["shape"]] if "input" in raw else _NO_STRUCTURE
         output = self._shapes[raw["output"]["shape"]] if "output" in raw else None
         members = () if output is None else output.members.values()
+        begins = f"{name[0].lower()}{name[1:]}Input" if self.profile.names_input else ""
         operation = Operation(
             service=self,
             name=name,
@@ -146,7 +147,7 @@ class Service:
             method=raw["http"]["method"],
             path=raw["http"]["requestUri"],
             status=raw["http"].get("responseCode", 200),
-            _violations=self._checks.violations(parameters),
+            _violations=self._checks.violations(parameters, begins),
         )
         self._operations[name] = operation
         return operation

@@ -79,13 +79,13 @@ class Checks:
         self._kinds = kinds
         self._spelling = spelling
 
-    def violations(self, shape: Shape) -> Callable[[Structure], Sequence[Violation]]:
-        """Return the function that lists what is wrong with a structure of `shape`."""
+    def violations(self, shape: Shape, path: str = "") -> Callable[[Structure], Sequence[Violation]]:
+        """Return the function that lists what is wrong with a structure of `shape`, which stands at `path`."""
         check = self._structure(shape)
 
         def violations(structure: Structure) -> Sequence[Violation]:
             violations_so_far: list[Violation] = []
-            check(structure, "", violations_so_far)
+            check(structure, path, violations_so_far)
             return violations_so_far
 
         return violations

@@ -163,7 +163,10 @@ def test_impossible_parts_are_refused_in_amazons_words(gateway: Gateways) -> Non
     )
     code, text = gateway.refused("put_integration", **at, type="HTTPS_PROXY")
     assert code == "ValidationException"
-    assert "'HTTPS_PROXY' at 'type' failed to satisfy constraint: Member must satisfy enum value set" in text
+    assert (
+        "'HTTPS_PROXY' at 'putIntegrationInput.type' failed to satisfy constraint: Member must satisfy enum value set"
+        in text
+    )
     proxy = client.create_resource(restApiId=api, parentId=root, pathPart="{proxy+}")["id"]
     assert gateway.refused("create_resource", restApiId=api, parentId=root, pathPart="{id}")[1] == (
         "A sibling ({proxy+}) of this resource already has a variable path part -- only one is allowed"

@@ -1,11 +1,15 @@
 """The errors of API Gateway, in its own words; REST and HTTP APIs have the same."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.model.errors import RedriveError
+
+_NO_API: Final = "Invalid API identifier specified"
 
 
 def error(code: str, text: str) -> AwsError:
@@ -33,9 +37,20 @@ def unoffered(what: str) -> AwsError:
     return bad_request(f"Redrive does not offer {what}.")
 
 
+@contextmanager
+def absent_as(told: AwsError) -> Iterator[None]:
+    """Tell of an API that is absent by the refusal for what is below it, as most operations do (recorded)."""
+    try:
+        yield
+    except AwsError as refusal:
+        if refusal.message.startswith(_NO_API):
+            raise told from None
+        raise
+
+
 def no_api(account: str, api_id: str) -> AwsError:
     """The refusal for an API that is not there, or is another account's."""
-    return not_found(f"Invalid API identifier specified {account}:{api_id}")
+    return not_found(f"{_NO_API} {account}:{api_id}")
 
 
 def translated(refusal: RedriveError) -> AwsError:

@@ -34,6 +34,7 @@ _GIVEN: Final = (
     *("endpointConfiguration", "policy", "disableExecuteApiEndpoint"),
 )
 _PATCHED: Final = frozenset(_GIVEN) - {"version"}
+_ENDPOINTS: Final = frozenset({"REGIONAL", "EDGE", "PRIVATE"})
 _COMPRESSION_MAX: Final = 10 * 1024 * 1024
 _SCHEMA: Final = (
     '{{\n  "$schema": "http://json-schema.org/draft-04/schema#",\n  "title" : "{} Schema",\n'
@@ -59,7 +60,10 @@ class RestApiOperations:
         if params.get("cloneFrom"):
             raise unoffered("cloneFrom")
         settings = {name: params[name] for name in _GIVEN if params.get(name) is not None}
-        return shown(await self._make(call, settings, TAGS.read(params.get("tags"))))
+        if params.get("description") == "":
+            raise bad_request("Description cannot be an empty string")
+        answer = shown(await self._make(call, settings, TAGS.read(params.get("tags"))))
+        return {**answer, "tags": answer["tags"] or None}
 
     async def import_rest_api(self, call: Call, params: Structure) -> Structure:
         definition = read_definition(params["body"])
@@ -89,11 +93,9 @@ class RestApiOperations:
         document: Mapping[str, Any] | None = None,
     ) -> RestApi:
         root = new_id(self._chance, API_CHARS)
-        endpoints = {
-            "types": ["EDGE"],
-            "ipAddressType": "ipv4",
-            **(settings.get("endpointConfiguration") or {}),
-        }
+        given = settings.get("endpointConfiguration") or {}
+        stack = "dualstack" if given.get("types") == ["PRIVATE"] else "ipv4"
+        endpoints = {"types": ["EDGE"], "ipAddressType": stack, **given}
         whole = {
             "apiKeySource": "HEADER",
             "disableExecuteApiEndpoint": False,
@@ -152,27 +154,38 @@ class RestApiOperations:
 
 def shown(api: RestApi) -> Structure:
     """An API as callers see it."""
-    return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags) or None}
+    return {"id": api.id, "createdDate": api.created_at, **api.settings, "tags": dict(api.tags)}
 
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     name = settings.get("name") or ""
     if not name or len(name) > _NAME_CHARS_MAX:
         raise bad_request(f"The name of an API has 1 to {_NAME_CHARS_MAX} characters")
+    _check_endpoints(settings.get("endpointConfiguration") or {})
     size = settings.get("minimumCompressionSize")
     if size is not None and not 0 <= size <= _COMPRESSION_MAX:
         raise bad_request(f"Invalid minimum compression size, must be between 0 and {_COMPRESSION_MAX}")
     return dict(settings)
 
 
+def _check_endpoints(endpoints: Mapping[str, Any]) -> None:
+    types, stack = endpoints.get("types", ["EDGE"]), endpoints.get("ipAddressType", "ipv4")
+    if not types:
+        raise bad_request("REGIONAL Configuration and EDGE Configuration cannot be both DISABLED.")
+    if not set(types) <= _ENDPOINTS:
+        raise bad_request("Invalid EndpointTypes specified. Valid options are REGIONAL,EDGE,PRIVATE")
+    if len(types) > 1:
+        raise bad_request("Cannot create an api with multiple Endpoint Types.")
+    if stack not in ("ipv4", "dualstack"):
+        raise bad_request("ipAddressType must be either ipv4 or dualstack.")
+    if types == ["PRIVATE"] and stack != "dualstack":
+        raise bad_request("Only dualstack ipAddressType is supported for Private APIs.")
+
+
 def _given_types(params: Structure) -> dict[str, Any]:
     """The endpoint types that an import's parameters give."""
     endpoint_types = (params.get("parameters") or {}).get("endpointConfigurationTypes")
-    return (
-        {"endpointConfiguration": {"types": [endpoint_types], "ipAddressType": "ipv4"}}
-        if endpoint_types
-        else {}
-    )
+    return {"endpointConfiguration": {"types": [endpoint_types]}} if endpoint_types else {}
 
 
 def _bare(api: RestApi, chance: random.Random) -> Tree:

@@ -83,7 +83,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
             _check_yaml(text)
             document = yaml.load(text, Loader=yaml.CSafeLoader)
     except (ValueError, RecursionError, yaml.YAMLError):
-        raise bad_request("Unable to parse API definition because of a malformed input") from None
+        raise bad_request("Invalid OpenAPI input.") from None
     if not isinstance(document, Mapping):
         raise bad_request(INVALID)
     document = {str(name): value for name, value in document.items()}

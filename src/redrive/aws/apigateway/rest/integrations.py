@@ -100,6 +100,8 @@ class Integrations:
     ) -> ApiAnswer:
         uri = with_variables(exchange, integration["uri"])
         read_uri(uri)
+        if integration["httpMethod"] != "POST":  # which is taken, and fails at each call (recorded)
+            raise Refusal("API_CONFIGURATION_ERROR", reason="A function is invoked by POST alone")
         coded = is_binary(binary, exchange.content_type)
         event = functions.event_of(exchange, coded=coded)
         caller = await self._caller(exchange, integration)

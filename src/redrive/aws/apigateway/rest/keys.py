@@ -15,6 +15,7 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
+_NAME_CHARS_MAX: Final = 1024
 _VALUE_CHARS_MIN, _VALUE_CHARS_MAX = 20, 128
 _GIVEN: Final = ("name", "description", "enabled", "customerId")
 _PATCHED: Final = frozenset(_GIVEN)
@@ -36,7 +37,11 @@ class ApiKeyOperations:
         if not (
             _VALUE_CHARS_MIN <= len(value) <= _VALUE_CHARS_MAX and value.isascii() and value.isprintable()
         ):
+            if len(value) > _VALUE_CHARS_MAX:
+                raise bad_request(f"API Key value exceeds maximum size of {_VALUE_CHARS_MAX} characters")
             raise bad_request(f"API Key value should be at least {_VALUE_CHARS_MIN} characters")
+        if len(params.get("name") or "") > _NAME_CHARS_MAX:
+            raise bad_request(f"Invalid API Key name, can be at most {_NAME_CHARS_MAX} characters.")
         tags = TAGS.read(params.get("tags"))
         settings = {
             "enabled": False,
@@ -83,7 +88,8 @@ class ApiKeyOperations:
         async def decide(draft: Draft) -> ApiKey:
             return draft.change(API_KEY, at, await _key_in(draft, at), change)
 
-        return shown(await self._engine.resources.write(decide))
+        key = await self._engine.resources.write(decide)
+        return {**shown(key), "tags": dict(key.tags)}  # empty, too (recorded)
 
     async def delete_api_key(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_DeleteApiKey.html; its plans forget it."""

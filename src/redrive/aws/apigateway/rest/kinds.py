@@ -31,7 +31,7 @@ _MISSING: Final[Mapping[str, str]] = {
     "authorizers": "Invalid Authorizer identifier specified",
     "validators": "Invalid Request Validator identifier specified",
     STAGES: "Invalid stage identifier specified",
-    GATEWAY_RESPONSES: "Gateway response not found",
+    GATEWAY_RESPONSES: "Gateway response type not defined on api",
 }
 
 
@@ -72,6 +72,10 @@ class PartKind:
                 raise missing(path, length)
         value: Structure = found(tree, path)
         return value
+
+    def absent(self, params: Structure) -> AwsError:
+        """The refusal for what stands first on the way to the one that parameters name."""
+        return missing(self.path(params), 2)
 
     @property
     def shape(self) -> Shape:

@@ -19,6 +19,12 @@ from redrive.aws.wire.errors import AwsError
 
 _TARGET: Final = "integration.request."
 _HEADER: Final = "method.response.header."
+_OF_TRANSFER: Final = frozenset({"content-length", "transfer-encoding"})
+#: Headers that no request to an integration is mapped to (recorded), by whether it is an AWS service's.
+_KEPT: Final = {
+    False: _OF_TRANSFER,
+    True: _OF_TRANSFER | {"authorization", "connection", "expect", "proxy-authenticate", "te"},
+}
 _STATUSES: Final = range(200, 600)
 
 
@@ -55,6 +61,8 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
     for target, source in (integration.get("requestParameters") or {}).items():
         kind, _, name = target.removeprefix(_TARGET).partition(".")
         value = request_value(exchange, source)
+        if kind == "header" and value is not None and name.lower() in _KEPT[integration.get("type") == "AWS"]:
+            raise Refusal("API_CONFIGURATION_ERROR", reason=f"The header {name} cannot be mapped")
         if kind in places and name and value is not None:
             places[kind][name] = value
     template = _request_template(exchange, integration)

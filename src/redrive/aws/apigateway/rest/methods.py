@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import AUTHORIZERS, CUSTOM
-from redrive.aws.apigateway.control.errors import bad_request, conflict, not_found, unoffered
+from redrive.aws.apigateway.control.errors import absent_as, bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.content_handling import HANDLINGS
 from redrive.aws.apigateway.rest.editing import Editing
@@ -81,14 +81,13 @@ class MethodOperations:
 
         def change(tree: Tree) -> Tree:
             METHOD_INTEGRATION.found(tree, params)
-            if found(tree, METHOD_RESPONSE.path(params)) is None:
-                raise not_found("Invalid Response status code specified")
             return with_value(tree, INTEGRATION_RESPONSE.path(params), integration_response_of(params))
 
         return await self._put(INTEGRATION_RESPONSE, call, params, change)
 
     async def _put(self, kind: PartKind, call: Call, params: Structure, change: Any) -> Structure:
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        with absent_as(kind.absent(params)):
+            tree = await self._editing.edit_tree(call, params["restApiId"], change)
         return kind.shown(kind.found(tree, params))
 
 
@@ -101,6 +100,7 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     name = params["httpMethod"]
     if name not in HTTP_METHODS:
         raise bad_request(f"Invalid HttpMethod specified. Valid options are {','.join(HTTP_METHODS)}")
+    params = {**params, "authorizationType": params["authorizationType"].upper()}  # in any case (recorded)
     check_authorization(params, tree)
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):
@@ -108,6 +108,9 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     validator = params.get("requestValidatorId")
     if validator and validator not in (tree.get("validators") or {}):
         raise bad_request("Invalid Request Validator identifier specified")
+    places = [each.rpartition(".")[2] for each in params.get("requestParameters") or ()]
+    if len(set(places)) < len(places):
+        raise bad_request("Parameter names must be unique across querystring, header and path")
     settings = {key: params[key] for key in _METHOD if params.get(key) is not None}
     return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **settings}
 
@@ -145,13 +148,28 @@ def check_integration(integration: Mapping[str, Any]) -> None:
         raise bad_request("Invalid HTTP endpoint specified for URI")
     if integration.get("connectionType") == "VPC_LINK":
         raise unoffered("VPC links")
-    if kind in {"AWS", "AWS_PROXY"} and not uri.startswith("arn:"):
-        raise bad_request("Invalid ARN specified in the request")
+    if kind in {"AWS", "AWS_PROXY"}:
+        _check_target(kind, uri)
+    elif kind != "MOCK" and not uri.startswith(("http://", "https://", "${")):
+        raise bad_request("Invalid HTTP endpoint specified for URI")
     if integration["passthroughBehavior"] not in _PASSTHROUGH:
         raise bad_request("Invalid passthrough behavior specified")
     if not _TIMEOUT_MS_MIN <= integration["timeoutInMillis"] <= TIMEOUT_MS:
         raise bad_request(f"Timeout should be between {_TIMEOUT_MS_MIN} ms and {TIMEOUT_MS} ms")
     check_content_handling(integration)
+
+
+def _check_target(kind: str, uri: str) -> None:
+    """Refuse an ARN that names no operation of a service, or as a proxy one of another service than two."""
+    _, _, rest = uri.partition(":apigateway:")
+    if not uri.startswith("arn:"):
+        raise bad_request("Invalid ARN specified in the request")
+    if rest and not any(f":{word}/" in rest for word in ("path", "action")):
+        raise bad_request("AWS ARN for integration must contain path or action")
+    if kind == "AWS_PROXY" and rest and rest.split(":")[1] not in ("lambda", "firehose"):
+        raise bad_request(
+            "Integrations of type 'AWS_PROXY' currently only supports Lambda function and Firehose stream invocations."
+        )
 
 
 def check_content_handling(part: Mapping[str, Any]) -> None:

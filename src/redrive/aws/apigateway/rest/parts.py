@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authorizer
-from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict
+from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
@@ -55,7 +55,8 @@ def operations_alike(editing: Editing) -> dict[str, Verb]:
 
 def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
     async def get(call: Call, params: Structure) -> Structure:
-        api = await editing.api(call, params["restApiId"])
+        with absent_as(kind.absent(params)):
+            api = await editing.api(call, params["restApiId"])
         return kind.shown(kind.found(api.tree, params))
 
     async def get_all(call: Call, params: Structure) -> Structure:
@@ -71,7 +72,8 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
             check_part(kind, after, tree)
             return with_value(tree, kind.path(params), after)
 
-        tree = await editing.edit_tree(call, params["restApiId"], change)
+        with absent_as(kind.absent(params)):
+            tree = await editing.edit_tree(call, params["restApiId"], change)
         return kind.shown(kind.found(tree, params))
 
     async def delete(call: Call, params: Structure) -> Structure:
@@ -81,7 +83,8 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
                 check_unused(part, tree)
             return without(tree, kind.path(params))
 
-        await editing.edit_tree(call, params["restApiId"], change)
+        with absent_as(kind.absent(params)):
+            await editing.edit_tree(call, params["restApiId"], change)
         return {}
 
     listed = {f"Get{kind.plural}": get_all} if kind.plural else {}
@@ -97,6 +100,8 @@ class PartOperations:
 
     async def create_model(self, call: Call, params: Structure) -> Structure:
         name = params["name"]
+        if not name:
+            raise bad_request("Model name must be non-empty")
         if not name.isalnum() or not name.isascii():
             raise bad_request("Model name must be alphanumeric: " + name)
         model: Structure = {
@@ -133,7 +138,8 @@ class PartOperations:
                 raise conflict(f"{kind.name} name already exists for this REST API")
             return with_value(tree, kind.path(params), part)
 
-        await self._editing.edit_tree(call, params["restApiId"], change)
+        with absent_as(bad_request("Invalid REST API identifier specified")):
+            await self._editing.edit_tree(call, params["restApiId"], change)
         return part
 
     # ---- gateway responses -----------------------------------------------------------------------------------
@@ -230,7 +236,11 @@ def check_part(kind: PartKind, value: Mapping[str, Any], tree: Tree) -> None:
         AwsError: `BadRequestException`.
     """
     if kind is MODEL and value.get("schema"):
+        if value["schema"].strip() == "{}":
+            raise bad_request("Model schema must have at least 1 property or array items defined")
         check_schema(value["schema"])
+    if kind is VALIDATOR and value.get("name") == "":
+        raise bad_request("Request Validator name cannot be blank")
     if kind is METHOD:
         check_authorization(value, tree)
     if kind is AUTHORIZER:

@@ -12,7 +12,6 @@ from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Shape, Structure
 
 _OPERATIONS: Final = frozenset({"add", "replace", "remove"})
-_TRUTHS: Final = {"true": True, "false": False}
 
 
 def patched(
@@ -112,7 +111,7 @@ def typed(shape: Shape, value: str | None, path: str) -> Any:
     try:
         match shape.type:
             case "boolean":
-                return _TRUTHS[(value or "").lower()]
+                return (value or "").lower() == "true"  # anything else is false, as in Java (recorded)
             case "integer" | "long":
                 return int(value or "")
             case "double" | "float" if isfinite(number := float(value or "")):
