@@ -45,3 +45,21 @@ def test_an_answered_object_survives_a_kill(tmp_path: Path) -> None:
         server.kill()
         server.start()
         assert client(server).get_object(Bucket=BUCKET, Key="parts")["Body"].read() == b"part"
+
+
+def test_an_object_whose_file_is_gone_is_told_by_name_and_once_in_the_log(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path}/redrive.db", directory=tmp_path) as server:
+        s3 = client(server)
+        s3.create_bucket(Bucket=BUCKET)
+        for key, size in (("small", 1), ("large", 2_000_000)):
+            s3.put_object(Bucket=BUCKET, Key=key, Body=b"x" * size)
+        files = [place for place in (tmp_path / "redrive-blobs").rglob("*") if place.is_file()]
+        for file in files:
+            file.unlink()
+        for key in ("small", "large"):
+            assert refusal(s3.get_object, Bucket=BUCKET, Key=key) == ("InvalidObjectState", 403)
+        log = server.log.read_text()
+    lines = [line for line in log.splitlines() if "s3.content_lost" in line]
+    assert len(lines) == len(files) == 2
+    assert all(any(file.name in line for line in lines) for file in files)
+    assert "Traceback" not in log
