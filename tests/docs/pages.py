@@ -76,7 +76,7 @@ class Page:
     @cached_property
     def anchors(self) -> set[str]:
         """The anchors (`#…`) that a link to this page may have."""
-        return {_anchor(heading) for heading in self.sections}
+        return {anchor_of(heading) for heading in self.sections}
 
     @cached_property
     def links(self) -> list[str]:
@@ -84,7 +84,7 @@ class Page:
         return [link for link in _LINK.findall(self.prose) if not re.match(r"[a-z]+:", link)]
 
 
-def _anchor(heading: str) -> str:
+def anchor_of(heading: str) -> str:
     """The name that GitHub gives a heading: lower case, hyphens for blanks, no other punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 

@@ -1,8 +1,10 @@
+import re
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from tests.docs.pages import ROOT, Page, all_pages
+from tests.docs.pages import ROOT, Page, all_pages, anchor_of
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.links], ids=str)
@@ -23,6 +25,18 @@ def test_a_broken_link_is_noticed() -> None:
     assert _leads_somewhere(page, "docs/README.md#writing-these-pages")
     assert not _leads_somewhere(page, "docs/README.md#writing-those-pages")
     assert not _leads_somewhere(page, "docs/no-such-page.md")
+
+
+_LONG_WORDS = 1_800
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/reference").glob("*.md")), ids=lambda path: path.stem)
+def test_a_long_reference_page_lists_its_sections(path: Path) -> None:
+    page = Page.at(path)
+    if len(page.text.split()) < _LONG_WORDS or path.stem == "glossary":  # which is an alphabet
+        return
+    sections = {f"#{anchor_of(heading)}" for heading in re.findall(r"^## (.+)$", page.prose, re.MULTILINE)}
+    assert sections <= set(page.links)
 
 
 def test_the_index_of_how_to_pages_is_whole() -> None:
