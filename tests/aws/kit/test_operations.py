@@ -106,6 +106,7 @@ OFFERED_IN_PART = {
         "ListObjects",
         "ListObjectsV2",
         "ListParts",
+        "PutBucketNotificationConfiguration",
         "PutBucketPolicy",
         "PutBucketTagging",
         "PutObject",

@@ -1,14 +1,13 @@
 """Firehose's errors, and what the engine's refusals are called here."""
 
+from typing import Final
+
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import KeyUnusable, RedriveError, StoreUnavailable
+from redrive.model.errors import KeyUnusable, StoreUnavailable
 from redrive.model.names import ResourceName
 
-
-def error(code: str, message: str) -> AwsError:
-    """One of Firehose's errors; see `Service.error`."""
-    return Service.load("firehose").error(code, message)
+error: Final = errors_of("firehose")
 
 
 def invalid(message: str) -> AwsError:
@@ -31,13 +30,13 @@ def slow_down() -> AwsError:
     return error("ServiceUnavailableException", "Slow down.")
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that Firehose has for it."""
-    if isinstance(refusal, StoreUnavailable):
-        return common("ServiceUnavailableException", "The service cannot complete the request.")
-    if isinstance(refusal, KeyUnusable):
-        return error("InvalidKMSResourceException", str(refusal))
-    raise refusal
+translated: Final = translator(
+    (
+        StoreUnavailable,
+        lambda _: common("ServiceUnavailableException", "The service cannot complete the request."),
+    ),
+    (KeyUnusable, lambda refusal: error("InvalidKMSResourceException", str(refusal))),
+)
 
 
 def unassumable(role: str) -> AwsError:

@@ -9,6 +9,7 @@ from typing import Final
 
 from redrive.access.patterns import Values
 from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.refusals import not_authorized
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
@@ -56,9 +57,7 @@ def check_action(
     """
     decision = call.decide_own(action, scope, keys)
     if not decision.allowed:
-        reason = decision.reason(action)
-        text = f"User: {call.principal.name} is not authorized to perform: {action} on resource: {scope.arn} {reason}"
-        raise denied(service, text)
+        raise denied(service, not_authorized(call.principal.name, action, scope.arn, decision.reason(action)))
 
 
 def denied(service: str, text: str) -> AwsError:

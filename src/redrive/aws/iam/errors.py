@@ -1,69 +1,48 @@
 """IAM's errors, in the words that were recorded."""
 
+from functools import partial
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+from redrive.model.errors import Conflict, StoreUnavailable
+
+error: Final = errors_of("iam")
 
 
-def error(code: str, message: str) -> AwsError:
-    """One of IAM's errors; see `Service.error`."""
-    return Service.load("iam").error(code, message)
-
-
-def invalid(message: str) -> AwsError:
-    """A parameter's value is not acceptable."""
-    return common("ValidationException", message)
-
-
-def bad_input(message: str) -> AwsError:
-    """A parameter's value is not acceptable, of those that the model does not describe."""
-    return error("InvalidInput", message)
-
-
-def absent(message: str) -> AwsError:
-    """The error for something that is not there."""
-    return error("NoSuchEntity", message)
-
-
-def taken(message: str) -> AwsError:
-    """The error for a name that something has already."""
-    return error("EntityAlreadyExists", message)
-
-
-def in_use(message: str) -> AwsError:
-    """The error for something that cannot be deleted as it is."""
-    return error("DeleteConflict", message)
-
-
-def too_many(message: str) -> AwsError:
-    """The error for more than a quota allows."""
-    return error("LimitExceeded", message)
-
-
-def malformed(message: str) -> AwsError:
-    """The error for a policy document that cannot be read."""
-    return error("MalformedPolicyDocument", message)
+#: A parameter's value is not acceptable.
+invalid: Final = partial(common, "ValidationException")
+#: A parameter's value is not acceptable, of those that the model does not describe.
+bad_input: Final = partial(error, "InvalidInput")
+#: The error for something that is not there.
+absent: Final = partial(error, "NoSuchEntity")
+#: The error for a name that something has already.
+taken: Final = partial(error, "EntityAlreadyExists")
+#: The error for something that cannot be deleted as it is.
+in_use: Final = partial(error, "DeleteConflict")
+#: The error for more than a quota allows.
+too_many: Final = partial(error, "LimitExceeded")
+#: The error for a policy document that cannot be read.
+malformed: Final = partial(error, "MalformedPolicyDocument")
 
 
 def denied(principal: str, action: str, arn: str, reason: str) -> AwsError:
     """The error for an action that the caller has no permission for."""
-    return common(
-        "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: {action} on resource: {arn} {reason}",
-    )
+    return common("AccessDeniedException", not_authorized(principal, action, arn, reason))
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that IAM has for it."""
-    if isinstance(refusal, StoreUnavailable):
-        return error("ServiceFailure", "The request processing has failed because of an unknown error.")
-    if isinstance(refusal, Conflict):
-        return error("ConcurrentModification", "It was changed by another request at the same moment.")
-    raise refusal
+translated: Final = translator(
+    (
+        StoreUnavailable,
+        lambda _: error("ServiceFailure", "The request processing has failed because of an unknown error."),
+    ),
+    (
+        Conflict,
+        lambda _: error("ConcurrentModification", "It was changed by another request at the same moment."),
+    ),
+)
 
 
 PAGES: Final = Pages("iam", lambda token: invalid(f"Invalid Marker: {token}"))

@@ -1,13 +1,14 @@
 """KMS's errors: the recorded texts, and what the engine's refusals are called here."""
 
+from functools import partial
 from typing import Final
 
 from redrive.access.policy import Decision
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.kms.records import KmsKey
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.errors import StoreUnavailable
 
 _UNREACHABLE = (
     "The ciphertext refers to a customer master key that does not exist, does not exist in this region, or you are"
@@ -15,19 +16,13 @@ _UNREACHABLE = (
 )
 
 
-def error(code: str, message: str = "") -> AwsError:
-    """One of KMS's errors; see `Service.error`."""
-    return Service.load("kms").error(code, message)
+error: Final = errors_of("kms")
 
 
-def not_valid(message: str) -> AwsError:
-    """A parameter is not acceptable."""
-    return common("ValidationException", message)
-
-
-def not_found(message: str) -> AwsError:
-    """Nothing has that name."""
-    return error("NotFoundException", message)
+#: A parameter is not acceptable.
+not_valid: Final = partial(common, "ValidationException")
+#: Nothing has that name.
+not_found: Final = partial(error, "NotFoundException")
 
 
 def disabled(key: KmsKey) -> AwsError:
@@ -46,9 +41,8 @@ def wrong_usage(key: KmsKey, operation: str) -> AwsError:
     return error("InvalidKeyUsageException", text)
 
 
-def unsupported(message: str = "") -> AwsError:
-    """The operation cannot be carried out for such a key, or not by this server."""
-    return error("UnsupportedOperationException", message)
+#: The operation cannot be carried out for such a key, or not by this server.
+unsupported: Final = partial(error, "UnsupportedOperationException")
 
 
 def bad_ciphertext() -> AwsError:
@@ -64,9 +58,7 @@ def incorrect_key() -> AwsError:
 
 def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsError:
     """The caller has no permission; KMS answers 400, where most services answer 403."""
-    reason = decision.reason(action)
-    text = f"User: {principal} is not authorized to perform: {action} on resource: {arn} {reason}"
-    return AwsError("AccessDeniedException", text)
+    return AwsError("AccessDeniedException", not_authorized(principal, action, arn, decision.reason(action)))
 
 
 def unreachable_key() -> AwsError:
@@ -80,14 +72,13 @@ def dry_run() -> AwsError:
     return error("DryRunOperationException", text)
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that KMS has for it."""
-    if isinstance(refusal, StoreUnavailable):
-        text = "The system timed out while trying to fulfill the request. You can retry the request."
-        return AwsError("DependencyTimeoutException", text, status=500, sender=False)
-    raise refusal
+def timed_out() -> AwsError:
+    """The store is away; KMS says it of what it depends on."""
+    text = "The system timed out while trying to fulfill the request. You can retry the request."
+    return AwsError("DependencyTimeoutException", text, status=500, sender=False)
 
 
+translated: Final = translator((StoreUnavailable, lambda _: timed_out()))
 PAGES: Final = Pages(
     "kms",
     lambda _: error("InvalidMarkerException", "The marker is not one that this service gave out."),

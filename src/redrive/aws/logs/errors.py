@@ -3,14 +3,11 @@
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.errors import StoreUnavailable
 
-
-def error(code: str, message: str) -> AwsError:
-    """One of Logs' errors; see `Service.error`."""
-    return Service.load("logs").error(code, message)
+error: Final = errors_of("logs")
 
 
 def invalid(message: str) -> AwsError:
@@ -33,11 +30,12 @@ def invalid_token() -> AwsError:
     return invalid("The specified nextToken is invalid.")
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that Logs has for it."""
-    if isinstance(refusal, StoreUnavailable):
-        return common("ServiceUnavailableException", "The service cannot complete the request.")
-    raise refusal
+translated: Final = translator(
+    (
+        StoreUnavailable,
+        lambda _: common("ServiceUnavailableException", "The service cannot complete the request."),
+    ),
+)
 
 
 PAGES: Final = Pages("logs", lambda _: invalid_token(), size=50)

@@ -7,10 +7,11 @@ import logging
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import translator
 from redrive.aws.s3.contents import ContentLost
 from redrive.aws.s3.quotas import BUCKETS_MAX
 from redrive.aws.wire.errors import AwsError
-from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+from redrive.model.errors import Conflict, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -72,17 +73,17 @@ def aborted() -> AwsError:
     return error("OperationAborted", text, 409)
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that S3 has for it."""
-    if isinstance(refusal, Conflict):
-        return aborted()
-    if isinstance(refusal, ContentLost):
-        logger.error("s3.content_lost file=%s: an object names it, and it is not in the blob store", refusal)
-        text = "The operation is not valid for the object's state: its content is not in the blob store any more."
-        return error("InvalidObjectState", text, 403)
-    if isinstance(refusal, StoreUnavailable):
-        return error("ServiceUnavailable", "Service is unable to handle request.", 503)
-    raise refusal
+def _content_lost(lost: ContentLost) -> AwsError:
+    logger.error("s3.content_lost file=%s: an object names it, and it is not in the blob store", lost)
+    text = "The operation is not valid for the object's state: its content is not in the blob store any more."
+    return error("InvalidObjectState", text, 403)
+
+
+translated: Final = translator(
+    (Conflict, lambda _: aborted()),
+    (ContentLost, _content_lost),
+    (StoreUnavailable, lambda _: error("ServiceUnavailable", "Service is unable to handle request.", 503)),
+)
 
 
 PAGES: Final = Pages(

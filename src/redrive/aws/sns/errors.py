@@ -8,8 +8,8 @@ from typing import Final
 from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.aws.encryption import refusals
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
 from redrive.model.errors import KeyUnusable, NotFound, RedriveError, StoreUnavailable
 
 
@@ -17,9 +17,7 @@ class AttributeRefused(RedriveError):  # noqa: N818 - an answer, named as a call
     """An attribute's value is not acceptable, as `InvalidParameter` says it after its opening."""
 
 
-def error(code: str, message: str) -> AwsError:
-    """One of SNS's errors, by the code that clients see; see `Service.error`."""
-    return Service.load("sns").error(code, message)
+error: Final = errors_of("sns")
 
 
 def invalid(message: str) -> AwsError:
@@ -39,11 +37,9 @@ def no_such(what: str) -> AwsError:
 
 def denied(principal: str, action: str, resource: str, decision: Decision = NOT_ALLOWED) -> AwsError:
     """The error for an action that the caller has no permission for."""
-    return error(
-        "AuthorizationError",
-        f"User: {principal} is not authorized to perform: SNS:{action} on resource: {resource}"
-        f" {decision.reason(f'SNS:{action}')}",
-    )
+    action = f"SNS:{action}"
+    text = not_authorized(principal, action, resource, decision.reason(action))
+    return error("AuthorizationError", text)
 
 
 def refused_at_creation(refusal: AttributeRefused) -> AwsError:
@@ -61,15 +57,14 @@ def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
     return error(refusals.words(refused).sns, refusals.text(refused, request_id))
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that SNS has for it."""
-    if isinstance(refusal, NotFound):
-        return no_such("Topic")
-    if isinstance(refusal, KeyUnusable):
-        return key_refused(refusal)
-    if isinstance(refusal, StoreUnavailable):
-        return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
-    raise refusal
+translated: Final = translator(
+    (NotFound, lambda _: no_such("Topic")),
+    (KeyUnusable, key_refused),
+    (
+        StoreUnavailable,
+        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
+    ),
+)
 
 
 PAGES: Final = Pages(

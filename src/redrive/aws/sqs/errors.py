@@ -8,21 +8,17 @@ from redrive.access.policy import Decision
 from redrive.aws.encryption import refusals
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.service import Service
 from redrive.model.errors import (
     InFlightLimit,
     KeyUnusable,
     NotFound,
-    RedriveError,
     StoreUnavailable,
     TaskActive,
 )
 
-
-def error(code: str, message: str, query_message: str | None = None) -> AwsError:
-    """One of SQS's errors; see `Service.error`."""
-    return Service.load("sqs").error(code, message, query_message)
+error: Final = errors_of("sqs")
 
 
 def no_such_queue() -> AwsError:
@@ -50,10 +46,8 @@ def missing(parameter: str) -> AwsError:
 def denied(principal: str, action: str, arn: str, decision: Decision) -> AwsError:
     """The error for an action that the caller has no permission for."""
     action = action.lower()
-    return error(
-        "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: {action} on resource: {arn} {decision.reason(action)}",
-    )
+    text = not_authorized(principal, action, arn, decision.reason(action))
+    return error("AccessDeniedException", text)
 
 
 def key_refused(refused: KeyUnusable, request_id: str = "") -> AwsError:
@@ -74,23 +68,23 @@ def key_refusals(call: Call) -> Iterator[None]:
         raise key_refused(refused, call.id) from refused
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that SQS has for it."""
-    if isinstance(refusal, NotFound):
-        return no_such_queue()
-    if isinstance(refusal, InFlightLimit):
-        return error("OverLimit", "Too many messages in flight.")
-    if isinstance(refusal, TaskActive):
-        return error(
+translated: Final = translator(
+    (NotFound, lambda _: no_such_queue()),
+    (InFlightLimit, lambda _: error("OverLimit", "Too many messages in flight.")),
+    (
+        TaskActive,
+        lambda _: error(
             "InvalidParameterValueException",
             "There is already a task running. Only one active task is allowed for a source queue arn at a given"
             " time.",
-        )
-    if isinstance(refusal, KeyUnusable):
-        return key_refused(refusal)
-    if isinstance(refusal, StoreUnavailable):
-        return error("ServiceUnavailableException", "Service is unavailable. Please try again.")
-    raise refusal
+        ),
+    ),
+    (KeyUnusable, key_refused),
+    (
+        StoreUnavailable,
+        lambda _: error("ServiceUnavailableException", "Service is unavailable. Please try again."),
+    ),
+)
 
 
 PAGES: Final = Pages(

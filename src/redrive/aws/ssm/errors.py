@@ -3,14 +3,10 @@
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError
 
-
-def error(code: str, text: str) -> AwsError:
-    """One of the service's own errors."""
-    return Service.load("ssm").error(code, text)
+error: Final = errors_of("ssm")
 
 
 def invalid(text: str) -> AwsError:
@@ -23,9 +19,7 @@ def not_found() -> AwsError:
     return error("ParameterNotFound", "")
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Of the engine nothing is asked that it refuses."""
-    raise refusal
+translated: Final = translator()
 
 
 PAGES: Final = Pages(

@@ -1,12 +1,11 @@
 """STS's errors, in the words that were recorded."""
 
+from typing import Final
+
+from redrive.aws.kit.refusals import errors_of, not_authorized
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
 
-
-def error(code: str, message: str) -> AwsError:
-    """One of STS's errors; see `Service.error`."""
-    return Service.load("sts").error(code, message)
+error: Final = errors_of("sts")
 
 
 def invalid(message: str) -> AwsError:
@@ -16,7 +15,4 @@ def invalid(message: str) -> AwsError:
 
 def denied(principal: str, action: str, arn: str) -> AwsError:
     """The error for an action that the caller has no permission for; also for a role that does not exist."""
-    return common(
-        "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: {action} on resource: {arn}",
-    )
+    return common("AccessDeniedException", not_authorized(principal, action, arn))

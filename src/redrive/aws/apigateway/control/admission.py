@@ -12,6 +12,7 @@ from redrive.aws.apigateway.control.schemas import Unfit, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import within_budget
+from redrive.aws.kit.refusals import not_authorized
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.model.budget import OverBudgetError
@@ -69,13 +70,9 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
     )
     decision = call.decide(ACTION, arn, api_place.account, text)
     if not decision.allowed:
-        reason = decision.reason(ACTION)
         hidden = re.sub(r":\d{8}(\d{4}):", r":********\1:", arn)
         name = "anonymous" if exchange.caller is None else caller.name
-        raise Refusal(
-            "ACCESS_DENIED",
-            message=f"User: {name} is not authorized to perform: {ACTION} on resource: {hidden} {reason}".rstrip(),
-        )
+        raise Refusal("ACCESS_DENIED", message=not_authorized(name, ACTION, hidden, decision.reason(ACTION)))
 
 
 async def check_request(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:

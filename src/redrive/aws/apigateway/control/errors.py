@@ -2,34 +2,24 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError
+
+error: Final = errors_of("apigateway")
 
 _NO_API: Final = "Invalid API identifier specified"
 
 
-def error(code: str, text: str) -> AwsError:
-    """A refusal of the service's own."""
-    return Service.load("apigateway").error(code, text)
-
-
-def bad_request(text: str) -> AwsError:
-    """The refusal of what a caller gave."""
-    return error("BadRequestException", text)
-
-
-def not_found(text: str) -> AwsError:
-    """The refusal for what is not there."""
-    return error("NotFoundException", text)
-
-
-def conflict(text: str) -> AwsError:
-    """The refusal of what contradicts what is there."""
-    return error("ConflictException", text)
+#: The refusal of what a caller gave.
+bad_request: Final = partial(error, "BadRequestException")
+#: The refusal for what is not there.
+not_found: Final = partial(error, "NotFoundException")
+#: The refusal of what contradicts what is there.
+conflict: Final = partial(error, "ConflictException")
 
 
 def unoffered(what: str) -> AwsError:
@@ -53,9 +43,7 @@ def no_api(account: str, api_id: str) -> AwsError:
     return not_found(f"{_NO_API} {account}:{api_id}")
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Raises a refusal of the engine as it is: API Gateway asks it for nothing that it refuses."""
-    raise refusal
+translated: Final = translator()
 
 
 PAGES: Final = Pages(

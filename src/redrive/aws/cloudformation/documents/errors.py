@@ -4,10 +4,9 @@ from typing import Final
 
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.kit.tagging import Tagging
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError
 
 
 def invalid(text: str) -> AwsError:
@@ -15,9 +14,7 @@ def invalid(text: str) -> AwsError:
     return common("ValidationException", text)
 
 
-def error(code: str, text: str) -> AwsError:
-    """One of CloudFormation's own errors."""
-    return Service.load("cloudformation").error(code, text)
+error: Final = errors_of("cloudformation")
 
 
 def no_stack(name: str) -> AwsError:
@@ -30,11 +27,9 @@ def no_described_stack(name: str) -> AwsError:
     return invalid(f"Stack with id {name} does not exist")
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the language of templates; of the engine nothing is asked that it refuses."""
-    if isinstance(refusal, TemplateInvalid):
-        return invalid(str(refusal))
-    raise refusal
+translated: Final = translator(
+    (TemplateInvalid, lambda refusal: invalid(str(refusal))),
+)
 
 
 PAGES: Final = Pages("cloudformation", lambda _: invalid("NextToken is invalid."))

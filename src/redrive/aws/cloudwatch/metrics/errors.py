@@ -1,21 +1,18 @@
 """CloudWatch's errors: the texts it answers with, and what the engine's refusals are called here."""
 
+from functools import partial
 from typing import Final
 
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import RedriveError, StoreUnavailable
+from redrive.model.errors import StoreUnavailable
+
+error: Final = errors_of("cloudwatch")
 
 
-def error(code: str, message: str = "") -> AwsError:
-    """One of CloudWatch's errors; see `Service.error`."""
-    return Service.load("cloudwatch").error(code, message)
-
-
-def invalid(message: str) -> AwsError:
-    """A value is not acceptable."""
-    return error("InvalidParameterValueException", message)
+#: A value is not acceptable.
+invalid: Final = partial(error, "InvalidParameterValueException")
 
 
 def invalid_value(parameter: str, value: object) -> AwsError:
@@ -23,9 +20,8 @@ def invalid_value(parameter: str, value: object) -> AwsError:
     return invalid(f"The value {value} for parameter {parameter} is invalid.")
 
 
-def combination(message: str) -> AwsError:
-    """Parameters do not go together."""
-    return error("InvalidParameterCombinationException", message)
+#: Parameters do not go together.
+combination: Final = partial(error, "InvalidParameterCombinationException")
 
 
 def exclusive(one: str, other: str) -> AwsError:
@@ -35,21 +31,18 @@ def exclusive(one: str, other: str) -> AwsError:
     )
 
 
-def missing(message: str) -> AwsError:
-    """A parameter must be given."""
-    return error("MissingRequiredParameterException", message)
+#: A parameter must be given.
+missing: Final = partial(error, "MissingRequiredParameterException")
+#: GetMetricData's and PutMetricAlarm's answer to most of what is wrong.
+unreadable: Final = partial(common, "ValidationException")
 
 
-def unreadable(message: str) -> AwsError:
-    """GetMetricData's and PutMetricAlarm's answer to most of what is wrong."""
-    return common("ValidationException", message)
-
-
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that CloudWatch has for it."""
-    if isinstance(refusal, StoreUnavailable):
-        return common("ServiceUnavailableException", "Service is unavailable. Please try again.")
-    raise refusal
+translated: Final = translator(
+    (
+        StoreUnavailable,
+        lambda _: common("ServiceUnavailableException", "Service is unavailable. Please try again."),
+    ),
+)
 
 
 PAGES: Final = Pages("cloudwatch", lambda _: error("InvalidNextToken", "The nextToken is invalid."))

@@ -6,14 +6,11 @@ from typing import Final
 
 from redrive.access.policy import NOT_ALLOWED, Decision
 from redrive.aws.kit.paging import Pages
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.service import Service
-from redrive.model.errors import Conflict, RedriveError, StoreUnavailable
+from redrive.model.errors import Conflict, StoreUnavailable
 
-
-def error(code: str, message: str = "") -> AwsError:
-    """One of Lambda's errors."""
-    return Service.load("lambda").error(code, message)
+error: Final = errors_of("lambda")
 
 
 def invalid(message: str) -> AwsError:
@@ -70,11 +67,9 @@ def unoffered(parameter: str) -> AwsError:
 
 def denied(principal: str, action: str, arn: str, decision: Decision = NOT_ALLOWED) -> AwsError:
     """The error for an action that the caller has no permission for."""
-    return common(
-        "AccessDeniedException",
-        f"User: {principal} is not authorized to perform: lambda:{action} on resource: {arn}"
-        f" {decision.reason(f'lambda:{action}')}",
-    )
+    action = f"lambda:{action}"
+    text = not_authorized(principal, action, arn, decision.reason(action))
+    return common("AccessDeniedException", text)
 
 
 def throttled(*, by_function: bool) -> AwsError:
@@ -85,13 +80,10 @@ def throttled(*, by_function: bool) -> AwsError:
     return refusal
 
 
-def translated(refusal: RedriveError) -> AwsError:
-    """Translates a refusal of the engine into the error that Lambda has for it."""
-    if isinstance(refusal, Conflict):
-        return taken("The operation cannot be performed at this time. An update is in progress.")
-    if isinstance(refusal, StoreUnavailable):
-        return error("ServiceException", "Service is unavailable. Please try again.")
-    raise refusal
+translated: Final = translator(
+    (Conflict, lambda _: taken("The operation cannot be performed at this time. An update is in progress.")),
+    (StoreUnavailable, lambda _: error("ServiceException", "Service is unavailable. Please try again.")),
+)
 
 
 PAGES: Final = Pages(
