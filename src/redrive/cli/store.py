@@ -17,8 +17,8 @@ def register(command: argparse.ArgumentParser) -> None:
     distribute = actions.add_parser(
         "distribute",
         help="create the schema, and distribute its tables over a Citus cluster",
-        description="Make the schema in a database on a Citus cluster's coordinator if it is absent, and spread its"
-        " tables over the nodes. A second time nothing is changed.",
+        description="Create the schema in a database on the coordinator of a Citus cluster, if it is missing, and"
+        " distribute its tables over the nodes. Running it again changes nothing.",
     )
     add_json(distribute)
     add_settings(distribute, frozenset({"store"}))
@@ -26,8 +26,8 @@ def register(command: argparse.ArgumentParser) -> None:
     upgrade = actions.add_parser(
         "upgrade",
         help="create or upgrade the schema, for servers without that privilege",
-        description="Make the schema of a store, or bring it up to date, for servers whose role may not. They may go on"
-        " serving meanwhile.",
+        description="Create the schema of a store, or bring it up to date, for servers whose role is not allowed to."
+        " Servers may keep running meanwhile.",
     )
     add_settings(upgrade, frozenset({"store", "store_key_file"}))
     upgrade.set_defaults(run=_upgrade)
@@ -89,15 +89,15 @@ def _register_contents(actions: "argparse._SubParsersAction[Any]") -> None:
     verify = actions.add_parser(
         "verify",
         help="read the whole store: count rows, compute digests, find damage",
-        description="Read a store from end to end, while it is served: the rows and the digest of each table, equal where"
-        " two stores have the same in them. The exit status is 1 if something is damaged.",
+        description="Read a whole store, which may be in use, and print the number of rows and a digest of each table."
+        " Stores with the same contents have the same digests. The exit status is 1 if something is damaged.",
     )
     _finish(verify, _verify)
     migrate = actions.add_parser(
         "migrate",
         help="fill an empty PostgreSQL database with a SQLite store",
-        description="Fill an empty PostgreSQL database with all that a SQLite store has, in one transaction, and compare"
-        " the digests. Nobody may serve either meanwhile; the file is left as it is.",
+        description="Copy a SQLite store into an empty PostgreSQL database, in one transaction, and compare the digests."
+        " Neither may be in use meanwhile; the file stays unchanged.",
     )
     migrate.add_argument("--to", required=True, metavar="URL", help="the database: postgresql://…")
     _finish(migrate, _migrate)

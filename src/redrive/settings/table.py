@@ -142,7 +142,7 @@ class Settings:
     port: int = _setting(4566, "port to listen on, 0 for any free one", check=_check_port)
     workers: int = _setting(
         1,
-        "how many processes serve the address on this machine; several need PostgreSQL",
+        "number of processes that serve the address; more than one needs PostgreSQL",
         check=_check_workers,
     )
     store: str = _setting(
@@ -152,30 +152,33 @@ class Settings:
         mask=_hide_passwords,
     )
     store_key_file: str = _setting(
-        "", "keys that configuration and secrets in the store are sealed with: 32 bytes in base64, one a line"
+        "",
+        "file with the keys that encrypt configuration and secrets in the store: 32 bytes in base64, one per line",
     )
     kms_root_key: str = _setting(
         "",
-        "file, or env:VARIABLE, with the root keys that wrap KMS's keys: 32 bytes in base64, one a line",
+        "file, or env:VARIABLE, with the root keys that encrypt KMS keys: 32 bytes in base64, one per line",
     )
     clock: str = _setting(
         "system",
-        "system, or simulated: time passes by POST /_redrive/clock alone",
+        "system, or simulated: time passes only by POST /_redrive/clock",
         choices=("system", "simulated"),
     )
     auth: str = _setting("off", "off (loopback only) or required", choices=("off", "required"))
     tls: str = _setting("off", "off, or auto: make a local certificate authority", choices=("off", "auto"))
     tls_cert: str = _setting("", "certificate file (PEM)")
     tls_key: str = _setting("", "key file (PEM)")
-    public_url: str = _setting("", "what URLs in answers begin with")
+    public_url: str = _setting(
+        "", "the start of URLs in answers, where clients use another address than this server's"
+    )
     allow_hosts: str = _setting(
         "",
-        "NAME,…: hosts that are answered with auth off, besides those no web page can have",
+        "NAME,…: further values of the Host header to accept with auth off",
         check=read_hosts,
     )
     metrics_token: str = _setting(
         "",
-        "what scrapers of /_redrive/metrics bring; without one, they run on this machine",
+        "bearer token for /_redrive/metrics; without one, only this machine may read them",
         check=_check_token,
         mask=_hide,
     )
@@ -184,7 +187,7 @@ class Settings:
     )
     resources: str = _setting(
         "",
-        "files or directories (TOML, JSON) of queues, topics and keys that are to be there; colons between",
+        "files or directories (TOML, JSON) that declare queues, topics and keys, separated by colons",
     )
     init_scripts: str = _setting(
         "",
@@ -199,47 +202,47 @@ class Settings:
         choices=("plain", "path", "host"),
     )
     skip_queue_waits: bool = _switch(
-        "for development: let queues be made again and purged again within 60 seconds"
+        "for development: allow recreating and purging queues again within 60 seconds"
     )
     filter_policies_max: int = _setting(200, "how many filter policies an SNS topic may have")
     forbid_private_endpoints: bool = _switch(
-        "push nothing to private, loopback and link-local addresses, also where nobody else reaches the server"
+        "never push to private, loopback and link-local addresses, even on a server for this machine alone"
     )
     allow_private_endpoints: str = _setting(
-        "", "CIDR,…: private networks that are pushed to all the same", check=read_networks
+        "", "CIDR,…: private networks that may be pushed to nevertheless", check=read_networks
     )
-    client_errors_count_as_delivered: bool = _switch("a 4xx that is not retried ends a delivery as done")
-    endpoint_ca_file: str = _setting("", "certificates (PEM) that endpoints may show besides the system's")
+    client_errors_count_as_delivered: bool = _switch("count a 4xx that is not retried as delivered")
+    endpoint_ca_file: str = _setting("", "certificates (PEM) to trust besides the system's when pushing")
     smtp_host: str = _setting("", "mail relay; without one, mail cannot be delivered")
-    smtp_port: int = _setting(25, "its port")
-    smtp_sender: str = _setting("redrive@localhost", "address that mail comes from")
-    smtp_user: str = _setting("", "whom to log in as at the relay")
+    smtp_port: int = _setting(25, "port of the mail relay")
+    smtp_sender: str = _setting("redrive@localhost", "sender address of mail")
+    smtp_user: str = _setting("", "user name at the mail relay")
     smtp_password: str = _setting(
-        "", "its password; better in the environment than on a command line", mask=_hide
+        "", "password at the mail relay; safer in the environment than on a command line", mask=_hide
     )
-    smtp_starttls: bool = _switch("encrypt the connection to the relay, or send nothing")
+    smtp_starttls: bool = _switch("require an encrypted connection to the mail relay")
     sms_gateway: str = _setting(
         "",
-        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: takes text messages; memory: keeps them for tests",
+        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: where to hand in text messages; memory: keep them for tests",
         check=_check_gateway,
         mask=_hide_passwords,
     )
     sms_part_price: str = _setting("0", "what each part of a text message costs, in USD", check=_check_price)
     blob_store: str = _setting(
         "",
-        "folder or s3:// URL for blobs of storage accounts that azure_endpoints does not name",
+        "folder or s3:// URL for blobs of storage accounts that are not in azure_endpoints",
         check=_check_blob_store,
         mask=_hide_passwords,
     )
     azure_endpoints: str = _setting(
         "",
-        "NAME=VALUE pairs: what stands behind resource ids; better in the file",
+        "NAME=VALUE pairs: the addresses of Azure resource ids; easier to write in the file",
         check=read_addresses,
         mask=_hide,
     )
     aws_endpoints: str = _setting(
         "",
-        "NAME=URL pairs: which servers invoke functions (lambda=…) and fill streams (firehose=…)",
+        "NAME=URL pairs: servers to invoke functions (lambda=…) and fill delivery streams (firehose=…) on",
         check=read_aws_endpoints,
         mask=_hide,
     )
@@ -250,7 +253,7 @@ class Settings:
     )
     functions_isolation: str = _setting(
         "none",
-        "what keeps functions apart from the server: none, user (a user each, as root) or bubblewrap",
+        "isolation of functions: none, user (one per function; needs root) or bubblewrap",
         choices=("none", "user", "bubblewrap"),
     )
     functions_java_client: str = _setting(
@@ -263,11 +266,11 @@ class Settings:
     )
     functions_live_folder: str = _setting(
         "",
-        "folder below which functions may run from folders of their own, which are looked at before each call",
+        "folder below which functions may run from folders that are checked for changes before each call",
     )
     push_endpoints: str = _setting(
         "",
-        "NAME=URL pairs: where mobile push services are, if not where they usually are",
+        "NAME=URL pairs: addresses of mobile push services, in place of the usual ones",
         check=read_push_endpoints,
         mask=_hide_passwords,
     )
@@ -288,11 +291,11 @@ class Settings:
     log_level: str = _setting(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
-    log_format: str = _setting("text", "text, or json: an object an event", choices=("text", "json"))
+    log_format: str = _setting("text", "text, or json: one object per event", choices=("text", "json"))
     request_log: bool = _switch("log a line for each request, without bodies and secrets")
     otlp_endpoint: str = _setting(
         "",
-        "OpenTelemetry's collector (http://host:4318) that gets traces and metrics; needs the extra otlp",
+        "OpenTelemetry collector (http://host:4318) to send traces and metrics to; needs the extra otlp",
         check=_check_collector,
     )
 
