@@ -26,26 +26,22 @@ from redrive.access.refusals import Refusals
 from redrive.access.secret import installation_secret
 from redrive.access.signing_pair import signing_pair
 from redrive.composition import (
-    apigateway,
-    cloudformation,
-    cloudwatch,
     console,
     data_protection,
     destinations,
     event_grid,
-    firehose,
-    iam,
+    functions,
     kms,
-    lambda_,
     mobile_push,
     opentelemetry,
-    s3,
     sns,
     sqs,
     text_messages,
 )
 from redrive.composition.core import Core, authentications, make_keyring, make_sessions, web_endpoint
+from redrive.composition.deferred import deferred
 from redrive.composition.extension import Extension, Presenter
+from redrive.composition.extensions import Extensions
 from redrive.composition.routes import make_router
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.composition.store import file_bytes, open_store, root_key, sealed_by
@@ -83,7 +79,7 @@ class Server:
 
     Attributes:
         core: What the facades are built on.
-        extensions: The facades, and their parts.
+        parts: The facades, and their parts.
         router: Says which part a request is for.
         front: Speaks HTTP.
         time: Moves the clock, where that is a simulated one.
@@ -93,7 +89,7 @@ class Server:
     """
 
     core: Core
-    extensions: Sequence[Extension]
+    parts: Extensions
     router: Router
     front: HttpFront
     time: SimulatedTime | None
@@ -101,17 +97,18 @@ class Server:
     exposition: Exposition
     scripts: InitScripts
 
+    @property
+    def extensions(self) -> Sequence[Extension]:
+        """The facades, and their parts; of those that nobody has asked for yet what stands for them."""
+        return self.parts.extensions
+
     async def open(self) -> None:
         """Take up the backlogs, and connect to what wants to be connected to."""
         if self.time is not None:
             await self.time.take_up()
-        for extension in self.extensions:
-            for prepare in extension.lifecycle.prepare:
-                await prepare()
+        await self.parts.prepare()
         await self.core.engine.open()
-        for extension in self.extensions:
-            for begin in extension.lifecycle.start:
-                begin()
+        self.parts.start()
         await self.provision()
 
     async def serve(self, url: str, stop: asyncio.Event) -> None:
@@ -132,20 +129,12 @@ class Server:
         """Answer what is under way, let attempts end, and close."""
         engine = self.core.engine
         engine.stop_receiving()
-        for extension in self.extensions:
-            for end in extension.lifecycle.end_streams:
-                end()
+        self.parts.end_streams()
         await asyncio.gather(self.front.drain(DRAIN_SECONDS), engine.drain(DRAIN_SECONDS))
-        for extension in self.extensions:
-            for stop in extension.lifecycle.stop:
-                await stop()
+        await self.parts.stop()
         await self.core.telemetry.close()
         await engine.close()
-        for extension in self.extensions:
-            for endpoint in extension.delivery.endpoints.values():
-                await endpoint.close()
-            for close in extension.lifecycle.close:
-                await close()
+        await self.parts.close()
 
     async def _keep_up(self) -> None:
         """Upkeep for as long as the server runs; what fails in it is told, and ends nobody's service."""
@@ -239,7 +228,7 @@ async def assembled(
         core = await _core(settings, runtime, store, engine, meters, url)
         core = replace(core, origins=origins, siblings=siblings)
         collector = opentelemetry.Collector(core)
-        server = _server(core, [*_extensions(core), collector.extension()], declared, collector)
+        server = _server(core, _extensions(core, collector), declared, collector)
     except BaseException:
         await engine.close()
         raise
@@ -293,45 +282,39 @@ async def _core(
     )
 
 
-def _extensions(core: Core) -> list[Extension]:
+def _extensions(core: Core, collector: opentelemetry.Collector) -> Extensions:
     """The facades and their parts; they call each other by `core.services`, once all of them are made."""
     parts = [make.extension(core) for make in (mobile_push, text_messages, data_protection)]
     beyond, keys = destinations.extension(core), kms.extension(core)
+    encryption = keys.delivery.encryption
     topics = sns.extension(
-        core, [part.delivery.sns for part in parts if part.delivery.sns is not None], keys.delivery.encryption
+        core, [part.delivery.sns for part in parts if part.delivery.sns is not None], encryption
     )
-    others = (apigateway, cloudformation, cloudwatch, event_grid, iam, s3)
-    facades = [beyond, keys, topics, *parts, *(make.extension(core) for make in others)]
+    facades = [beyond, keys, topics, *parts, event_grid.extension(core)]
     presenters: dict[str, Presenter] = {}
     for facade in facades:
         presenters |= facade.delivery.presenters
-    extensions = [
-        *facades,
-        sqs.extension(core, presenters, keys.delivery.encryption),
-        lambda_.extension(
-            core, beyond.delivery.endpoints.get(destinations.ELSEWHERE), presenters, keys.delivery.encryption
-        ),
-        firehose.extension(core, beyond.delivery.endpoints.get(destinations.STREAMS_ELSEWHERE)),
+    others = [
+        sqs.extension(core, presenters, encryption),
         console.extension(core, functools.partial(file_bytes, core.settings.store)),
+        collector.extension(),
     ]
-    for extension in extensions:
-        core.services.update(extension.interface.services)
-    return extensions
+    setting = functions.prepared(core) if core.settings.runs_functions else None
+    return Extensions(
+        core, [*facades, *others], deferred(core, setting, beyond.delivery.endpoints, presenters, encryption)
+    )
 
 
 def _server(
-    core: Core, extensions: Sequence[Extension], declared: Declared, collector: opentelemetry.Collector
+    core: Core, extensions: Extensions, declared: Declared, collector: opentelemetry.Collector
 ) -> Server:
-    for extension in extensions:
-        extension.register(core.engine)
     provisioner = Provisioner(core.services, core.keyring, core.runtime, core.settings.region)
     provision = functools.partial(provisioner.apply, declared)
     clock = core.runtime.clock
-    others = [part for extension in extensions for part in extension.lifecycle.lives_by_the_clock]
     time = None
     if isinstance(clock, SimulatedClock):
-        time = SimulatedTime(clock, core.engine, core.telemetry, others)
-        for extension in extensions:
+        time = SimulatedTime(clock, core.engine, core.telemetry, extensions.by_the_clock)
+        for extension in extensions.extensions:
             for drive in extension.lifecycle.drives:
                 drive(time.advance)
     exposition = Exposition(core.engine, core.telemetry, core.meters, core.refusals.totals)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from redrive.access.keys import SECRET_CHARS_MIN, Keyring, chosen_access_key
 from redrive.access.principals import account_root
 from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
-from redrive.aws.kit.call import Facade
+from redrive.aws.kit.service import Facades
 from redrive.aws.sqs.attributes import TABLE
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.ports import Runtime
@@ -37,9 +37,7 @@ _FIRST: Final = ("FilterPolicyScope",)  # what others are read by
 class Provisioner:
     """Makes what is declared."""
 
-    def __init__(
-        self, facades: Mapping[str, Facade], keyring: Keyring, runtime: Runtime, region: str
-    ) -> None:
+    def __init__(self, facades: Facades, keyring: Keyring, runtime: Runtime, region: str) -> None:
         """Call these facades.
 
         Args:

@@ -27,6 +27,7 @@ def kinds_of_documents() -> dict[str, DocumentKind[Any]]:
 
 async def test_a_reset_forgets_every_kind_of_document() -> None:
     async with assembled(Settings(store="sqlite://:memory:", functions="on"), URL) as server:
+        await server.parts.open_all()
         forgotten = {kind.name for extension in server.extensions for kind in extension.interface.kinds}
     assert kinds_of_documents().keys() == forgotten
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from redrive.access.keys import AccessKey, Keyring, new_access_key
 from redrive.access.principals import account_root
-from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.shapes import Structure
 from tests.console.world import PLACE, ROOM, ROOT, Visitor
 
@@ -28,11 +27,9 @@ class Services:
 
     async def call(self, service: str, operation: str, **params: Any) -> Structure:
         server = self.visitor.server
-        services = {
-            name: facade for part in server.extensions for name, facade in part.interface.services.items()
-        }
-        calls = InnerCalls(services, server.core.runtime)
-        return await calls.call(service, operation, params, account_root(PLACE.account), PLACE.region)
+        return await server.core.calls.call(
+            service, operation, params, account_root(PLACE.account), PLACE.region
+        )
 
     def log(self, *lines: str, group: str = GROUP) -> None:
         """Write lines to a log group, as this server does."""

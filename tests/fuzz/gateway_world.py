@@ -3,15 +3,26 @@
 import random
 from collections.abc import Awaitable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.aws.apigateway.http.facade import HttpApiGateway
+from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
+from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
+from redrive.aws.apigateway.control.callers import Callers
+from redrive.aws.apigateway.control.outgoing import OutgoingCalls
+from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.rest.facade import ApiGateway
+from redrive.aws.apigateway.rest.integrations import Integrations
+from redrive.aws.apigateway.rest.services import ServiceIntegration
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.inner_calls import InnerCalls
+from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.aws.kit.service import offered, service_of
+from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.http import Request, Response
@@ -38,9 +49,16 @@ class GatewayWorld(Watched):
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
         identities = Identities(self.engine.resources.documents, restricts=False)
+        host = SimpleNamespace(engine=self.engine, sessions=SimpleNamespace(identities=identities))
+        calls, callers = InnerCalls({}, runtime), Callers(integration_roles(identities), open_functions=True)
+        web = HttpEndpoint(self._clock.now, runtime.chance)
+        integrations = Integrations(
+            ServiceIntegration(WireCalls({}, runtime)), calls, OutgoingCalls(web), callers, self._clock
+        )
+        authorizers = RestAuthorizers(AuthorizerFunctions(calls, callers, self._clock), self._clock)
         self.facades = {
-            "apigateway": ApiGateway(self.engine, identities),
-            "apigatewayv2": HttpApiGateway(self.engine, identities),
+            "apigateway": ApiGateway(self.engine, identities, integrations, authorizers),
+            "apigatewayv2": offered(service_of("apigatewayv2"), host),
         }
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
 

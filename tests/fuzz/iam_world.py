@@ -3,6 +3,7 @@
 import logging
 import random
 from collections.abc import Awaitable
+from types import SimpleNamespace
 from typing import Any, Final
 
 from typing_extensions import override
@@ -14,8 +15,7 @@ from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.sessions import Sessions
-from redrive.aws.iam.facade import Iam
-from redrive.aws.sts.facade import Sts
+from redrive.aws.kit.service import offered, service_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.http import Request, Response
@@ -48,10 +48,10 @@ class IamWorld(Watched):
         sessions = Sessions(
             SessionTokens(InstallationSecret(b"s" * 32)), Identities(documents, restricts=True), runtime
         )
-        self.facades = {
-            "iam": Iam(self.engine, Keyring(self._store, self._clock)),
-            "sts": Sts(sessions, documents),
-        }
+        host = SimpleNamespace(
+            engine=self.engine, keyring=Keyring(self._store, self._clock), sessions=sessions
+        )
+        self.facades = {name: offered(service_of(name), host) for name in ("iam", "sts")}
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)
         self.complaints = Complaints()
 

@@ -22,9 +22,7 @@ _REQUESTS = 3_000  # 3 s
 
 def offered(server: Server) -> dict[str, list[str]]:
     """The operations of each service."""
-    services: dict[str, Any] = {}
-    for extension in server.extensions:
-        services |= extension.interface.services
+    services: dict[str, Any] = server.core.services
     return {name: sorted(services[name].operations) for name in PROTOCOLS}
 
 
@@ -36,6 +34,7 @@ async def test_nothing_fails_whatever_is_asked_of_whichever_service(
     failed = []
     async with assembled(settings, "http://127.0.0.1:4566") as server:
         await server.open()
+        await server.parts.open_all()
         asking = Asking(7, offered(server), arm_routes())
         for _ in range(_REQUESTS):
             asked = asking.next()

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.aws.cloudformation.facade import CloudFormation
+from redrive.aws.cloudformation.service import SERVICE
 from redrive.model.http import Request
 from tests.aws.cloudformation.stage import Stage, stage
 from tests.aws.wire.clients import Client
@@ -179,7 +179,7 @@ def _request(sent: Sent) -> Request:
 
 async def _everything(at: Stage) -> list[Any]:
     documents = at.server.core.engine.resources.documents
-    return [await documents.entries(kind) for kind in CloudFormation.kinds]
+    return [await documents.entries(kind) for kind in SERVICE.documents]
 
 
 @settings(max_examples=12)

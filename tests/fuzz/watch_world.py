@@ -8,17 +8,18 @@ from typing import Any, Final
 from typing_extensions import override
 
 from redrive.access.secret import InstallationSecret
-from redrive.aws.cloudwatch.alarms.backlog import DIALECT, TO_ACTION
 from redrive.aws.cloudwatch.alarms.part import Alarms
+from redrive.aws.cloudwatch.alarms.records import TO_ACTION
 from redrive.aws.cloudwatch.facade import CloudWatch
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.identities import Identities
+from redrive.aws.gateway.owed_calls import OwedCallProfile
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.kit.call import Call, Facade, Verb
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.logs.facade import Logs
-from redrive.aws.logs.subscribed import TO_DESTINATION
+from redrive.aws.logs.records import TO_DESTINATION
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -52,6 +53,9 @@ class Functions:
         """See `Facade.scopes`: functions' own policies are asked, and let everybody in."""
         return []
 
+    def action(self, call: Call, operation: str) -> str:
+        return f"lambda:{operation}"
+
     def translated(self, refusal: RedriveError) -> AwsError:
         """See `Facade.translated`."""
         raise refusal
@@ -72,7 +76,8 @@ class WatchWorld(Watched):
         self.engine = Engine(self._store, runtime)
         documents = self.engine.resources.documents
         self.alarms = Alarms.of(self.engine, self._store, self.settle, {}, leaps=True, open_functions=True)
-        self.engine.add_profile(DIALECT, self.alarms.profile)
+        for dialect in ("alarms", "logs"):
+            self.engine.add_profile(dialect, OwedCallProfile(dialect))
         self.engine.add_endpoint(TO_ACTION, self.alarms.endpoint)
         functions = {"lambda": Functions()}
         secret = InstallationSecret(b"s" * 32)
@@ -86,10 +91,9 @@ class WatchWorld(Watched):
             leaps=True,
             open_functions=True,
         )
-        self.engine.add_profile(self.logs.profile.name, self.logs.profile)
         self.engine.add_endpoint(TO_DESTINATION, self.logs.endpoint)
         self.facades: dict[str, Facade] = {
-            "cloudwatch": CloudWatch(self._store, documents, self.settle, self.alarms),
+            "cloudwatch": CloudWatch(self._store, self.engine, self.settle, self.alarms),
             "logs": self.logs,
         }
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), self.facades, None)

@@ -3,7 +3,7 @@
 import pytest
 from botocore.session import get_session
 
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.services import FOLDERS
 from redrive.server.hosts import KnownHosts
 
 SESSION = get_session()
@@ -86,7 +86,7 @@ def test_hosts_of_clients_that_cannot_be_registered_are_known(host: str) -> None
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "cn-north-1", "us-gov-west-1", "ap-southeast-7"])
-@pytest.mark.parametrize("service", sorted(PROFILES))
+@pytest.mark.parametrize("service", sorted(FOLDERS))
 def test_the_endpoints_of_all_offered_services_are_known(service: str, region: str) -> None:
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = SESSION.create_client(service, region_name=region, **keys)

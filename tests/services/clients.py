@@ -26,7 +26,7 @@ from botocore.config import Config
 from botocore.loaders import Loader
 from typing_extensions import override
 
-from redrive.aws.wire.sqs_names import with_query_names
+from redrive.aws.sqs.query_names import with_query_names
 from tests.services.programs import Program
 from tests.services.server import Server
 

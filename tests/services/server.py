@@ -30,6 +30,11 @@ PROGRAM: Final = Program(
         *("redrive.app", "redrive.cli.keys", "redrive.cli.serve", "redrive.console.rendering", "jinja2"),
         *("redrive.endpoints.aws.calls", "redrive.endpoints.email", "redrive.endpoints.push.apns"),
         "redrive.stores.postgres.store",
+        *(
+            f"redrive.composition.{name}"
+            for name in ("apigateway", "cloudformation", "cloudwatch", "firehose")
+        ),
+        *(f"redrive.composition.{name}" for name in ("lambda_", "logs", "s3")),
     ),
     command=(str(REDRIVE),),
     environment={name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")},

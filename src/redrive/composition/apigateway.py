@@ -11,13 +11,13 @@ from redrive.aws.apigateway.control.outgoing import OutgoingCalls
 from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.front import ApiFront
-from redrive.aws.apigateway.http.facade import HttpApiGateway
 from redrive.aws.apigateway.http.front import HttpApiFront
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.front import RestFront
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.services import ServiceIntegration
 from redrive.aws.gateway.wire_calls import WireCalls
+from redrive.aws.kit.service import offered, service_of
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Interface
 from redrive.runtime.clock import SystemClock
@@ -51,9 +51,8 @@ def extension(core: Core) -> Extension:
         interface=Interface(
             services={
                 "apigateway": ApiGateway(engine, identities, integrations, rest_authorizers),
-                "apigatewayv2": HttpApiGateway(engine, identities),
+                "apigatewayv2": offered(service_of("apigatewayv2"), core),
             },
             hosted=front,
-            kinds=[*ApiGateway.kinds, *HttpApiGateway.kinds],
         ),
     )

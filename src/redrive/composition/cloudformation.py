@@ -1,18 +1,17 @@
-"""AWS CloudFormation: stacks of the resources of all the other services; and the parameter store that they read."""
+"""AWS CloudFormation: stacks of the resources of all the other services."""
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
-from redrive.aws.cloudformation.changes.words import PATH
+from redrive.aws.cloudformation.documents.names import PATH
 from redrive.aws.cloudformation.facade import CloudFormation
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.ssm.facade import Ssm
 from redrive.composition.core import Core
 from redrive.composition.extension import Extension, Interface, Lifecycle
 from redrive.runtime.simulated import SimulatedClock
 
 
 def extension(core: Core) -> Extension:
-    """Stacks of resources of all services, stacks among them, and parameters."""
+    """Stacks of resources of all services, stacks among them."""
     leaps = isinstance(core.runtime.clock, SimulatedClock)
     alone = leaps or core.settings.store.startswith("sqlite")
     services = Services(
@@ -27,9 +26,8 @@ def extension(core: Core) -> Extension:
     facade = CloudFormation(core.engine, services, operations)
     return Extension(
         interface=Interface(
-            services={"cloudformation": facade, "ssm": Ssm(core.engine)},
+            services={"cloudformation": facade},
             paths={PATH: facade.signals.answer},
-            kinds=[*CloudFormation.kinds, *Ssm.kinds],
         ),
         lifecycle=Lifecycle(
             start=(operations.start,),

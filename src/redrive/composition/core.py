@@ -16,6 +16,7 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.sessions import Sessions
 from redrive.aws.kit.call import Facade
+from redrive.aws.kit.service import UnopenedService
 from redrive.aws.kms.material import RootKey
 from redrive.azure.wire import bearer
 from redrive.endpoints.http import HttpEndpoint, HttpPolicy
@@ -77,7 +78,7 @@ class Core:
     stream: str
     origins: Sequence[Origin] = ()
     siblings: Siblings = ALONE
-    services: dict[str, Facade] = field(default_factory=dict)
+    services: dict[str, Facade | UnopenedService] = field(default_factory=dict)
 
     @property
     def calls(self) -> InnerCalls:

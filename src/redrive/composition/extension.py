@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Facade
+from redrive.aws.kit.service import UnopenedService
 from redrive.aws.sns.part import SnsPart
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
@@ -43,7 +44,7 @@ class Interface:
         reset: Removals of a reset that are not of all documents of a kind.
     """
 
-    services: Mapping[str, Facade] = field(default_factory=dict)
+    services: Mapping[str, Facade | UnopenedService] = field(default_factory=dict)
     protocols: Sequence[Recognising] = ()
     hosted: Hosted | None = None
     paths: Mapping[str, Answer] = field(default_factory=dict)

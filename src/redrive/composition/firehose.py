@@ -33,7 +33,6 @@ def extension(core: Core, elsewhere: Endpoint | None) -> Extension:
     return Extension(
         interface=Interface(
             services={"firehose": firehose},
-            kinds=Firehose.kinds,
         ),
         delivery=DeliveryParts(
             endpoints={"firehose": firehose.endpoint},

@@ -9,6 +9,7 @@ from redrive.aws.encryption.queue_key import QueueKey
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kms.facade import Kms
 from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.service import SERVICE
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.engine.ports import Clock
@@ -29,7 +30,7 @@ def extension(core: Core) -> Extension:
         core.runtime,
         by_default=bool(core.settings.kms_root_key),
     )
-    kinds = {kind.name for kind in Kms.kinds}
+    kinds = {kind.name for kind in SERVICE.documents}
 
     def changed(kind: str) -> None:
         if not kind or kind in kinds:
@@ -41,7 +42,7 @@ def extension(core: Core) -> Extension:
     return Extension(
         interface=Interface(
             services={"kms": kms},
-            kinds=Kms.kinds,
+            kinds=SERVICE.documents,
         ),
         delivery=DeliveryParts(
             encryption=encryption,

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
 
 from typing_extensions import override
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.rounds import Rounds
-from redrive.aws.gateway.sessions import SERVICE_SECONDS
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
@@ -23,12 +21,12 @@ from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TA
 from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
-from redrive.aws.lambda_.invocations.profile import LambdaDeliveryProfile
 from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
 from redrive.aws.lambda_.invocations.subscribed import FunctionSubscriber
 from redrive.aws.lambda_.invocations.targets import TargetEndpoint
 from redrive.aws.lambda_.mappings.consumers import MappingConsumers
 from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
+from redrive.aws.lambda_.service import RUNTIMES_PATH
 from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.readers import Readers
@@ -40,11 +38,9 @@ from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, processes
 from redrive.functions.code import CODE, FunctionCode, LiveFolders
 from redrive.functions.environment import Setting
-from redrive.functions.gateway import ServerAddress
 from redrive.functions.pool import FunctionPool
 from redrive.model.delivery import Delivery
-from redrive.model.errors import Refused
-from redrive.model.function import FunctionVersion, Isolation
+from redrive.model.function import Isolation
 from redrive.model.http import Request, Response
 from redrive.model.ids import id_text
 from redrive.model.names import ResourceName
@@ -52,32 +48,25 @@ from redrive.model.queue import Queue
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.owned import json_answer, parameters
-from redrive.settings import SettingsInvalid, aws_endpoint_of, read_aws_endpoints
-
-# As LocalStack has it.
-_RUNTIMES: Final = "/_aws/lambda/runtimes"
-#: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
-_SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
+from redrive.settings import aws_endpoint_of, read_aws_endpoints
 
 
 def extension(
     core: Core,
+    setting: Setting,
     elsewhere: Endpoint | None,
     presenters: Mapping[str, Presenter],
     encryption: Encryption | None = None,
 ) -> Extension:
-    """Functions, where the settings allow this server to run what callers bring; else nothing.
+    """Functions.
 
     Args:
         core: What it is built on.
+        setting: How functions are run.
         elsewhere: Invokes functions of other servers, where the settings name any.
         presenters: By envelope, for messages of queues that other services sent.
         encryption: Knows the keys of queues.
     """
-    if not core.settings.runs_functions:
-        return Extension()
-    setting = _setting(core)
-    processes.remove(setting.tools)
     folder = processes.new_folder(setting.isolation)
     live = LiveFolders(core.settings.functions_live_folder)
     code, clock = FunctionCode(core.store, folder, live, _groups(setting)), core.runtime.clock
@@ -120,12 +109,11 @@ def extension(
     return Extension(
         interface=Interface(
             services={"lambda": facade},
-            paths={PATH: downloads.answer, _RUNTIMES: _answer_runtimes},
+            paths={PATH: downloads.answer, RUNTIMES_PATH: _answer_runtimes},
             hosted=FunctionUrls(core.engine, lookup, executor, core.authentication, metrics),
-            kinds=[*Lambda.kinds, CODE],
+            kinds=(CODE,),
         ),
         delivery=DeliveryParts(
-            profiles={DIALECT: LambdaDeliveryProfile(core.store.notes)},
             endpoints={
                 "lambda": _subscribed(core, lookup, invocations, elsewhere),
                 TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.chance),
@@ -188,45 +176,6 @@ def _showing(core: Core, presenters: Mapping[str, Presenter]) -> Show:
 def _elsewhere(addresses: Mapping[str, str], elsewhere: Endpoint | None, arn: str) -> Endpoint | None:
     """The endpoint of a function that the settings put on another server."""
     return None if aws_endpoint_of(addresses, arn) is None else elsewhere
-
-
-def _setting(core: Core) -> Setting:
-    settings = core.settings
-    chosen = Isolation(settings.functions_isolation)
-    try:
-        tools = isolation.find_tools(chosen)
-    except Refused as refusal:
-        raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
-    clock, endpoint = SystemClock(), ServerAddress.of(core.base_url)
-    url = endpoint.url_inside if chosen is Isolation.BUBBLEWRAP else core.base_url
-    return Setting(
-        clock,
-        clock.elapsed_ms,
-        chosen,
-        tools,
-        endpoint,
-        settings.functions_java_client,
-        core.secret.key("users of functions"),
-        partial(_variables, core, url),
-    )
-
-
-async def _variables(core: Core, url: str, function: FunctionVersion) -> dict[str, str]:
-    """The variables that let a function call this server as its role."""
-    simulated = isinstance(core.runtime.clock, SimulatedClock)
-    credentials = await core.sessions.for_function(
-        function.role,
-        function.name.name,
-        function.name.account,
-        function.name.region,
-        _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
-    )
-    return {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": credentials.secret,
-        "AWS_SESSION_TOKEN": credentials.token,
-    }
 
 
 def _sink(core: Core) -> LogSink:

@@ -1,12 +1,12 @@
 """The ways in: control routes, the paths and protocols of extensions, and Amazon's services for everything else."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 
 from redrive.aws.gateway.gateway import Gateway
 from redrive.aws.gateway.s3_routes import is_for_s3
 from redrive.composition.core import Core
-from redrive.composition.extension import Extension
+from redrive.composition.extensions import Extensions
 from redrive.composition.simulated_time import SimulatedTime
 from redrive.console.console import PATH as CONSOLE_PATH
 from redrive.model.http import Request, Response
@@ -30,7 +30,7 @@ from redrive.server.resources import ResourceRoutes
 
 def make_router(
     core: Core,
-    extensions: Sequence[Extension],
+    extensions: Extensions,
     time: SimulatedTime | None,
     provision: Callable[[], Awaitable[None]],
     exposition: Exposition,
@@ -58,7 +58,7 @@ def make_router(
     paths: dict[str, Answer] = {}
     gateway = Gateway(core.runtime, core.authentication, core.services, core.public_url)
     protocols: list[Recognising] = [_ObjectRequests(gateway)]
-    for extension in extensions:
+    for extension in extensions.extensions:
         paths |= extension.interface.paths
         protocols += extension.interface.protocols
     guard = BrowserGuard(known_hosts(core.settings), core.refusals)
@@ -71,7 +71,9 @@ def make_router(
         needs_credential=required,
         guard=None if required else guard,
         hosted=[
-            extension.interface.hosted for extension in extensions if extension.interface.hosted is not None
+            extension.interface.hosted
+            for extension in extensions.extensions
+            if extension.interface.hosted is not None
         ],
         console=_console_path(core),
         services=sorted(core.services),
@@ -134,11 +136,12 @@ def _own_paths(core: Core) -> Mapping[str, Answer]:
     }
 
 
-async def _reset(core: Core, extensions: Sequence[Extension]) -> None:
+async def _reset(core: Core, extensions: Extensions) -> None:
     """Remove all that callers made; access keys and the signing key stay."""
+    await extensions.open_all()  # each knows what it keeps
     await core.engine.reset()
     await core.telemetry.flush()  # first: it may make log groups
-    for extension in extensions:
+    for extension in extensions.extensions:
         for kind in extension.interface.kinds:
             await core.engine.resources.documents.clear(kind)
         for remove in extension.interface.reset:

@@ -3,7 +3,7 @@
 from redrive.aws.gateway.rounds import Rounds
 from redrive.aws.s3.facade import S3
 from redrive.aws.s3.notifications.destinations import Destinations
-from redrive.aws.s3.notifications.notifying import TO_DESTINATION
+from redrive.aws.s3.records import TO_DESTINATION
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.blob_store import BlobStore
@@ -17,10 +17,8 @@ def extension(core: Core) -> Extension:
     return Extension(
         interface=Interface(
             services={"s3": s3},
-            kinds=S3.kinds,
         ),
         delivery=DeliveryParts(
-            profiles={s3.profile.name: s3.profile},
             endpoints={TO_DESTINATION: s3.destinations},
         ),
         lifecycle=Lifecycle(

@@ -13,6 +13,7 @@ from redrive.aws.sns.notification import Links
 from redrive.aws.sns.notification_renderer import NotificationRenderer
 from redrive.aws.sns.part import SnsPart
 from redrive.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
+from redrive.aws.sns.service import SERVICE
 from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.status_log import StatusLog
 from redrive.aws.sns.unsubscribing import UnsubscribeTokens
@@ -81,7 +82,7 @@ def extension(core: Core, parts: Sequence[SnsPart], encryption: Encryption | Non
                 PATH_BEGINNING: certificate,
                 **({_TOKENS: subscription_token} if settings.allow_reset else {}),
             },
-            kinds=[*Sns.kinds, *(kind for part in parts for kind in part.kinds)],
+            kinds=[*SERVICE.documents, *(kind for part in parts for kind in part.kinds)],
         ),
         delivery=DeliveryParts(
             profiles={"sns": profile},

@@ -231,9 +231,9 @@ class Engine:
         self._refuse_once_open()
         self._listeners.add(listener, *names)
 
-    def watch(self, listener: Listener) -> None:
-        """Tell a listener everything that happens from now on, until `unwatch`; also after `open`."""
-        self._listeners.add(listener)
+    def watch(self, listener: Listener, *names: str) -> None:
+        """As `add_listener`, also after `open`: from now on, and until `unwatch`."""
+        self._listeners.add(listener, *names)
 
     def unwatch(self, listener: Listener) -> None:
         """Tell it no more; it may say so while it is told something."""

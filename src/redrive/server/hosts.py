@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from redrive.aws.wire.profiles import profiles
 from redrive.settings import Settings, read_hosts
 
 #: Names that nobody can register: RFC 6761's for this machine and for tests, and ICANN's for private networks, which
@@ -18,9 +19,8 @@ _NOT_REGISTERED: Final = (".localhost", ".test", ".internal")
 #: Names that clients use for this server, and whose owners let none of them lead to an address of one's choice.
 _OF_VENDORS: Final = (".localhost.localstack.cloud", ".eventgrid.azure.net")
 _REGION: Final = r"[a-z]{2}(?:-[a-z]+)+(?:-\d+)?"
-_SERVICES: Final = (
-    "apigateway|cloudformation|firehose|iam|kms|lambda|(?:streaming-)?logs|monitoring|queue|s3|sns|sqs"
-    "|ssm|sts"
+_SERVICES: Final = "|".join(
+    sorted({name for each in profiles().values() for name in (each.endpoint_prefix, *each.hosts)})
 )
 #: The endpoints of the services that are offered here, and buckets and APIs below them. Machines, load balancers and
 #: websites of Amazon's customers have names below `amazonaws.com` as well, and serve pages.

@@ -29,9 +29,7 @@ class Stage:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.services = {
-            name: one for part in server.extensions for name, one in part.interface.services.items()
-        }
+        self.services = server.core.services
         self._calls = InnerCalls(self.services, server.core.runtime)
         self.operations = next(
             part
@@ -150,4 +148,5 @@ async def stage(store: str = "sqlite://:memory:", auth: str = "off") -> AsyncIte
         async with assembled(settings, URL) as server:
             assert isinstance(server.core.runtime.clock, SimulatedClock)
             await server.open()
+            await server.parts.open_all()
             yield Stage(server)

@@ -9,7 +9,6 @@ import orjson
 
 from redrive.access.principals import account_root
 from redrive.app import Server, assembled
-from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.kit.call import Facade
 from redrive.settings import Settings
 
@@ -23,13 +22,10 @@ class Stage:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._services = {
-            name: facade for part in server.extensions for name, facade in part.interface.services.items()
-        }
-        self._calls = InnerCalls(self._services, server.core.runtime)
+        self._calls = server.core.calls
 
     def facade(self, service: str) -> Facade:
-        return self._services[service]
+        return self.server.core.services[service]
 
     async def call(
         self, service: str, operation: str, *, account: str = ACCOUNT, region: str = REGION, **params: Any

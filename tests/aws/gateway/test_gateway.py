@@ -31,6 +31,9 @@ class Broken:
     async def _fail(self, call: Call, params: Structure) -> Structure:
         raise KeyError(f"{call.now} {params}")
 
+    def action(self, call: Call, operation: str) -> str:
+        return f"sqs:{operation}"
+
     def translated(self, refusal: RedriveError) -> AwsError:
         raise refusal
 

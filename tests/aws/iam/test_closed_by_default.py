@@ -107,11 +107,8 @@ def is_denied(answer: str) -> bool:
 
 def test_users_without_policies_may_nothing() -> None:
     async def play(stage: Stage) -> None:
-        services = {
-            name: facade
-            for each in stage.server.extensions
-            for name, facade in each.interface.services.items()
-        }
+        await stage.server.parts.open_all()
+        services = dict(stage.server.core.services)
         assert len(services) >= 8
         await stage.call(stage.root, "sqs", "CreateQueue", QueueName="q")
         await stage.call(stage.root, "sns", "CreateTopic", Name="t")

@@ -125,9 +125,8 @@ async def refused(stage: Stage, key: Key, service: str, case: Case, shapes: Mapp
 @pytest.mark.parametrize("service", sorted(CASES))
 def test_a_deny_of_one_resource_holds_however_it_is_named(service: str) -> None:
     async def play(stage: Stage) -> None:
-        facades = {
-            name: each for part in stage.server.extensions for name, each in part.interface.services.items()
-        }
+        await stage.server.parts.open_all()
+        facades = stage.server.core.services
         assert facades.keys() == CASES.keys()
         case, model = await CASES[service](stage), stage.client(service).service
         shapes = {name: model.operation(name).input for name in facades[service].operations}

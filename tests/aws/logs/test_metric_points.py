@@ -3,8 +3,9 @@
 import json
 
 from redrive.aws.logs.filter_pattern import read_pattern
-from redrive.aws.logs.filters import MetricFilter, _points
+from redrive.aws.logs.filters import _points
 from redrive.aws.logs.group_filters import Compiled
+from redrive.aws.logs.records import MetricFilter
 from redrive.model.log import LogEvent
 from redrive.model.metric import MINUTE_MS, Statistics
 from redrive.model.names import ResourceName

@@ -19,8 +19,9 @@ from redrive.aws.logs.destinations import DeliveryStreams
 from redrive.aws.logs.forwarded import Forwarded
 from redrive.aws.logs.places import GROUP as GROUPS
 from redrive.aws.logs.places import LogPlaces
+from redrive.aws.logs.records import SubscriptionFilter
 from redrive.aws.logs.subscribed import SubscribedEndpoint
-from redrive.aws.logs.subscriptions import SubscriptionFilter, SubscriptionFilters
+from redrive.aws.logs.subscriptions import SubscriptionFilters
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
@@ -136,6 +137,9 @@ class Firehose:
     async def scopes(self, call: Call, operation: str, params: Structure) -> list[ResourceScope]:
         """See `Facade.scopes`: as Firehose and Lambda, about whatever policies allow."""
         return [ResourceScope("*")]
+
+    def action(self, call: Call, operation: str) -> str:
+        return f"firehose:{operation}"
 
     def translated(self, refusal: RedriveError) -> AwsError:
         raise refusal

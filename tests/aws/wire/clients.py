@@ -9,9 +9,9 @@ from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
+from redrive.aws.sqs.query_names import with_query_names
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
-from redrive.aws.wire.sqs_names import with_query_names
 from redrive.model.http import Request, Response
 
 _DEPTH_MAX = 5  # where sampling stops following shapes that contain themselves

@@ -4,12 +4,13 @@ import gzip
 
 import pytest
 
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.content import is_folded, unfold
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profile_of
 from redrive.model.http import Request
 
-CLOUDWATCH = PROFILES["cloudwatch"]
+CLOUDWATCH = profile_of("cloudwatch")
 MOST = CLOUDWATCH.body_bytes_max
 
 
@@ -38,7 +39,7 @@ def test_compressed_bodies_that_cannot_be_unfolded(body: bytes, message: str) ->
     assert (refused.value.code, refused.value.message) == ("SerializationException", message)
 
 
-@pytest.mark.parametrize("service", sorted(PROFILES.keys() - {"cloudwatch"}))
+@pytest.mark.parametrize("service", sorted(FOLDERS.keys() - {"cloudwatch"}))
 def test_no_other_service_takes_them(service: str) -> None:
     with pytest.raises(AwsError, match="takes no compressed content"):
-        unfold(compressed(gzip.compress(b"{}")), PROFILES[service])
+        unfold(compressed(gzip.compress(b"{}")), profile_of(service))

@@ -3,9 +3,10 @@
 import orjson
 import pytest
 
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.errors import COMMON, AwsError
 from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec
 from redrive.aws.wire.rest.rest_xml import RestXmlCodec
@@ -136,27 +137,27 @@ def test_an_unknown_operation_is_refused_by_name(service: str, json_message: str
 
 
 @pytest.mark.parametrize("code", [kind.code for kind in COMMON])
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_sdks_read_every_error_of_the_framework(name: str, code: str) -> None:
     service = Service.load(name)
     error = service.error(code, "some <text>\r\n\x01")
     operation = min(service.operation_names)
-    if "query" in PROFILES[name].protocols:
+    if "query" in profile_of(name).protocols:
         answer = Client(name, "query").answer(operation, QUERY.render_error(service, error, "an-id"))
         assert answer["Error"]["Code"] == error.query_code
         assert answer["Error"]["Message"] == "some <text>\r\n\ufffd"
         assert answer["Error"]["Type"] == error.fault
-    if "json" in PROFILES[name].protocols:
+    if "json" in profile_of(name).protocols:
         answer = Client(name, "json").answer(operation, JSON_1_0.render_error(service, error, "an-id"))
         assert answer["Error"]["Code"] == (error.query_code if service.query_compatible else error.code)
         assert answer["Error"]["Message"] == "some <text>\r\n\x01"
-    if "rest-json" in PROFILES[name].protocols:
+    if "rest-json" in profile_of(name).protocols:
         answer = Client(name, "rest-json").answer(
             operation, RestJsonCodec({}).render_error(service, error, "an-id")
         )
         assert answer["Error"]["Code"] == error.code
         assert answer["Error"]["Message"] == "some <text>\r\n\x01"
-    if "rest-xml" in PROFILES[name].protocols:
+    if "rest-xml" in profile_of(name).protocols:
         answer = Client(name, "rest-xml").answer(
             operation, RestXmlCodec({}).render_error(service, error, "an-id")
         )

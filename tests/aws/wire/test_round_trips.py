@@ -3,15 +3,16 @@
 import pytest
 
 from redrive.aws.gateway.recognise import recognise
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.codec import Codec
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profile_of, profiles
 from redrive.aws.wire.service import Service
 from redrive.model.http import Request
 from tests.aws.wire.clients import Client, sample
 
 SERVICES = [
     (name, protocol)
-    for name, profile in PROFILES.items()
+    for name, profile in profiles().items()
     for protocol in sorted(
         profile.protocols - {"smithy-rpc-v2-cbor", "rest-xml"}
     )  # S3's are in test_rest_xml
@@ -81,9 +82,9 @@ def test_a_result_with_a_member_the_model_has_not_is_a_fault(client: Client) -> 
         codec.render(client.service.operation(name), {"NoSuchMember": 1}, "an-id")
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_profiles_agree_with_the_published_models(name: str) -> None:
-    service, profile = Service.load(name), PROFILES[name]
+    service, profile = Service.load(name), profile_of(name)
     metadata = service._model["metadata"]
     assert profile.endpoint_prefix == metadata["endpointPrefix"]
     assert profile.api_version == metadata["apiVersion"]

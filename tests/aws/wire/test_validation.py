@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.profiles import PROFILES
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Shapes
 from redrive.aws.wire.validation import Checks, CoralSpelling
@@ -186,7 +186,7 @@ def test_megabytes_are_matched_against_no_pattern() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_every_published_pattern_is_read_or_has_unicode_classes(name: str) -> None:
     for shape in Service.load(name)._model["shapes"].values():
         pattern = shape.get("pattern", "")

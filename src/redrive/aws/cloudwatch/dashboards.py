@@ -1,17 +1,15 @@
 """Dashboards: kept and given back as they were put. Nobody draws them here; the body is checked as far as people err."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import orjson
 
 from redrive.aws.cloudwatch.metrics.errors import PAGES, error, invalid
+from redrive.aws.cloudwatch.records import DASHBOARD, Dashboard
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
-from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
 PAGE: Final = 1_000
@@ -20,28 +18,6 @@ _WIDTH_MAX: Final = 24
 _HEIGHT_MAX: Final = 1_000
 _NAME: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 _Complaint = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Dashboard(Document):
-    """One dashboard.
-
-    Attributes:
-        name: Account and name; the region is empty, since dashboards are of no region.
-        body: JSON, as it was put.
-        modified_at: When (ms).
-    """
-
-    restored: ClassVar = {"name": ResourceName._make}
-
-    name: ResourceName
-    body: str
-    modified_at: int
-
-
-DASHBOARD: Final[DocumentKind[Dashboard]] = DocumentKind(
-    "dashboard", Dashboard.to_document, Dashboard.from_document
-)
 
 
 class DashboardOperations:

@@ -1,15 +1,14 @@
 """Amazon Data Firehose on an engine."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from redrive.aws.firehose.delivering import Deliveries
 from redrive.aws.firehose.error_log import ErrorLog
-from redrive.aws.firehose.errors import translated, unassumable
+from redrive.aws.firehose.errors import unassumable
 from redrive.aws.firehose.flushing import Flusher
 from redrive.aws.firehose.metrics import Count, StreamMetrics
 from redrive.aws.firehose.putting import PutRecordOperations
-from redrive.aws.firehose.records import STREAM
+from redrive.aws.firehose.service import SERVICE
 from redrive.aws.firehose.streams import DeliveryStreamOperations
 from redrive.aws.firehose.subscribed import SubscribedStreams
 from redrive.aws.firehose.transforming import Transformation
@@ -17,27 +16,20 @@ from redrive.aws.firehose.writing import ObjectWriter
 from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.service_roles import ServiceRoles
-from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.shapes import Structure
+from redrive.aws.kit.service import OfferedService
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind, Endpoint, LogSink
-from redrive.model.errors import RedriveError
+from redrive.engine.ports import Endpoint, LogSink
 from redrive.model.ids import id_text
 
 
-class Firehose:
+class Firehose(OfferedService):
     """Delivery streams.
 
     Attributes:
         deliveries: Bring what waits to S3.
         endpoint: Takes what topics have for streams.
     """
-
-    kinds: tuple[DocumentKind[Any], ...] = (STREAM,)
-    """All that callers make through this service."""
 
     def __init__(
         self,
@@ -74,13 +66,4 @@ class Firehose:
         )
         streams = DeliveryStreamOperations(engine, calls, roles, self.deliveries)
         putting = PutRecordOperations(engine, streams, self.deliveries, metrics)
-        self.operations: Mapping[str, Verb] = operations_of("firehose", streams, putting)
-
-    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
-        """See `Facade.scopes`."""
-        name = params.get("DeliveryStreamName", "*")
-        return [ResourceScope(f"arn:aws:firehose:{call.region}:{call.account}:deliverystream/{name}")]
-
-    def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
-        return translated(refusal)
+        super().__init__(SERVICE, engine, operations_of("firehose", streams, putting))

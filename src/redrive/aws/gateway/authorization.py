@@ -12,6 +12,7 @@ from redrive.aws.kit.call import Call, Facade
 from redrive.aws.kit.refusals import not_authorized
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 
@@ -35,9 +36,9 @@ async def check_own_policies(
     """
     if not call.principal.is_restricted:
         return
-    prefix, name = _action(call, service, operation)
+    action = facade.action(call, operation)
     for scope in await facade.scopes(call, operation, params):
-        check_action(call, service, f"{prefix}:{name}", scope)
+        check_action(call, service, action, scope)
 
 
 def check_action(
@@ -62,20 +63,4 @@ def check_action(
 
 def denied(service: str, text: str) -> AwsError:
     """A service's own error for a caller without permission."""
-    if service == "s3":
-        return AwsError("AccessDenied", text, status=403)
-    return Service.load(service).error(_CODES.get(service, "AccessDeniedException"), text)
-
-
-_ACTIONS_OF_S3: Final = {"ListBuckets": "ListAllMyBuckets"}
-_CODES: Final = {"sns": "AuthorizationError"}
-#: The services whose actions are methods of HTTP, and whose resources are paths.
-_BY_METHOD: Final = frozenset({"apigateway", "apigatewayv2"})
-
-
-def _action(call: Call, service: str, operation: str) -> tuple[str, str]:
-    if service in _BY_METHOD:
-        return "apigateway", call.request.method
-    if service == "s3":
-        return service, _ACTIONS_OF_S3.get(operation, operation)
-    return service, operation
+    return Service.load(service).error(profile_of(service).denied, text)

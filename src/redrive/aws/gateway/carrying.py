@@ -1,11 +1,10 @@
 """Carrying out of calls whose caller is known, whether it came by the wire or from within: parse, check, call, render."""
 
-from collections.abc import Mapping
-
 from redrive.aws.gateway.authorization import check_own_policies
 from redrive.aws.gateway.unoffered import operation_text, service_text
-from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import offload
+from redrive.aws.kit.service import Facades, UnopenedService
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.service import Service
@@ -18,7 +17,7 @@ async def carried_out(
     service: Service,
     name: str,
     codec: Codec,
-    facades: Mapping[str, Facade],
+    facades: Facades,
 ) -> Response:
     """The answer of an operation.
 
@@ -35,6 +34,8 @@ async def carried_out(
     operation = service.operation(name)
     called = service.profile.name
     facade = facades.get(called)
+    if isinstance(facade, UnopenedService):
+        facade = await facade.open()
     if facade is None:
         raise common("UnknownOperationException", service_text(called, operation.name, facades))
     verb = facade.operations.get(operation.name)

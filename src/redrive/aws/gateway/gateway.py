@@ -5,7 +5,6 @@ unfolded and parsed for known callers alone.
 """
 
 import logging
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -14,11 +13,12 @@ from redrive.aws.gateway.authentication import Authentication, Caller
 from redrive.aws.gateway.carrying import carried_out
 from redrive.aws.gateway.recognise import Recognised, action, recognise, service_named, unrecognised
 from redrive.aws.gateway.unoffered import refusal
-from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.service import Facades
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.content import is_folded, unfold
 from redrive.aws.wire.errors import AwsError, common
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profile_of, profiles
 from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv4 import credential_scope
 from redrive.engine.ports import Runtime
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _FAILED: Final = "The request processing has failed because of an unknown error."  # "Common errors"
 _NOBODY: Final = Caller(ANONYMOUS, "")  # has no region either
-_BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in PROFILES.values())
+_BODY_BYTES_MAX: Final = max(profile.body_bytes_max for profile in profiles().values())
 _UNSIGNED_BODY_BYTES_MAX: Final = 16 * 1024  # a subscription's confirmation has 1 KiB
 
 
@@ -40,7 +40,7 @@ class Gateway:
         self,
         runtime: Runtime,
         authentication: Authentication,
-        facades: Mapping[str, Facade],
+        facades: Facades,
         public_url: str | None,
     ) -> None:
         """Offer these services.
@@ -59,7 +59,7 @@ class Gateway:
     def body_bytes_max(self, request: Request) -> int:
         """The largest body of a request, told by its head alone."""
         service = service_named(request)
-        return _BODY_BYTES_MAX if service is None else PROFILES[service].body_bytes_max
+        return _BODY_BYTES_MAX if service is None else profile_of(service).body_bytes_max
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""

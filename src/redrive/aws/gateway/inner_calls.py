@@ -12,7 +12,8 @@ from urllib.parse import quote
 from redrive.access.patterns import Values
 from redrive.access.principals import Principal
 from redrive.aws.gateway.authorization import check_own_policies
-from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.service import Facades, facade_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DeathRecord, Runtime
@@ -27,7 +28,7 @@ _NAME: Final = re.compile(r"\{([\w-]+)\+?\}")
 class InnerCalls:
     """Calls operations of the services that this server offers."""
 
-    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime, base_url: str = BASE_URL) -> None:
+    def __init__(self, facades: Facades, runtime: Runtime, base_url: str = BASE_URL) -> None:
         """Call these facades.
 
         Args:
@@ -42,6 +43,11 @@ class InnerCalls:
     def offers(self, service: str) -> bool:
         """True if this server offers a service, by botocore's name."""
         return service in self._facades
+
+    async def has(self, service: str, operation: str) -> bool:
+        """True if this server offers an operation of a service, by botocore's names."""
+        facade = await facade_of(self._facades, service)
+        return facade is not None and operation in facade.operations
 
     async def call(
         self,
@@ -72,7 +78,9 @@ class InnerCalls:
         """
         operation_model = Service.load(service).operation(operation)
         operation_model.check(params)
-        facade = self._facades[service]
+        facade = await facade_of(self._facades, service)
+        if facade is None:
+            raise KeyError(service)
         call = Call(
             Request(operation_model.method, path_of(operation_model, params), "", dict(headers or {}), b""),
             caller,

@@ -4,14 +4,21 @@ Each account's region has an engine topic for each kind of calls, which no calle
 backlog.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
 from redrive.aws.wire.errors import AwsError
 from redrive.engine.engine import Engine
-from redrive.engine.ports import FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
+from redrive.engine.ports import (
+    DeliveryProfile,
+    FollowUp,
+    Plan,
+    PushRequest,
+    SubscriptionContext,
+    whole_envelope,
+)
 from redrive.engine.ports.facts import Attempted
 from redrive.engine.resources import Draft
 from redrive.model.attempt import Attempt, AttemptResult, Reason
@@ -86,6 +93,11 @@ class OwedCallProfile:
     def follow_ups(self, _fact: Attempted) -> Sequence[FollowUp]:
         """See `DeliveryProfile.follow_ups`: none; whoever owes a call says elsewhere how it went."""
         return ()
+
+
+def owed_profiles(dialect: str) -> Callable[[object], Mapping[str, DeliveryProfile]]:
+    """The profile of a dialect of owed calls, as outlines of services have it."""
+    return lambda _: {dialect: OwedCallProfile(dialect)}
 
 
 async def attempted(

@@ -10,7 +10,7 @@ from redrive.aws.wire.cbor.rpc import CBOR
 from redrive.aws.wire.codec import Codec, answer_headers
 from redrive.aws.wire.content import is_folded
 from redrive.aws.wire.json.rpc import JSON_1_0, JSON_1_1, JsonCodec
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profiles
 from redrive.aws.wire.query.form import search
 from redrive.aws.wire.query.query import QUERY, QUERY_AS_JSON
 from redrive.aws.wire.rest.rest_json import RestJsonCodec
@@ -83,24 +83,16 @@ _CBOR_PATH: Final = "/service/"
 _CBOR_ROUTE: Final = re.compile(r"/service/([^/]+)/operation/([^/]+)/?")
 
 _DATED_PATH: Final = re.compile(r"/(\d{4}-\d{2}-\d{2})/")
-# Those of the paths in Lambda's model; a test holds that they are all there are.
-_DATES: Final = dict.fromkeys(
-    (
-        *("2014-11-13", "2015-03-31", "2016-08-19", "2017-03-31", "2017-10-31", "2018-10-31", "2019-09-25"),
-        *("2019-09-30", "2020-04-22", "2020-06-30", "2021-07-20", "2021-10-31", "2021-11-15", "2024-08-31"),
-        *("2025-11-30", "2025-12-01", "2026-07-09"),
-    ),
-    "lambda",
-)
-
 _GATEWAY_PATHS: Final = ("/restapis", "/v2/apis")
 
-_TARGETS: Final = {p.target_prefix: p.name for p in PROFILES.values() if p.target_prefix}
-_ENDPOINTS: Final = {p.endpoint_prefix: p.name for p in PROFILES.values()} | {"queue": "sqs"}
+_PROFILES: Final = profiles()
+_DATES: Final = {date: p.name for p in _PROFILES.values() for date in p.dates}
+_TARGETS: Final = {p.target_prefix: p.name for p in _PROFILES.values() if p.target_prefix}
+_ENDPOINTS: Final = {name: p.name for p in _PROFILES.values() for name in (p.endpoint_prefix, *p.hosts)}
 _QUERY_ENDPOINTS: Final = {
-    prefix: name for prefix, name in _ENDPOINTS.items() if "query" in PROFILES[name].protocols
+    prefix: name for prefix, name in _ENDPOINTS.items() if "query" in _PROFILES[name].protocols
 }
-_VERSIONS: Final = {PROFILES[name].api_version: name for name in _QUERY_ENDPOINTS.values()}
+_VERSIONS: Final = {_PROFILES[name].api_version: name for name in _QUERY_ENDPOINTS.values()}
 
 _HOST_LABELS: Final = 3  # `sqs.us-east-1.…`, `us-east-1.queue.…`, `vpce-0a1b.sqs.us-east-1.…`
 
@@ -136,7 +128,7 @@ def _json_codec(request: Request, service: str) -> JsonCodec:
 def _by_path(path: str) -> Recognised | None:
     route = _CBOR_ROUTE.fullmatch(path)
     service = None if route is None else _TARGETS.get(route[1])
-    if route is None or service is None or "smithy-rpc-v2-cbor" not in PROFILES[service].protocols:
+    if route is None or service is None or "smithy-rpc-v2-cbor" not in _PROFILES[service].protocols:
         return None
     return Recognised(service, route[2], CBOR)
 

@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape
 
 import orjson
 
+from redrive.aws.kit.service import service_of
+from redrive.aws.services import FOLDERS
 from redrive.aws.wire.codec import answer_headers
 from redrive.model.http import Request, Response
 
@@ -28,8 +30,6 @@ _ACTION_BYTES_MAX: Final = 16 * 1024
 _PATH_CHARS_MAX: Final = 200
 _JSON: Final = "application/x-amz-json-1."
 _CODE: Final = "UnknownOperationException"
-# Services that are offered where the settings say so.
-_SWITCHES: Final = {"lambda": ", and lambda where it is started with --functions on"}
 
 
 def operation_text(service: str, operation: str) -> str:
@@ -47,7 +47,8 @@ def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
     """
     *most, last = sorted(offered)
     text = f"Redrive does not offer {service} {operation}; it offers {', '.join(most)} and {last}"
-    return f"{text}{_SWITCHES.get(service, '')}."
+    switch = service_of(service).switch if service in FOLDERS else ""
+    return f"{text}, and {service} where it is {switch}." if switch else f"{text}."
 
 
 class _Asked(NamedTuple):

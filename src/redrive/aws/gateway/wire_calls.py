@@ -13,7 +13,8 @@ from redrive.access.principals import Principal
 from redrive.aws.gateway.carrying import carried_out
 from redrive.aws.gateway.inner_calls import BASE_URL
 from redrive.aws.gateway.recognise import action, recognise, unrecognised
-from redrive.aws.kit.call import Call, Facade
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.service import Facades
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.service import Service
 from redrive.engine.ports import Runtime
@@ -27,7 +28,7 @@ _FAILED: Final = "The request processing has failed because of an unknown error.
 class WireCalls:
     """Answers requests from within."""
 
-    def __init__(self, facades: Mapping[str, Facade], runtime: Runtime) -> None:
+    def __init__(self, facades: Facades, runtime: Runtime) -> None:
         """Let these services answer.
 
         Args:

@@ -180,6 +180,10 @@ class Facade(Protocol):
         """
         ...
 
+    def action(self, call: Call, operation: str) -> str:
+        """The action that a caller needs for an operation: `iam:PassRole`."""
+        ...
+
     def translated(self, refusal: RedriveError) -> AwsError:
         """Translates a refusal of the engine into this service's error."""
         ...

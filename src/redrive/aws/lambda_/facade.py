@@ -1,19 +1,12 @@
 """AWS Lambda: functions that this server runs."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
-from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
-from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import translated
-from redrive.aws.lambda_.documents.layer_records import LAYER, LAYER_VERSION, read_layer
+from redrive.aws.kit.service import OfferedService
 from redrive.aws.lambda_.documents.lookup import Lookup
-from redrive.aws.lambda_.documents.mapping import MAPPING
 from redrive.aws.lambda_.documents.ports import CodeKeeper, Runner
-from redrive.aws.lambda_.documents.records import ALIAS, EVENTS, FUNCTION, PROVISIONED, VERSION
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL
 from redrive.aws.lambda_.functions.aliases import AliasOperations
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
@@ -36,15 +29,10 @@ from redrive.aws.lambda_.layers.operations import LayerOperations
 from redrive.aws.lambda_.layers.permissions import LayerPermissions
 from redrive.aws.lambda_.layers.use import LayerCode
 from redrive.aws.lambda_.mappings.operations import MappingOperations
+from redrive.aws.lambda_.service import SERVICE
 from redrive.aws.lambda_.urls.operations import UrlOperations
-from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind
-from redrive.model.errors import RedriveError
 
-#: Of mappings: of a new one, which has no id yet, and of any. Amazon asks about `*`.
-_OF_MAPPINGS: Final = {"CreateEventSourceMapping": "", "ListEventSourceMappings": "*"}
 #: Asked about by the facade, of the policy of a layer's version and the caller's own.
 _OF_LAYERS: Final = frozenset(
     {
@@ -54,7 +42,7 @@ _OF_LAYERS: Final = frozenset(
 )
 
 
-class Lambda:
+class Lambda(OfferedService):
     """Lambda on an engine."""
 
     def __init__(
@@ -92,65 +80,36 @@ class Lambda:
             ended_runtimes: Whether runtimes that AWS has ended are taken.
         """
         layers = LayerCode(engine.resources.documents, code)
-        self.operations: Mapping[str, Verb] = operations_of(
-            "lambda",
-            FunctionOperations(
-                engine,
-                lookup,
-                archives,
-                code,
-                runner,
-                downloads,
-                layers,
-                roles,
-                variables,
-                ended_runtimes=ended_runtimes,
+        super().__init__(
+            SERVICE,
+            engine,
+            operations_of(
+                "lambda",
+                FunctionOperations(
+                    engine,
+                    lookup,
+                    archives,
+                    code,
+                    runner,
+                    downloads,
+                    layers,
+                    roles,
+                    variables,
+                    ended_runtimes=ended_runtimes,
+                ),
+                LayerOperations(engine, archives, code, downloads, layers),
+                LayerPermissions(engine),
+                UrlOperations(engine),
+                VersionOperations(engine, lookup, variables),
+                AliasOperations(engine, lookup),
+                FunctionPermissions(engine, lookup),
+                ConcurrencyOperations(engine, lookup),
+                FixedSettings(lookup),
+                ProvisionedConcurrency(engine, lookup, warmth),
+                TAGS.operations(FunctionTags(engine, lookup)),
+                StreamingInvocations(engine, lookup, executor),
+                Invoking(engine, lookup, executor, invocations),
+                EventSettingsOperations(engine, lookup, roles),
+                MappingOperations(engine, lookup, follow, roles),
             ),
-            LayerOperations(engine, archives, code, downloads, layers),
-            LayerPermissions(engine),
-            UrlOperations(engine),
-            VersionOperations(engine, lookup, variables),
-            AliasOperations(engine, lookup),
-            FunctionPermissions(engine, lookup),
-            ConcurrencyOperations(engine, lookup),
-            FixedSettings(lookup),
-            ProvisionedConcurrency(engine, lookup, warmth),
-            TAGS.operations(FunctionTags(engine, lookup)),
-            StreamingInvocations(engine, lookup, executor),
-            Invoking(engine, lookup, executor, invocations),
-            EventSettingsOperations(engine, lookup, roles),
-            MappingOperations(engine, lookup, follow, roles),
         )
-
-    kinds: tuple[DocumentKind[Any], ...] = (
-        FUNCTION,
-        VERSION,
-        ALIAS,
-        EVENTS,
-        MAPPING,
-        LAYER,
-        LAYER_VERSION,
-        FUNCTION_URL,
-        PROVISIONED,
-    )
-    """All that callers make through this service."""
-
-    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-        """See `Facade.scopes`."""
-        own, function = f"arn:aws:lambda:{call.region}:{call.account}", params.get("FunctionName")
-        if operation in _OF_LAYERS:
-            return ()
-        if "LayerName" in params:
-            return [ResourceScope(read_layer(call, params["LayerName"], params.get("VersionNumber")).arn)]
-        if "UUID" in params:
-            return [ResourceScope(f"{own}:event-source-mapping:{params['UUID']}")]
-        if function is None:
-            return () if "Resource" in params else [WHOLE_SERVICE]
-        arn = names.arn_of(names.read(call, function).name)
-        if operation in _OF_MAPPINGS:
-            return [ResourceScope(f"{own}:event-source-mapping:{_OF_MAPPINGS[operation]}", (arn,))]
-        return [ResourceScope(arn)] if operation == "CreateFunction" else ()
-
-    def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
-        return translated(refusal)

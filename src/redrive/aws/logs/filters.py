@@ -3,19 +3,19 @@
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import each_in_turn
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import match_steps, read_pattern
-from redrive.aws.logs.group_filters import Compiled, GroupFilter, GroupFilters, place_of
+from redrive.aws.logs.group_filters import Compiled, GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces
+from redrive.aws.logs.records import METRIC_FILTER, MetricFilter
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.model.errors import StoreUnavailable
 from redrive.model.log import LogEvent
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics, rounded
@@ -27,22 +27,6 @@ _DIMENSIONS_MAX: Final = 3
 _EVENTS_AT_ONCE: Final = 50
 _POINTS_AT_ONCE: Final = 500  # in one commit, which others wait for: 5 ms
 _OWN: Final = "AWS/"
-
-
-@dataclass(frozen=True, slots=True)
-class MetricFilter(GroupFilter):
-    """One metric filter.
-
-    Attributes:
-        transformation: What matching events become, as it was put.
-    """
-
-    transformation: Mapping[str, Any]
-
-
-METRIC_FILTER: Final[DocumentKind[MetricFilter]] = DocumentKind(
-    "log_metric_filter", MetricFilter.to_document, MetricFilter.from_document
-)
 
 
 class MetricFilters:

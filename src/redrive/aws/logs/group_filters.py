@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.offloading import each_in_turn
@@ -10,40 +10,13 @@ from redrive.aws.logs import names
 from redrive.aws.logs.errors import error
 from redrive.aws.logs.filter_pattern import LogPattern, match_steps, read_pattern
 from redrive.aws.logs.places import LogPlaces
+from redrive.aws.logs.records import GroupFilter
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind, Removal
 from redrive.engine.resources import Documents, Draft
-from redrive.model.document import Document
 from redrive.model.log import LogEvent, LogGroup
-from redrive.model.names import ResourceName
 
 REGEX_FILTERS_MAX: Final = 5  # of a group, whatever their kinds
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFilter(Document):
-    """A filter of a log group.
-
-    Attributes:
-        group: The name of its log group.
-        group_id: The group's number.
-        name: Unique within the group.
-        pattern: As it was put.
-        created_at: ms.
-    """
-
-    restored: ClassVar = {"group": ResourceName._make}
-
-    group: ResourceName
-    group_id: int
-    name: str
-    pattern: str
-    created_at: int
-
-    @property
-    def key(self) -> str:
-        """The group's number and the name."""
-        return f"{self.group_id:020d}/{self.name}"
 
 
 F = TypeVar("F", bound=GroupFilter)

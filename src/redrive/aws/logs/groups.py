@@ -8,12 +8,12 @@ from redrive.aws.kit.call import Call, Verb
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import PAGES, error, invalid, no_such_group
-from redrive.aws.logs.filters import MetricFilter
 from redrive.aws.logs.group_filters import GroupFilters
 from redrive.aws.logs.places import GROUP, LogPlaces, Settle
-from redrive.aws.logs.subscriptions import SubscriptionFilter
+from redrive.aws.logs.records import MetricFilter, SubscriptionFilter
+from redrive.aws.logs.service import violated
 from redrive.aws.wire.shapes import Structure
-from redrive.aws.wire.violations import Violation, ViolationKind, logs_error
+from redrive.aws.wire.violations import Violation, ViolationKind
 from redrive.engine.ports import NodeStore
 from redrive.model.errors import NotFound
 from redrive.model.log import LogGroup
@@ -96,7 +96,7 @@ class LogGroupOperations:
         days: int = params["retentionInDays"]
         if days not in RETENTION_DAYS:
             permitted = tuple(map(str, RETENTION_DAYS))
-            raise logs_error([Violation("retentionInDays", ViolationKind.ENUM, days, permitted)])
+            raise violated([Violation("retentionInDays", ViolationKind.ENUM, days, permitted)])
         await self._change(call, params, lambda group: replace(group, retention_days=days))
         return {}
 

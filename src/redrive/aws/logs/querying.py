@@ -2,8 +2,8 @@
 
 import functools
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
@@ -14,10 +14,10 @@ from redrive.aws.logs.errors import PAGES, error, invalid
 from redrive.aws.logs.insights import Query, Rows, read_query
 from redrive.aws.logs.insights_values import STEPS_MAX, Fields, Value
 from redrive.aws.logs.places import GROUP, LogPlaces, Settle
+from redrive.aws.logs.records import QUERY, StoredQuery
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import DocumentKind, Removal, Runtime, TelemetryStore, Unremembered
+from redrive.engine.ports import Removal, Runtime, TelemetryStore
 from redrive.model.budget import CHARS_PER_STEP, Budget, OverBudgetError
-from redrive.model.document import Document
 from redrive.model.ids import id_text
 from redrive.model.log import EVENT_BYTES, LogEvent, LogGroup, LogQuery
 from redrive.model.names import ResourceName
@@ -32,34 +32,6 @@ _GROUPS_MAX: Final = 50
 _MEMBERS_MAX: Final = 1_000
 _DEPTH_MAX: Final = 10
 _COMPLETE: Final = "Complete"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredQuery(Document, Unremembered):
-    """A query and what it found.
-
-    Attributes:
-        id: Its own.
-        text: The query.
-        groups: The names of the groups that it looked at.
-        created_at: ms.
-        results: Rows of fields and values.
-        statistics: How much was looked at.
-    """
-
-    restored: ClassVar = {}
-
-    id: str
-    text: str
-    groups: Sequence[str]
-    created_at: int
-    results: Sequence[Any]
-    statistics: Mapping[str, float]
-
-
-QUERY: Final[DocumentKind[StoredQuery]] = DocumentKind(
-    "log_query", StoredQuery.to_document, StoredQuery.from_document
-)
 
 
 class Querying:

@@ -1,7 +1,6 @@
 """Resource policies: kept and shown. What writes to logs here is this server itself, so none of them decides anything."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import orjson
 
@@ -9,35 +8,14 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy
 from redrive.aws.kit.call import Call
 from redrive.aws.logs.errors import PAGES, error, invalid
+from redrive.aws.logs.records import RESOURCE_POLICY, ResourcePolicy
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents, Draft
-from redrive.model.document import Document
 
 POLICIES_MAX: Final = 10  # of an account's region
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcePolicy(Document):
-    """One resource policy.
-
-    Attributes:
-        name: Unique within the account's region.
-        text: JSON, as it was put.
-        updated_at: ms.
-    """
-
-    restored: ClassVar = {}
-
-    name: str
-    text: str
-    updated_at: int
-
-
 _OLD_VERSION: Final = "2008-10-17"
-RESOURCE_POLICY: Final[DocumentKind[ResourcePolicy]] = DocumentKind(
-    "log_resource_policy", ResourcePolicy.to_document, ResourcePolicy.from_document
-)
 
 
 class ResourcePolicies:

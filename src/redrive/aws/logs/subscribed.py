@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Final
 
 from redrive.aws.gateway.owed_calls import asked_at, attempted
 from redrive.aws.logs.destinations import LogDestination
@@ -12,10 +11,6 @@ from redrive.model.attempt import Attempt
 from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
-
-DIALECT: Final = "logs"
-SUBSCRIBED: Final = "subscribed"  # the subscription that is the backlog
-TO_DESTINATION: Final = "logs.function"  # as stored backlogs name it, from when there were functions alone
 
 
 class SubscribedEndpoint:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
@@ -14,12 +13,18 @@ from redrive.aws.logs.destinations import LogDestination, destination_of
 from redrive.aws.logs.errors import PAGES, invalid
 from redrive.aws.logs.filter_pattern import read_pattern
 from redrive.aws.logs.forwarded import Forwarded
-from redrive.aws.logs.group_filters import GroupFilter, GroupFilters, place_of
+from redrive.aws.logs.group_filters import GroupFilters, place_of
 from redrive.aws.logs.places import LogPlaces, StreamNames
-from redrive.aws.logs.subscribed import DIALECT, SUBSCRIBED, TO_DESTINATION
+from redrive.aws.logs.records import (
+    DIALECT,
+    SUBSCRIBED,
+    SUBSCRIPTION_FILTER,
+    TO_DESTINATION,
+    SubscriptionFilter,
+)
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.ports import TelemetryStore
 from redrive.engine.resources import Draft
 from redrive.model.log import EVENT_BYTES, LogEvent
 
@@ -30,26 +35,6 @@ FILTERS_MAX: Final = 2  # of a group
 _BYTES_MAX: Final = 700_000
 _UNAVAILABLE: Final = ("applyOnTransformedLogs", "fieldSelectionCriteria", "emitSystemFields")
 _ID_DIGITS: Final = 36
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionFilter(GroupFilter):
-    """One subscription filter.
-
-    Attributes:
-        destination: The ARN of the function or the delivery stream.
-        distribution: As it was put; it decides nothing but for Kinesis streams.
-        role: The ARN of the role that a delivery stream is filled as; empty for a function.
-    """
-
-    destination: str
-    distribution: str
-    role: str = ""
-
-
-SUBSCRIPTION_FILTER: Final[DocumentKind[SubscriptionFilter]] = DocumentKind(
-    "log_subscription_filter", SubscriptionFilter.to_document, SubscriptionFilter.from_document
-)
 
 
 class SubscriptionFilters:

@@ -7,6 +7,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from redrive.engine.ports import DocumentKind, Unremembered
 from redrive.model.document import Document
 
+DIALECT: Final = "s3"  # of the deliveries that notifications are
+TO_DESTINATION: Final = "s3.notification"  # what they are pushed to
+
 
 class Segment(NamedTuple):
     """A blob that holds a part of an object's content, and its size."""

@@ -1,34 +1,25 @@
 """Amazon SQS: its 23 operations."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final
-
 from redrive.access.secret import InstallationSecret
 from redrive.aws.encryption.encryption import Encryption
-from redrive.aws.kit.call import Call, Presenters, Verb
+from redrive.aws.kit.call import Presenters
 from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.service import OfferedService
 from redrive.aws.sqs.access import QueueAccess
-from redrive.aws.sqs.errors import translated
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.permissions import QueuePermissions
 from redrive.aws.sqs.queues import TAGS, QueueOperations
 from redrive.aws.sqs.quotas import QueueQuotas
 from redrive.aws.sqs.receiving import Receiving
 from redrive.aws.sqs.sending import Sending
+from redrive.aws.sqs.service import SERVICE
 from redrive.aws.sqs.settling import SettlingOperations
 from redrive.aws.sqs.tasks import Tasks
 from redrive.aws.sqs.urls import QueueUrls
-from redrive.aws.wire.errors import AwsError
-from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
-from redrive.model.errors import RedriveError
-
-#: Parameters that lead to a queue, about which `access` asks, its policy and the caller's own.
-_OF_QUEUE: Final = frozenset({"QueueUrl", "SourceArn", "TaskHandle"})
 
 
-class Sqs:
+class Sqs(OfferedService):
     """SQS on an engine."""
 
     def __init__(
@@ -57,24 +48,19 @@ class Sqs:
         quotas = QueueQuotas(enforced=fifo_quotas)
         access = QueueAccess(engine.resources.queues, QueueUrls(queue_urls))
         queues = QueueOperations(engine, access, waits=waits)
-        self.operations: Mapping[str, Verb] = operations_of(
-            "sqs",
-            queues,
-            TAGS.operations(queues),
-            QueuePermissions(engine, access),
-            Tasks(engine),
-            Sending(engine, access, quotas, encryption),
-            Receiving(engine, access, quotas, handles, {} if presenters is None else presenters, encryption),
-            SettlingOperations(engine, access, quotas, handles),
+        super().__init__(
+            SERVICE,
+            engine,
+            operations_of(
+                "sqs",
+                queues,
+                TAGS.operations(queues),
+                QueuePermissions(engine, access),
+                Tasks(engine),
+                Sending(engine, access, quotas, encryption),
+                Receiving(
+                    engine, access, quotas, handles, {} if presenters is None else presenters, encryption
+                ),
+                SettlingOperations(engine, access, quotas, handles),
+            ),
         )
-
-    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-        """See `Facade.scopes`."""
-        if operation == "GetQueueUrl" or _OF_QUEUE & params.keys():
-            return ()
-        name = params.get("QueueName") or f"{params.get('QueueNamePrefix', '')}*"
-        return [ResourceScope(f"arn:aws:sqs:{call.region}:{call.account}:{name}")]
-
-    def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
-        return translated(refusal)

@@ -24,7 +24,7 @@ from redrive.aws.sqs.urls import QueueUrls
 from redrive.aws.wire.codec import Codec
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.json.rpc import JsonCodec
-from redrive.aws.wire.profiles import PROFILES
+from redrive.aws.wire.profiles import profile_of
 from redrive.aws.wire.query.form import read_form
 from redrive.aws.wire.query.query import QUERY, QueryCodec
 from redrive.aws.wire.service import Service
@@ -73,7 +73,7 @@ class Peek:
     async def _messages(self, request: Request, codec: Codec, request_id: str) -> list[Structure]:
         now = self._engine.clock.now()
         caller = await self._authentication.caller(request, "sqs")
-        form = read_form(request, PROFILES["sqs"].fields_max)
+        form = read_form(request, profile_of("sqs").fields_max)
         region, url = _queue_asked_for(request, codec)
         call = Call(
             request, caller.principal, region or form.get("Region", caller.region), now, request_id, ""

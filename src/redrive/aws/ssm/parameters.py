@@ -10,7 +10,7 @@ import re2
 
 from redrive.aws.kit.call import Call
 from redrive.aws.ssm.errors import PAGES, error, invalid, not_found
-from redrive.aws.ssm.records import PARAMETER, VERSIONS_KEPT, Parameter, parameter_key
+from redrive.aws.ssm.records import PARAMETER, VERSIONS_KEPT, Parameter, parameter_key, plain_name
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -124,14 +124,6 @@ class ParameterOperations:
                 "ParameterVersionNotFound", f"Systems Manager could not find version {selector} of {plain}."
             )
         return _shown(parameter, version, decrypts=decrypts)
-
-
-def plain_name(name: str) -> str:
-    """The name in an ARN, or the name itself."""
-    if not name.startswith("arn:"):
-        return name
-    resource = name.split(":", 5)[-1].removeprefix("parameter")
-    return resource if resource.count("/") > 1 else resource.removeprefix("/")
 
 
 def _checked_name(name: str) -> str:

@@ -56,3 +56,11 @@ PARAMETER: Final[DocumentKind[Parameter]] = DocumentKind(
 def parameter_key(account: str, region: str, name: str) -> str:
     """The key of a parameter: names may have slashes, with which those of a path are beside each other."""
     return f"{account}/{region}/{name if name.startswith('/') else f'//{name}'}"
+
+
+def plain_name(name: str) -> str:
+    """The name in an ARN, or the name itself."""
+    if not name.startswith("arn:"):
+        return name
+    resource = name.split(":", 5)[-1].removeprefix("parameter")
+    return resource if resource.count("/") > 1 else resource.removeprefix("/")

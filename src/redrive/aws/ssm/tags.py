@@ -6,8 +6,7 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
 from redrive.aws.ssm.errors import error
-from redrive.aws.ssm.parameters import plain_name
-from redrive.aws.ssm.records import PARAMETER, parameter_key
+from redrive.aws.ssm.records import PARAMETER, parameter_key, plain_name
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.errors import NotFound

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from redrive.aws.kit.refusals import errors_of, not_authorized
+from redrive.aws.kit.refusals import errors_of, not_authorized, translator
 from redrive.aws.wire.errors import AwsError, common
+from redrive.model.errors import StoreUnavailable
 
 error: Final = errors_of("sts")
 
@@ -16,3 +17,8 @@ def invalid(message: str) -> AwsError:
 def denied(principal: str, action: str, arn: str) -> AwsError:
     """The error for an action that the caller has no permission for; also for a role that does not exist."""
     return common("AccessDeniedException", not_authorized(principal, action, arn))
+
+
+translated: Final = translator(
+    (StoreUnavailable, lambda refusal: common("ServiceUnavailableException", str(refusal)))
+)

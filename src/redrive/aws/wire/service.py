@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from redrive.aws.wire.errors import COMMON, AwsError, ErrorKind, common
-from redrive.aws.wire.profiles import PROFILES, Profile
+from redrive.aws.wire.profiles import Profile, profile_of
 from redrive.aws.wire.shapes import Member, Raw, Shape, Shapes, Structure
 from redrive.aws.wire.validation import Checks
 from redrive.aws.wire.violations import Violation
@@ -88,7 +88,7 @@ class Service:
         Raises:
             KeyError: Redrive knows no such service.
         """
-        return Service(PROFILES[name], published(name, "service-2"))
+        return Service(profile_of(name), published(name, "service-2"))
 
     @property
     def routes(self) -> Mapping[str, tuple[str, str]]:

@@ -5,11 +5,10 @@ Whether and how a service speaks of a constraint differs: most answer with one t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
-from redrive.aws.wire.errors import AwsError, ErrorKind, common
+from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.shapes import Value
 
 
@@ -68,51 +67,6 @@ def coral_text(violations: Sequence[Violation]) -> str:
 def coral_error(violations: Sequence[Violation]) -> AwsError:
     """Return `ValidationException`, in query protocols `ValidationError`, with `coral_text`."""
     return common("ValidationException", coral_text(violations))
-
-
-_LOG_NAMES: Final = frozenset({"logGroupName", "logStreamName"})
-_LOG_NAME_CHARS_MAX: Final = 512
-
-
-def logs_error(violations: Sequence[Violation]) -> AwsError:
-    """Return CloudWatch Logs' `InvalidParameterException` with `coral_text`.
-
-    A name that is too long has words of its own, and of an identifier that does not fit nothing is printed (recorded).
-    """
-    if any(each.path in _LOG_NAMES and each.kind is ViolationKind.LENGTH_MAX for each in violations):
-        return AwsError(
-            "InvalidParameterException",
-            f"Invalid LogGroup or LogStream, both must have length less than or equal to {_LOG_NAME_CHARS_MAX}.",
-        )
-    hidden = [
-        replace(each, value=b"")
-        if each.path == "logGroupIdentifier" and each.kind is ViolationKind.PATTERN
-        else each
-        for each in violations
-    ]
-    return AwsError("InvalidParameterException", coral_text(hidden))
-
-
-_MISSING_PARAMETER = ErrorKind("MissingRequiredParameterException", "MissingParameter")
-_EMPTY_BATCH = ErrorKind("EmptyBatchRequest", "AWS.SimpleQueueService.EmptyBatchRequest")
-
-
-def sqs_error(violations: Sequence[Violation]) -> AwsError:
-    """Return SQS's answer to the first missing parameter.
-
-    A batch without entries cannot be told from a batch without the parameter in a query request, so both are
-    empty batches.
-    """
-    path = violations[0].path
-    if path.endswith("BatchRequestEntry"):
-        return _EMPTY_BATCH.says(f"There should be at least one {path} in the request.")
-    return _MISSING_PARAMETER.says(f"The request must contain the parameter {path}.")
-
-
-def s3_error(violations: Sequence[Violation]) -> AwsError:
-    """Return S3's answer to a document that lacks something, and to a header that has to be there."""
-    missing = ", ".join(violation.path for violation in violations)
-    return AwsError("MalformedXML", f"The request lacks what it has to have: {missing}")
 
 
 def _shown(value: Value) -> str:

@@ -10,17 +10,7 @@ from redrive.aws.wire.service import Service
 from redrive.aws.wire.shapes import Structure
 
 
-async def rest_scopes(call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    """See `Facade.scopes`, of REST APIs."""
-    return _scopes("apigateway", call, operation, params, params.get("resourceArn"))
-
-
-async def http_scopes(call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-    """See `Facade.scopes`, of HTTP APIs."""
-    return _scopes("apigatewayv2", call, operation, params, params.get("ResourceArn"))
-
-
-def _scopes(
+def path_scopes(
     service: str, call: Call, operation: str, params: Structure, tagged: str | None
 ) -> Iterable[ResourceScope]:
     """The path that the parameters make, however the request spelled it; ARNs of HTTP APIs leave `/v2` out."""

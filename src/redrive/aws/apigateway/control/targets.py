@@ -8,6 +8,7 @@ from redrive.model.http import Request
 _IN_HOST: Final = ".execute-api."
 _HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.execute-api\.([a-z0-9-]+)\..+", re.IGNORECASE)
 _HOST_CHARS_MAX: Final = 300
+BODY_BYTES_MAX: Final = 10 * 1024 * 1024
 PATH: Final = "/_aws/execute-api/"
 _OLD_PATH: Final = "/restapis/"
 _OLD_MARK: Final = "/_user_request_"

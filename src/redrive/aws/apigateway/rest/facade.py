@@ -1,22 +1,7 @@
 """Amazon API Gateway, REST APIs, on an engine."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.errors import translated
-from redrive.aws.apigateway.control.quotas import USAGE
-from redrive.aws.apigateway.control.records import (
-    ACCOUNT,
-    API_KEY,
-    API_PLACE,
-    DEPLOYMENT,
-    KEY_VALUE,
-    REST_API,
-    USAGE_PLAN,
-)
 from redrive.aws.apigateway.control.roles import integration_roles, log_roles
-from redrive.aws.apigateway.control.scopes import rest_scopes
 from redrive.aws.apigateway.rest.accounts import GatewayAccountOperations
 from redrive.aws.apigateway.rest.apis import RestApiOperations
 from redrive.aws.apigateway.rest.deployments import DeploymentOperations
@@ -28,31 +13,17 @@ from redrive.aws.apigateway.rest.methods import MethodOperations
 from redrive.aws.apigateway.rest.parts import PartOperations, operations_alike
 from redrive.aws.apigateway.rest.plans import UsagePlanOperations
 from redrive.aws.apigateway.rest.resources import ResourceOperations
+from redrive.aws.apigateway.rest.service import SERVICE
 from redrive.aws.apigateway.rest.stages import StageOperations
 from redrive.aws.apigateway.rest.tags import TAGS, ApiTags
 from redrive.aws.gateway.identities import Identities
-from redrive.aws.kit.call import Verb
 from redrive.aws.kit.operations import operations_of
-from redrive.aws.wire.errors import AwsError
+from redrive.aws.kit.service import OfferedService
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind
-from redrive.model.errors import RedriveError
 
 
-class ApiGateway:
+class ApiGateway(OfferedService):
     """REST APIs and what belongs to them."""
-
-    kinds: tuple[DocumentKind[Any], ...] = (
-        REST_API,
-        DEPLOYMENT,
-        API_PLACE,
-        API_KEY,
-        KEY_VALUE,
-        USAGE_PLAN,
-        USAGE,
-        ACCOUNT,
-    )
-    """All that callers make through this service."""
 
     def __init__(
         self,
@@ -70,26 +41,24 @@ class ApiGateway:
             authorizers: Ask functions of authorizers that are tested.
         """
         editing = Editing(engine, integration_roles(identities))
-        self.operations: Mapping[str, Verb] = {
-            **operations_alike(editing),
-            **operations_of(
-                "apigateway",
-                RestApiOperations(engine, editing),
-                ResourceOperations(engine, editing),
-                MethodOperations(editing),
-                PartOperations(engine, editing),
-                DeploymentOperations(engine, editing),
-                StageOperations(engine, editing),
-                TAGS.operations(ApiTags(engine)),
-                ApiKeyOperations(engine),
-                UsagePlanOperations(engine),
-                GatewayAccountOperations(engine, log_roles(identities)),
-                InvokeTests(engine, editing, integrations, authorizers),
-            ),
-        }
-
-    scopes = staticmethod(rest_scopes)
-
-    def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
-        return translated(refusal)
+        super().__init__(
+            SERVICE,
+            engine,
+            {
+                **operations_alike(editing),
+                **operations_of(
+                    "apigateway",
+                    RestApiOperations(engine, editing),
+                    ResourceOperations(engine, editing),
+                    MethodOperations(editing),
+                    PartOperations(engine, editing),
+                    DeploymentOperations(engine, editing),
+                    StageOperations(engine, editing),
+                    TAGS.operations(ApiTags(engine)),
+                    ApiKeyOperations(engine),
+                    UsagePlanOperations(engine),
+                    GatewayAccountOperations(engine, log_roles(identities)),
+                    InvokeTests(engine, editing, integrations, authorizers),
+                ),
+            },
+        )

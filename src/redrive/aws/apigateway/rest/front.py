@@ -12,6 +12,7 @@ from redrive.aws.apigateway.control.answers import ApiAnswer, refused
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, ApiDeployment, RestApi, deployment_key
+from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX
 from redrive.aws.apigateway.control.usage import Usage
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import RESOURCES, STAGES
@@ -23,7 +24,6 @@ from redrive.model.errors import StoreUnavailable
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_MAX: Final = 256
-BODY_BYTES_MAX: Final = 10 * 1024 * 1024
 """The largest body, as Amazon's quotas have it."""
 
 

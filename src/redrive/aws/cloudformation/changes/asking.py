@@ -49,8 +49,7 @@ class Services:
         """Returns what calls operations as the stack's role, or else with the rights of whoever changed it last."""
 
         async def ask(service: str, operation: str, **params: Any) -> Structure:
-            facade = self.offered.get(service)
-            if facade is None or operation not in facade.operations:
+            if not await self.calls.has(service, operation):
                 raise AwsError("UnknownOperation", f"This server does not offer {service} {operation}.")
             account, role = stack.name.account, stack.aim.role
             if role:

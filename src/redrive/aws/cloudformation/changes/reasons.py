@@ -1,23 +1,10 @@
 """Reasons of failures, as CloudFormation words those of its handlers."""
 
-from collections.abc import Mapping
 from typing import Final
 
+from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError
 
-_SERVICES: Final[Mapping[str, str]] = {
-    "apigateway": "ApiGateway",
-    "cloudformation": "CloudFormation",
-    "cloudwatch": "CloudWatch",
-    "iam": "Iam",
-    "kms": "Kms",
-    "lambda": "Lambda",
-    "logs": "CloudWatchLogs",
-    "s3": "S3",
-    "sns": "Sns",
-    "sqs": "Sqs",
-    "ssm": "Ssm",
-}
 _CODES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("AlreadyExists", ("AlreadyExists", "ConflictException", "QueueNameExists", "BucketAlreadyExists")),
     ("NotFound", ("NotFound", "NoSuch", "NonExistent", "DoesNotExist")),
@@ -39,9 +26,8 @@ def reason_of(service: str, error: AwsError, request_id: str, token: str) -> str
     """
     if not service:
         return error.message
-    name = _SERVICES.get(service, service)
     text = error.message or error.code
-    sentence = f"{text} (Service: {name}, Status Code: {error.status}, Request ID: {request_id})"
+    sentence = f"{text} (Service: {service_of(service).title}, Status Code: {error.status}, Request ID: {request_id})"
     return f'Resource handler returned message: "{sentence}" (RequestToken: {token}, HandlerErrorCode: {_code(error)})'
 
 

@@ -14,12 +14,11 @@ from urllib.parse import quote, unquote
 
 from redrive.aws.cloudformation.changes.waiting import DocumentWatch
 from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escaped
-from redrive.aws.cloudformation.documents.names import id_in
+from redrive.aws.cloudformation.documents.names import PATH, id_in
 from redrive.aws.cloudformation.documents.records import STACK, Stack
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
-PATH: Final = "/_redrive/cloudformation/"
 SIGNALS: Final = "signals"  # the matter of SignalResource
 _DURATION: Final = re.compile(r"PT(?:([0-9]{1,4})H)?(?:([0-9]{1,5})M)?(?:([0-9]{1,6})S)?")
 _TOKEN_CHARS: Final = 32

@@ -8,6 +8,7 @@ from typing import Final
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.model.names import ResourceName
 
+PATH: Final = "/_redrive/cloudformation/"  # of what is sent to stacks
 NAME_CHARS_MAX: Final = 128
 _NAME: Final = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*")
 _RANDOM_CHARS: Final = 12

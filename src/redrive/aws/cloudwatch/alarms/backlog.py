@@ -9,15 +9,13 @@ import orjson
 from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.event import event
 from redrive.aws.cloudwatch.alarms.notification import publication
-from redrive.aws.cloudwatch.alarms.records import HISTORY, HistoryItem, history_key
+from redrive.aws.cloudwatch.alarms.records import DIALECT, HISTORY, TO_ACTION, HistoryItem, history_key
 from redrive.aws.gateway.owed_calls import backlog_in
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.topic import Subscription, Topic
 
-DIALECT: Final = "alarms"
 ACTIONS: Final = "actions"  # the subscription that is the backlog
-TO_ACTION: Final = "alarms.action"
 _SERVICES: Final = 2  # the place of the service in an ARN
 
 

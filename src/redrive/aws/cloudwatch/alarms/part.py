@@ -1,10 +1,9 @@
 """The alarms of a server, put together: what answers callers, what evaluates, and what delivers actions."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Self
 
-from redrive.aws.cloudwatch.alarms.backlog import DIALECT
 from redrive.aws.cloudwatch.alarms.composites import Composites
 from redrive.aws.cloudwatch.alarms.delivering import ActionEndpoint
 from redrive.aws.cloudwatch.alarms.describing import Describing
@@ -12,16 +11,14 @@ from redrive.aws.cloudwatch.alarms.evaluator import Evaluator
 from redrive.aws.cloudwatch.alarms.history import History
 from redrive.aws.cloudwatch.alarms.operations import AlarmOperations
 from redrive.aws.cloudwatch.alarms.readings import AlarmReadings
-from redrive.aws.cloudwatch.alarms.records import ALARMS, HISTORY
 from redrive.aws.cloudwatch.alarms.registry import AlarmRegistry
 from redrive.aws.cloudwatch.alarms.tags import TAGS, AlarmTags
 from redrive.aws.cloudwatch.alarms.transitions import Transitions
-from redrive.aws.cloudwatch.alarms.turns import TURN, EvaluationTurns
+from redrive.aws.cloudwatch.alarms.turns import EvaluationTurns
 from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.gateway.owed_calls import OwedCallProfile
-from redrive.aws.kit.call import Facade
+from redrive.aws.kit.service import Facades
 from redrive.engine.engine import Engine
-from redrive.engine.ports import DocumentKind, TelemetryStore
+from redrive.engine.ports import TelemetryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +28,11 @@ class Alarms:
     Attributes:
         operations: Those whose methods are operations of CloudWatch.
         evaluator: Evaluates.
-        profile: Of the deliveries that actions are.
-        endpoint: What they are pushed to.
+        endpoint: What actions are pushed to.
     """
-
-    kinds: ClassVar[tuple[DocumentKind[Any], ...]] = (ALARMS, HISTORY, TURN)
 
     operations: tuple[object, ...]
     evaluator: Evaluator
-    profile: OwedCallProfile
     endpoint: ActionEndpoint
 
     @classmethod
@@ -48,7 +41,7 @@ class Alarms:
         engine: Engine,
         store: TelemetryStore,
         settle: Callable[[], Awaitable[None]],
-        services: Mapping[str, Facade],
+        services: Facades,
         *,
         leaps: bool,
         open_functions: bool,
@@ -86,4 +79,4 @@ class Alarms:
         )
         calls = InnerCalls(services, engine.runtime)
         endpoint = ActionEndpoint(calls, documents, open_functions=open_functions)
-        return cls(operations, evaluator, OwedCallProfile(DIALECT), endpoint)
+        return cls(operations, evaluator, endpoint)

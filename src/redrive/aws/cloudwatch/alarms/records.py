@@ -28,6 +28,9 @@ _MOMENTS: Final = 10**15 - 1
 _CHANGES: Final = 10**9 - 1
 _PLACES: Final = 99
 
+DIALECT: Final = "alarms"  # of the deliveries that actions are
+TO_ACTION: Final = "alarms.action"  # what they are pushed to
+
 
 class State(NamedTuple):
     """The state of an alarm.

@@ -9,6 +9,8 @@ from redrive.engine.ports import DocumentKind
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
 
+REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024  # of an invocation that is answered
+
 
 @dataclass(frozen=True, slots=True)
 class LayerUse:

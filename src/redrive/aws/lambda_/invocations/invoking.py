@@ -11,6 +11,7 @@ from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import absent_as, error, no_function, throttled, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
+from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
@@ -19,7 +20,6 @@ from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.model.function import Throttled
 
-REQUEST_BYTES_MAX: Final = 6 * 1024 * 1024
 EVENT_BYTES_MAX: Final = 1024 * 1024
 TRACE: Final = "x-amzn-trace-id"
 

@@ -9,10 +9,10 @@ from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
 from redrive.aws.lambda_.documents.errors import throttled, unoffered
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup
-from redrive.aws.lambda_.documents.records import Configuration
+from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX, Configuration
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE, check_payload, client_context
+from redrive.aws.lambda_.invocations.invoking import TRACE, check_payload, client_context
 from redrive.aws.lambda_.invocations.streams import AnswerStream
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

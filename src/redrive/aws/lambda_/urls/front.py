@@ -10,11 +10,11 @@ from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents.lookup import FunctionTarget, Lookup, policy_of
 from redrive.aws.lambda_.documents.names import arn_of
-from redrive.aws.lambda_.documents.records import FunctionUrl
+from redrive.aws.lambda_.documents.records import REQUEST_BYTES_MAX, FunctionUrl
 from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, UrlTarget, is_for_url, target_of
 from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations.execution import Executor
-from redrive.aws.lambda_.invocations.invoking import REQUEST_BYTES_MAX, TRACE
+from redrive.aws.lambda_.invocations.invoking import TRACE
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.streaming import begin
 from redrive.aws.lambda_.urls.events import AnswerMalformed, event_of, response_of

@@ -8,13 +8,11 @@ from redrive.aws.kit.call import Call
 from redrive.aws.s3.notifications.destinations import OwedNotification
 from redrive.aws.s3.notifications.messages import event_message
 from redrive.aws.s3.notifications.rules import rules_of
-from redrive.aws.s3.records import Bucket, ObjectRecord
+from redrive.aws.s3.records import DIALECT, TO_DESTINATION, Bucket, ObjectRecord
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
-DIALECT: Final = "s3"
 _NOTIFICATIONS: Final = "notifications"  # the subscription that is the backlog
-TO_DESTINATION: Final = "s3.notification"
 _COUNT_BITS: Final = 16
 
 

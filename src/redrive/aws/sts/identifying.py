@@ -1,29 +1,20 @@
-"""AWS STS: who the caller is, and credentials that end by themselves."""
+"""Operations that tell who the caller is, and who others are."""
 
-from collections.abc import Iterable, Mapping
 from typing import Final
 
 from redrive.access.identities import USER_KEY
 from redrive.access.session_tokens import Session, account_in
 from redrive.aws.gateway.sessions import Sessions
-from redrive.aws.kit.call import Call, Verb
-from redrive.aws.kit.operations import operations_of
-from redrive.aws.kit.resource_scopes import ResourceScope
-from redrive.aws.sts.assuming import Assuming, shown
+from redrive.aws.kit.call import Call
+from redrive.aws.sts.assuming import shown
 from redrive.aws.sts.errors import denied, error, invalid
-from redrive.aws.wire.errors import AwsError, common
+from redrive.aws.wire.errors import common
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
-from redrive.model.errors import RedriveError, StoreUnavailable
 
 _SECONDS: Final = 12 * 60 * 60
 _ROOT_SECONDS_MAX: Final = 60 * 60
 _NOT_ENCODED: Final = "Redrive encodes no authorization messages: its refusals say their reason in clear."
-
-#: What every caller may ask, and what is asked of a role's trust.
-_OF_CALLERS: Final = frozenset(
-    {"AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}
-)
 
 
 class Identifying:
@@ -66,28 +57,3 @@ class Identifying:
     async def decode_authorization_message(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         """https://docs.aws.amazon.com/STS/latest/APIReference/API_DecodeAuthorizationMessage.html: there are none."""
         raise error("InvalidAuthorizationMessageException", _NOT_ENCODED)
-
-
-class Sts:
-    """STS, which keeps nothing."""
-
-    def __init__(self, sessions: Sessions, documents: Documents) -> None:
-        """Offer its operations.
-
-        Args:
-            sessions: Begins them.
-            documents: Where users' keys are kept.
-        """
-        self.operations: Mapping[str, Verb] = operations_of(
-            "sts", Identifying(sessions, documents), Assuming(sessions)
-        )
-
-    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:  # noqa: ARG002 - see `Facade`
-        """See `Facade.scopes`."""
-        return () if operation in _OF_CALLERS else [ResourceScope("*", ("arn:aws:iam:*",))]
-
-    def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
-        if isinstance(refusal, StoreUnavailable):
-            return common("ServiceUnavailableException", str(refusal))
-        raise refusal

@@ -1,0 +1,51 @@
+"""Amazon API Gateway, REST APIs and what belongs to them."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from redrive.aws.apigateway.control.errors import translated
+from redrive.aws.apigateway.control.quotas import USAGE
+from redrive.aws.apigateway.control.records import (
+    ACCOUNT,
+    API_KEY,
+    API_PLACE,
+    DEPLOYMENT,
+    KEY_VALUE,
+    REST_API,
+    USAGE_PLAN,
+)
+from redrive.aws.apigateway.control.scopes import path_scopes
+from redrive.aws.apigateway.control.targets import BODY_BYTES_MAX, is_for_api
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.service import AwsService, Outline
+from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+    return path_scopes("apigateway", call, operation, params, params.get("resourceArn"))
+
+
+SERVICE: Final = AwsService(
+    profile=Profile(
+        name="apigateway",
+        endpoint_prefix="apigateway",
+        api_version="2015-07-09",
+        protocols=REST_JSON,
+        names_input=True,
+        amended=in_order(
+            Op=("add", "remove", "move", "test", "replace", "copy"),
+            IntegrationType=("HTTP", "MOCK", "AWS_PROXY", "HTTP_PROXY", "AWS"),
+            EndpointType=("PRIVATE", "EDGE", "REGIONAL"),
+        ),
+        body_bytes_max=6 * MIB,  # a definition in OpenAPI
+    ),
+    title="ApiGateway",
+    documents=(REST_API, DEPLOYMENT, API_PLACE, API_KEY, KEY_VALUE, USAGE_PLAN, USAGE, ACCOUNT),
+    translated=translated,
+    scopes=_scopes,
+    action=lambda call, _: f"apigateway:{call.request.method}",
+    outline=Outline(hosted=is_for_api, body_bytes_max=BODY_BYTES_MAX),
+)

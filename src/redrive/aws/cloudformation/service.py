@@ -1,0 +1,53 @@
+"""AWS CloudFormation: stacks, which are made of the resources of the other services."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from typing import Final
+
+from redrive.aws.cloudformation.documents.errors import translated
+from redrive.aws.cloudformation.documents.finding import find_stack, place
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, EXPORT, IMPORT, SIGNAL
+from redrive.aws.cloudformation.documents.names import PATH, stack_arn
+from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
+from redrive.aws.kit.service import AwsService, Outline
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.profiles import QUERY, Profile
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+async def _scopes(engine: Engine, call: Call, _operation: str, params: Structure) -> Iterable[ResourceScope]:
+    """Of an ARN the last part alone leads to a stack, so it is looked up."""
+    return [ResourceScope(arn) async for arn in _stacks(engine, call, params)] or [WHOLE_SERVICE]
+
+
+async def _stacks(engine: Engine, call: Call, params: Structure) -> AsyncIterator[str]:
+    from redrive.aws.cloudformation.stacks.change_sets import find_change_set
+
+    if name := params.get("StackName"):
+        stack = await find_stack(engine, call, name)
+        unknown = name if name.startswith("arn:") else stack_arn(place(call, name), "*")
+        yield unknown if stack is None else stack.arn
+    keys = [f"{call.account}/{call.region}/{number}" for number in values_of(params, "StackDriftDetectionId")]
+    if params.get("ChangeSetName", "").startswith("arn:"):
+        with suppress(AwsError):  # there is no such change set, which the operation says better
+            keys.append((await find_change_set(engine, call, params["ChangeSetName"], None)).stack)
+    for key in keys:
+        stack = await engine.resources.documents.get(STACK, key)
+        if stack is not None:
+            yield stack.arn
+
+
+SERVICE: Final = AwsService(
+    profile=Profile("cloudformation", "cloudformation", "2010-05-15", QUERY),
+    title="CloudFormation",
+    documents=(
+        *(STACK, STACK_NAME, RESOURCE, TEMPLATE, OPERATION),
+        *(EVENT, CHANGE_SET, EXPORT, IMPORT, SIGNAL),
+    ),
+    translated=translated,
+    outline=Outline(paths=(PATH,), wakes=(STACK,)),
+    scopes=_scopes,
+)

@@ -1,0 +1,30 @@
+"""Dashboards, as documents."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from redrive.engine.ports import DocumentKind
+from redrive.model.document import Document
+from redrive.model.names import ResourceName
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard(Document):
+    """One dashboard.
+
+    Attributes:
+        name: Account and name; the region is empty, since dashboards are of no region.
+        body: JSON, as it was put.
+        modified_at: When (ms).
+    """
+
+    restored: ClassVar = {"name": ResourceName._make}
+
+    name: ResourceName
+    body: str
+    modified_at: int
+
+
+DASHBOARD: Final[DocumentKind[Dashboard]] = DocumentKind(
+    "dashboard", Dashboard.to_document, Dashboard.from_document
+)

@@ -1,0 +1,74 @@
+"""AWS IAM: users, groups, roles and their policies, which every region shows."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from redrive.access.identities import GROUP, INSTANCE_PROFILE, MANAGED_POLICY, ROLE, USER, USER_KEY
+from redrive.aws.gateway.host import Host
+from redrive.aws.iam.errors import translated
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.service import AwsService
+from redrive.aws.wire.profiles import QUERY, Profile
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+
+async def _scopes(_: Engine, _call: Call, _operation: str, _params: Structure) -> Iterable[ResourceScope]:
+    """Each operation asks itself (`permissions`), once it knows what it is about."""
+    return ()
+
+
+def _operations(host: Host) -> Mapping[str, Verb]:
+    from redrive.aws.iam.access_keys import AccessKeyOperations
+    from redrive.aws.iam.account import AbsentOperations, AccountReports
+    from redrive.aws.iam.attachments import Attachments, Boundaries
+    from redrive.aws.iam.entities import HOLDERS, POLICIES, PROFILES, ROLES, USERS
+    from redrive.aws.iam.groups import GroupOperations
+    from redrive.aws.iam.inline import InlinePolicies
+    from redrive.aws.iam.instance_profiles import InstanceProfileOperations
+    from redrive.aws.iam.permissions import guarded
+    from redrive.aws.iam.policies import PolicyOperations
+    from redrive.aws.iam.roles import RoleOperations
+    from redrive.aws.iam.simulating import Simulating
+    from redrive.aws.iam.tags import EntityTags
+    from redrive.aws.iam.users import UserOperations
+
+    resources, runtime = host.engine.resources, host.engine.runtime
+    operations: dict[str, Verb] = operations_of(
+        "iam",
+        UserOperations(resources, runtime),
+        GroupOperations(resources, runtime),
+        RoleOperations(resources, runtime),
+        PolicyOperations(resources, runtime),
+        AccessKeyOperations(resources, runtime, host.keyring),
+        InstanceProfileOperations(resources, runtime),
+        AccountReports(resources),
+        AbsentOperations(),
+        Simulating(resources),
+    )
+    for entity in HOLDERS:
+        operations |= InlinePolicies(resources, entity).operations
+        operations |= Attachments(resources, entity).operations
+    operations |= Boundaries(resources, USERS).operations
+    operations |= Boundaries(resources, ROLES).operations
+    for labelled in (USERS, ROLES, POLICIES, PROFILES):
+        operations |= EntityTags(resources, labelled).operations
+    return guarded(operations, resources.documents)
+
+
+SERVICE: Final = AwsService(
+    profile=Profile(
+        "iam",
+        "iam",
+        "2010-05-08",
+        QUERY,
+        large_answers=frozenset({"SimulateCustomPolicy", "SimulatePrincipalPolicy"}),
+    ),
+    title="Iam",
+    documents=(USER, GROUP, ROLE, MANAGED_POLICY, INSTANCE_PROFILE, USER_KEY),
+    translated=translated,
+    scopes=_scopes,
+    operations=_operations,
+)

@@ -1,0 +1,141 @@
+"""A service as one value: what its folder's `service.py` says of it, and what this server carries out by that."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from redrive.aws.kit.call import Call, Facade, Verb
+from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.services import FOLDERS
+from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.profiles import Profile
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+from redrive.engine.ports import DeliveryProfile, DocumentKind
+from redrive.model.errors import RedriveError
+from redrive.model.http import Request
+
+Scopes = Callable[[Engine, Call, str, Structure], Awaitable[Iterable[ResourceScope]]]
+
+
+def _no_profiles(_: Any) -> Mapping[str, DeliveryProfile]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A service besides its operations: what it answers to and does by itself, told before any of it is imported.
+
+    Attributes:
+        paths: Beginnings of paths that it has to itself.
+        hosted: Tells requests that are its by their host, whoever sends them; None: there are none.
+        body_bytes_max: The largest body of those.
+        endpoints: What deliveries are pushed to, by the protocol that subscriptions carry.
+        profiles: Makes the profiles of its deliveries, by the dialect that topics carry, of the `Host`.
+        wakes: Documents for which it has work that goes on by itself: where there are any, it starts with the server.
+    """
+
+    paths: tuple[str, ...] = ()
+    hosted: Callable[[Request], bool] | None = None
+    body_bytes_max: int = 0
+    endpoints: tuple[str, ...] = ()
+    profiles: Callable[[Any], Mapping[str, DeliveryProfile]] = _no_profiles
+    wakes: tuple[DocumentKind[Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsService:
+    """All that is particular to a service.
+
+    Attributes:
+        profile: What its published model does not say.
+        title: As Amazon's handlers of resources call it in reasons: `CloudWatchLogs`.
+        translated: Translates a refusal of the engine into the service's error.
+        scopes: The resources that an operation is about; see `Facade.scopes`.
+        documents: What callers make through it, all of which a reset removes.
+        action: The action that a caller needs for an operation, where it is not called as the operation is.
+        switch: How a server has to be started to offer the service; empty: it is offered always.
+        operations: Makes its operations, of the `Host` that is handed to it; None: `redrive.composition` has a module for
+            the service, since there is more to it than operations.
+        outline: What there is to it besides operations.
+    """
+
+    profile: Profile
+    title: str
+    translated: Callable[[RedriveError], AwsError]
+    scopes: Scopes
+    documents: tuple[DocumentKind[Any], ...] = ()
+    action: Callable[[Call, str], str] | None = None
+    switch: str = ""
+    operations: Callable[[Any], Mapping[str, Verb]] | None = None
+    outline: Outline = Outline()
+
+    @property
+    def name(self) -> str:
+        """Botocore's name of the service."""
+        return self.profile.name
+
+    def action_of(self, call: Call, operation: str) -> str:
+        """The action that a caller needs for an operation: `iam:PassRole`."""
+        return f"{self.name}:{operation}" if self.action is None else self.action(call, operation)
+
+
+def service_of(name: str) -> AwsService:
+    """The service that botocore calls so, out of its folder.
+
+    Raises:
+        KeyError: Redrive knows no such service.
+    """
+    service: AwsService = import_module(f"redrive.aws.{FOLDERS[name]}.service").SERVICE
+    return service
+
+
+class OfferedService:
+    """A service that this server offers (`Facade`).
+
+    Attributes:
+        service: What it is.
+        operations: The operations that it offers.
+    """
+
+    def __init__(self, service: AwsService, engine: Engine, operations: Mapping[str, Verb]) -> None:
+        self.operations = operations
+        self.service = service
+        self._engine = engine
+
+    async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+        """See `Facade.scopes`."""
+        return await self.service.scopes(self._engine, call, operation, params)
+
+    def action(self, call: Call, operation: str) -> str:
+        """See `Facade.action`."""
+        return self.service.action_of(call, operation)
+
+    def translated(self, refusal: RedriveError) -> AwsError:
+        """See `Facade.translated`."""
+        return self.service.translated(refusal)
+
+
+class UnopenedService:
+    """A service that nobody has asked for yet."""
+
+    def __init__(self, open_service: Callable[[], Awaitable[Facade]]) -> None:
+        self.open: Final = open_service
+
+
+Facades = Mapping[str, Facade | UnopenedService]
+"""Services by botocore's names."""
+
+
+async def facade_of(facades: Facades, service: str) -> Facade | None:
+    """A service, opened where it was not; None: it is not offered."""
+    facade = facades.get(service)
+    return await facade.open() if isinstance(facade, UnopenedService) else facade
+
+
+def offered(service: AwsService, host: Any) -> OfferedService:
+    """A service that is nothing but operations, on a `Host`."""
+    if service.operations is None:
+        raise ValueError(f"{service.name} has a module of its own in redrive.composition")
+    return OfferedService(service, host.engine, service.operations(host))

@@ -1,0 +1,75 @@
+"""Amazon SNS: topics and subscriptions, devices and text messages."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from redrive.aws.kit.call import Call
+from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
+from redrive.aws.kit.service import AwsService
+from redrive.aws.sns import names
+from redrive.aws.sns.confirmations import QUESTION
+from redrive.aws.sns.errors import translated
+from redrive.aws.wire.arn import parse_arn
+from redrive.aws.wire.profiles import MIB, QUERY, Profile
+from redrive.aws.wire.shapes import Raw, Structure
+from redrive.engine.engine import Engine
+
+#: Parameters that lead to a topic, about which `access` asks, its policy and the caller's own.
+_OF_TOPIC: Final = frozenset({"TopicArn", "ResourceArn", "TargetArn"})
+
+
+async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+    own = f"arn:aws:sns:{call.region}:{call.account}"
+    if operation == "CreateTopic":
+        return [ResourceScope(f"{own}:{params['Name']}")]
+    if operation == "CreatePlatformApplication":
+        return [ResourceScope(f"{own}:app/{params['Platform']}/{params['Name']}")]
+    if operation == "Publish" and "PhoneNumber" in params:
+        return [WHOLE_SERVICE]
+    arns = values_of(params, "TargetArn", "PlatformApplicationArn", "EndpointArn")
+    scopes = [ResourceScope(_plain(arn)) for arn in arns if "/" in arn]
+    for arn in values_of(params, "SubscriptionArn"):
+        subscription = names.subscription_in(arn)
+        related = (names.arn_of(subscription.topic),)
+        scopes.append(ResourceScope(names.subscription_arn_in(*subscription), related))
+    return scopes or ([] if _OF_TOPIC & params.keys() else [ResourceScope(f"{own}:*")])
+
+
+def _plain(arn: str) -> str:
+    """An ARN in the one partition that there is."""
+    parsed = parse_arn(arn)
+    return f"arn:aws:sns:{parsed.region}:{parsed.account}:{parsed.resource}"
+
+
+def _amended(shapes: Raw) -> Raw:
+    """Links that unsubscribe have a token besides, which is not in the model.
+
+    And SNS words a missing subscription differently from any other required parameter (recorded).
+    """
+    published = shapes["UnsubscribeInput"]
+    members = {**published["members"], "Token": shapes["ConfirmSubscriptionInput"]["members"]["Token"]}
+    # The ARN is looked at before the attributes (recorded).
+    changed = shapes["SetPlatformApplicationAttributesInput"]
+    return {
+        **shapes,
+        "UnsubscribeInput": {**published, "required": [], "members": members},
+        "SetPlatformApplicationAttributesInput": {**changed, "required": ["PlatformApplicationArn"]},
+    }
+
+
+SERVICE: Final = AwsService(
+    profile=Profile(
+        name="sns",
+        endpoint_prefix="sns",
+        api_version="2010-03-31",
+        protocols=QUERY,
+        amended=_amended,
+        unsigned=frozenset({"ConfirmSubscription", "Unsubscribe"}),  # links in its messages
+        denied="AuthorizationError",
+        body_bytes_max=MIB,  # 256 KiB of messages, escaped
+    ),
+    title="Sns",
+    documents=(QUESTION,),  # besides topics and subscriptions
+    translated=translated,
+    scopes=_scopes,
+)

@@ -1,0 +1,40 @@
+"""AWS STS: who the caller is, and credentials that end by themselves. It keeps nothing."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from redrive.aws.gateway.host import Host
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.operations import operations_of
+from redrive.aws.kit.resource_scopes import ResourceScope
+from redrive.aws.kit.service import AwsService
+from redrive.aws.sts.errors import translated
+from redrive.aws.wire.profiles import QUERY, Profile
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.engine import Engine
+
+#: What every caller may ask, and what is asked of a role's trust.
+_OF_CALLERS: Final = frozenset(
+    {"AssumeRole", "DecodeAuthorizationMessage", "GetCallerIdentity", "GetSessionToken"}
+)
+
+
+async def _scopes(_: Engine, _call: Call, operation: str, _params: Structure) -> Iterable[ResourceScope]:
+    return () if operation in _OF_CALLERS else [ResourceScope("*", ("arn:aws:iam:*",))]
+
+
+def _operations(host: Host) -> Mapping[str, Verb]:
+    from redrive.aws.sts.assuming import Assuming
+    from redrive.aws.sts.identifying import Identifying
+
+    documents = host.engine.resources.documents
+    return operations_of("sts", Identifying(host.sessions, documents), Assuming(host.sessions))
+
+
+SERVICE: Final = AwsService(
+    profile=Profile("sts", "sts", "2011-06-15", QUERY),
+    title="Sts",
+    translated=translated,
+    scopes=_scopes,
+    operations=_operations,
+)

@@ -1,0 +1,213 @@
+"""Deferred extensions: what their services' folders say stands for them until they are first asked for.
+
+To import and make all of them takes a second of a processor and 50 MB, which most servers need for few of them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from redrive.aws.encryption.encryption import Encryption
+from redrive.aws.kit.service import AwsService, UnopenedService, offered, service_of
+from redrive.aws.services import FOLDERS
+from redrive.aws.wire.service import Service
+from redrive.composition.core import Core
+from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
+from redrive.composition.extension import DeliveryParts, Extension, Interface, Presenter
+from redrive.engine.ports import Endpoint, PushRequest
+from redrive.functions.environment import Setting
+from redrive.model.attempt import Attempt
+from redrive.model.http import Request, Response
+from redrive.model.log import LogEvent
+from redrive.server.app import Answer
+
+Make = Callable[[ModuleType], Extension]
+
+
+def _usual(core: Core) -> Make:
+    def make(module: ModuleType) -> Extension:
+        extension: Extension = module.extension(core)
+        return extension
+
+    return make
+
+
+class Deferred:
+    """An extension that is imported and made when something of it is first asked for.
+
+    Attributes:
+        stand_in: What stands for it: its services, paths and endpoints, each of which opens it.
+        services: What it offers.
+        on_opened: Awaited with the extension, once it is made, before anybody gets it.
+    """
+
+    def __init__(self, core: Core, module: str, names: Sequence[str], make: Make | None = None) -> None:
+        """Defer it.
+
+        Args:
+            core: What it is built on.
+            module: Its module in `redrive.composition`; empty for services that are nothing but operations.
+            names: Botocore's names of its services.
+            make: Makes the extension of the module, where that takes more than the core.
+        """
+        self._core = core
+        self._module = module
+        self._make = _usual(core) if make is None else make
+        self._opening: asyncio.Task[Extension] | None = None
+        self.services: Sequence[AwsService] = [service_of(name) for name in names]
+        self.on_opened: Callable[[Extension], Awaitable[None]] | None = None
+        self.stand_in = self._stand_in()
+
+    @property
+    def is_asked_for(self) -> bool:
+        """True if it was made, or is being made."""
+        return self._opening is not None
+
+    async def open(self) -> Extension:
+        """The extension. One caller begins to make it; a caller that is cancelled leaves it to the others."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(), name=f"redrive-open-{self.services[0].name}")
+            self._opening.add_done_callback(self._forget_failure)
+        return await asyncio.shield(self._opening)
+
+    def _forget_failure(self, opening: asyncio.Task[Extension]) -> None:
+        if opening.cancelled() or opening.exception() is not None:
+            self._opening = None
+
+    async def _open(self) -> Extension:
+        # Up to 0.3 s of imports and of reading published models, for which nobody else waits.
+        loaded = await asyncio.to_thread(self._load)
+        extension = loaded if isinstance(loaded, Extension) else self._make(loaded)
+        if self.on_opened is not None:
+            await self.on_opened(extension)
+        return extension
+
+    def _load(self) -> Extension | ModuleType:
+        for service in self.services:
+            Service.load(service.name)
+        if self._module:
+            return import_module(f"redrive.composition.{self._module}")
+        return Extension(Interface({service.name: offered(service, self._core) for service in self.services}))
+
+    # ---- what stands for it ----------------------------------------------------------------------------------------
+
+    def _stand_in(self) -> Extension:
+        outlines = [service.outline for service in self.services]
+        hosted = [
+            _DeferredHosted(self, each.hosted, each.body_bytes_max)
+            for each in outlines
+            if each.hosted is not None
+        ]
+        return Extension(
+            interface=Interface(
+                services={service.name: UnopenedService(self._opener(service)) for service in self.services},
+                paths={path: self._answer(path) for each in outlines for path in each.paths},
+                hosted=hosted[0] if hosted else None,
+                kinds=[kind for service in self.services for kind in service.documents],
+            ),
+            delivery=DeliveryParts(
+                profiles={
+                    name: profile for each in outlines for name, profile in each.profiles(self._core).items()
+                },
+                endpoints={
+                    name: _DeferredEndpoint(self, name) for each in outlines for name in each.endpoints
+                },
+            ),
+        )
+
+    def _opener(self, service: AwsService) -> Callable[[], Awaitable[Any]]:
+        async def open_service() -> Any:
+            return (await self.open()).interface.services[service.name]
+
+        return open_service
+
+    def _answer(self, path: str) -> Answer:
+        async def answer(request: Request) -> Response:
+            return await (await self.open()).interface.paths[path](request)
+
+        return answer
+
+
+class _DeferredEndpoint:
+    """An endpoint of an extension (`redrive.engine.ports.Endpoint`)."""
+
+    def __init__(self, deferred: Deferred, protocol: str) -> None:
+        self._deferred = deferred
+        self._protocol = protocol
+
+    async def push(self, push_request: PushRequest) -> Attempt:
+        """See `Endpoint.push`."""
+        extension = await self._deferred.open()
+        return await extension.delivery.endpoints[self._protocol].push(push_request)
+
+    async def close(self) -> None:
+        """See `Endpoint.close`; the extension's own is closed with it."""
+
+
+class _DeferredHosted:
+    """The hosted protocol of an extension (`redrive.server.app.Hosted`)."""
+
+    def __init__(self, deferred: Deferred, handles: Callable[[Request], bool], body_bytes_max: int) -> None:
+        self._deferred = deferred
+        self.handles = handles
+        self._body_bytes_max = body_bytes_max
+
+    def body_bytes_max(self, request: Request) -> int:  # noqa: ARG002 - the same for all
+        """See `Hosted.body_bytes_max`."""
+        return self._body_bytes_max
+
+    async def answer(self, request: Request, refusal: Callable[[Request], Response | None]) -> Response:
+        """See `Hosted.answer`."""
+        hosted = (await self._deferred.open()).interface.hosted
+        if hosted is None:
+            raise RuntimeError("an outline promises a hosted protocol that its extension has not")
+        return await hosted.answer(request, refusal)
+
+
+# ---- those that there are --------------------------------------------------------------------------------------------
+
+
+def deferred(
+    core: Core,
+    setting: Setting | None,
+    destinations: Mapping[str, Endpoint],
+    presenters: Mapping[str, Presenter],
+    encryption: Encryption | None,
+) -> list[Deferred]:
+    """The extensions that are made when they are first asked for.
+
+    Args:
+        core: What they are built on.
+        setting: How functions are run; None: not at all.
+        destinations: Endpoints on other servers, by protocol.
+        presenters: By envelope, for messages of queues that other services sent.
+        encryption: Knows the keys of queues.
+    """
+    elsewhere, streams_elsewhere = destinations.get(ELSEWHERE), destinations.get(STREAMS_ELSEWHERE)
+    logs = Deferred(core, "logs", ["logs"])
+    composed = [
+        Deferred(core, "apigateway", ["apigateway", "apigatewayv2"]),
+        Deferred(core, "cloudformation", ["cloudformation"]),
+        Deferred(core, "cloudwatch", ["cloudwatch"]),
+        Deferred(core, "firehose", ["firehose"], lambda module: module.extension(core, streams_elsewhere)),
+        logs,
+        Deferred(core, "s3", ["s3"]),
+    ]
+    if setting is not None:
+
+        def functions(module: ModuleType) -> Extension:
+            extension: Extension = module.extension(core, setting, elsewhere, presenters, encryption)
+            return extension
+
+        composed.append(Deferred(core, "lambda_", ["lambda"], functions))
+
+    async def write_down(events: Sequence[LogEvent], streams: Mapping[int, str]) -> None:
+        await logs.open()  # which puts its own in this place
+        await core.telemetry.logs.write_down(events, streams)
+
+    core.telemetry.logs.write_down = write_down
+    names = {service.name for each in composed for service in each.services}
+    operations_alone = [name for name in FOLDERS if service_of(name).operations is not None]
+    return [*composed, *(Deferred(core, "", [name]) for name in operations_alone if name not in names)]

@@ -1,0 +1,68 @@
+"""The setting of functions that callers bring, read when the server starts: what it cannot do it says at once."""
+
+from functools import partial
+from typing import Final
+
+from redrive.aws.gateway.sessions import SERVICE_SECONDS
+from redrive.composition.core import Core
+from redrive.functions import isolation, processes
+from redrive.functions.environment import Setting
+from redrive.functions.gateway import ServerAddress
+from redrive.model.errors import Refused
+from redrive.model.function import FunctionVersion, Isolation
+from redrive.runtime.clock import SystemClock
+from redrive.runtime.simulated import SimulatedClock
+from redrive.settings import SettingsInvalid
+
+#: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
+_SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
+
+
+def prepared(core: Core) -> Setting:
+    """The setting of functions, where what a dead server left of them is no more.
+
+    Raises:
+        SettingsInvalid: This machine has not what the isolation takes.
+    """
+    setting = _setting(core)
+    processes.remove(setting.tools)
+    return setting
+
+
+def _setting(core: Core) -> Setting:
+    settings = core.settings
+    chosen = Isolation(settings.functions_isolation)
+    try:
+        tools = isolation.find_tools(chosen)
+    except Refused as refusal:
+        raise SettingsInvalid(f"functions_isolation {chosen.value}: {refusal}") from None
+    clock, endpoint = SystemClock(), ServerAddress.of(core.base_url)
+    url = endpoint.url_inside if chosen is Isolation.BUBBLEWRAP else core.base_url
+    return Setting(
+        clock,
+        clock.elapsed_ms,
+        chosen,
+        tools,
+        endpoint,
+        settings.functions_java_client,
+        core.secret.key("users of functions"),
+        partial(_variables, core, url),
+    )
+
+
+async def _variables(core: Core, url: str, function: FunctionVersion) -> dict[str, str]:
+    """The variables that let a function call this server as its role."""
+    simulated = isinstance(core.runtime.clock, SimulatedClock)
+    credentials = await core.sessions.for_function(
+        function.role,
+        function.name.name,
+        function.name.account,
+        function.name.region,
+        _SIMULATED_SECONDS if simulated else SERVICE_SECONDS,
+    )
+    return {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret,
+        "AWS_SESSION_TOKEN": credentials.token,
+    }
