@@ -4,6 +4,8 @@ import subprocess
 import sys
 from typing import Final
 
+from redrive.aws.services import FOLDERS
+
 SERVES: Final = """
 import asyncio, sys
 from redrive.cli.main import parser
@@ -34,6 +36,19 @@ LEFT: Final = {
 }
 
 
+#: Services that every server has at hand; of the others a start loads what stands for them.
+AT_HAND: Final = {"sqs", "sns", "kms"}
+
+
 def test_a_start_loads_no_library_that_few_servers_need() -> None:
     done = subprocess.run([sys.executable, "-c", SERVES], capture_output=True, text=True, check=True)
     assert not LEFT.keys() & set(done.stdout.split())
+
+
+def test_a_start_loads_no_service_that_nobody_asked_for() -> None:
+    done = subprocess.run([sys.executable, "-c", SERVES], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {f"redrive.aws.{folder}.service" for folder in FOLDERS.values()} <= loaded
+    later = {folder.partition(".")[0] for folder in FOLDERS.values()} - AT_HAND
+    assert not {f"redrive.composition.{name}" for name in later} & loaded
+    assert not {"redrive.aws.iam.users", "redrive.aws.ssm.parameters", "redrive.aws.sts.assuming"} & loaded

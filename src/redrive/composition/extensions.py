@@ -16,6 +16,7 @@ class Extensions:
 
     Attributes:
         extensions: Those that were made, and what stands for the others.
+        deferred: Those that can wait.
         by_the_clock: What the passing of simulated time sets off by itself; grows when an extension is made.
     """
 
@@ -28,7 +29,7 @@ class Extensions:
             deferred: The others.
         """
         self._core = core
-        self._deferred = deferred
+        self.deferred = deferred
         self._started = self._stopped = False
         self._waking: asyncio.Task[None] | None = None
         self.extensions = [*extensions, *(each.stand_in for each in deferred)]
@@ -58,7 +59,7 @@ class Extensions:
 
     async def wake(self) -> None:
         """Make those whose work goes on by itself because of what the store holds."""
-        for each in self._deferred:
+        for each in self.deferred:
             if not each.is_asked_for and await self._has_work(each):
                 await each.open()
 
@@ -74,10 +75,10 @@ class Extensions:
         """Another node wrote a document: it may be the first that means work."""
         if self._waking is not None and not self._waking.done():
             return
-        waiting = [each for each in self._deferred if not each.is_asked_for]
+        waiting = [each for each in self.deferred if not each.is_asked_for]
         kinds = {wake.name for each in waiting for service in each.services for wake in service.outline.wakes}
         if kind in kinds or (not kind and kinds):
-            self._waking = asyncio.get_running_loop().create_task(self._wake_later())
+            self._waking = asyncio.get_running_loop().create_task(self._wake_later(), name="redrive-wake")
 
     async def _wake_later(self) -> None:
         try:
@@ -87,7 +88,7 @@ class Extensions:
 
     async def open_all(self) -> None:
         """Make all that are left."""
-        for each in self._deferred:
+        for each in self.deferred:
             await each.open()
 
     # ---- their life ------------------------------------------------------------------------------------------------
