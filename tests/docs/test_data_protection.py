@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from redrive.aws.sns.protection import identifiers
+from redrive.aws.sns.protection.identifiers import managed
 from redrive.aws.sns.protection.identifiers.custom import SIZE_MAX, custom
 from redrive.aws.sns.protection.reader import read_protection_policy
 
@@ -18,7 +18,7 @@ def test_each_identifier_has_a_row_and_each_row_is_one() -> None:
             _, names, countries, _, _, _ = line.split("|")
             for name in re.findall("`(.+?)`", names):
                 shown |= {f"{name}-{country}" for country in countries.split()} or {name}
-    assert shown == identifiers.NAMES | identifiers.WITHOUT_PATTERN
+    assert shown == managed.NAMES | managed.WITHOUT_PATTERN
 
 
 def test_the_policy_shown_is_taken() -> None:

@@ -3,13 +3,15 @@
 import random
 from base64 import b64encode
 from collections.abc import Awaitable
+from types import SimpleNamespace
 from typing import Any, Final
 
 from typing_extensions import override
 
 from redrive.aws.gateway.authentication import TrustAll
 from redrive.aws.gateway.gateway import Gateway
-from redrive.aws.kms.facade import Kms
+from redrive.aws.kit.service import offered
+from redrive.aws.kms.service import SERVICE
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.http import Request, Response
@@ -48,8 +50,9 @@ class KmsWorld(JsonWorld):
         super().__init__()
         runtime = Runtime(self._clock, random.Random(7), "node")
         self.engine = Engine(self._store, runtime)
-        kms = Kms(self.engine, Seal((b"r" * 32,), runtime.chance.randbytes))
-        self._gateway = Gateway(runtime, TrustAll("us-east-1"), {"kms": kms}, None)
+        seal = Seal((b"r" * 32,), runtime.chance.randbytes)
+        self.kms = offered(SERVICE, SimpleNamespace(engine=self.engine, root_key=seal))
+        self._gateway = Gateway(runtime, TrustAll("us-east-1"), {"kms": self.kms}, None)
 
     @override
     def handle(self, request: Request) -> Awaitable[Response]:

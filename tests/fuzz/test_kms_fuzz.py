@@ -5,7 +5,6 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redrive.aws.kms.facade import Kms
 from tests.fuzz.json_world import Asked, ask_each, requests
 from tests.fuzz.kms_world import (
     BLOB,
@@ -111,7 +110,7 @@ def test_a_refusal_of_kms_changes_nothing_and_nothing_fails(asked: list[Asked]) 
 
 
 def test_every_operation_of_kms_is_asked() -> None:
-    assert RIGHT.keys() == Kms(KmsWorld().engine, None).operations.keys()  # type: ignore[arg-type]  # nothing is wrapped
+    assert RIGHT.keys() == KmsWorld().kms.operations.keys()
 
 
 def test_the_unmodified_requests_of_kms_are_accepted() -> None:

@@ -1,4 +1,4 @@
-"""Amazon KMS: keys whose material the root key wraps; and messages that they encrypt."""
+"""Messages that keys of Amazon KMS encrypt, and the upkeep of those keys, whose material the root key wraps."""
 
 import asyncio
 import contextlib
@@ -6,12 +6,11 @@ from typing import Final
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.encryption.queue_key import QueueKey
-from redrive.aws.gateway.inner_calls import InnerCalls
-from redrive.aws.kms.facade import Kms
 from redrive.aws.kms.keyring import KeyRing
+from redrive.aws.kms.parts import key_parts
 from redrive.aws.kms.service import SERVICE
 from redrive.composition.core import Core
-from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
+from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.engine.ports import Clock
 from redrive.model.errors import StoreUnavailable
 
@@ -21,11 +20,11 @@ _ROUND_MS: Final = 6 * 60 * 60 * 1000
 
 def extension(core: Core) -> Extension:
     """Keys that an older root key wrapped are wrapped anew when the server starts."""
-    kms = Kms(core.engine, core.root_key)
+    parts = key_parts(core.engine, core.root_key)
     queue_key = QueueKey(core.store, core.root_key, core.seal_by, core.runtime)
     encryption = Encryption(
-        InnerCalls({"kms": kms}, core.runtime),
-        kms.inside,
+        core.calls,
+        parts.inside,
         queue_key,
         core.runtime,
         by_default=bool(core.settings.kms_root_key),
@@ -38,17 +37,13 @@ def extension(core: Core) -> Extension:
 
     core.engine.resources.documents.on_write(lambda kind, _key, _value: changed(kind))
     core.engine.resources.documents.on_forget(lambda kind, _key: changed(kind))
-    upkeep = _Upkeep(kms.keyring, core.runtime.clock)
+    upkeep = _Upkeep(parts.keyring, core.runtime.clock)
     return Extension(
-        interface=Interface(
-            services={"kms": kms},
-            kinds=SERVICE.documents,
-        ),
         delivery=DeliveryParts(
             encryption=encryption,
         ),
         lifecycle=Lifecycle(
-            prepare=(queue_key.open, kms.keyring.wrap_anew),
+            prepare=(queue_key.open, parts.keyring.wrap_anew),
             start=(upkeep.start,),
             stop=(upkeep.stop,),
         ),

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import orjson
 import pytest
 
-from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.aws_managed import aws_managed
 from redrive.access.policy_document import Form, parse_policy
 from tests.aws.iam.stage import ACCOUNT, OTHER, Stage, allow, on_stage, policy
 
@@ -355,7 +355,7 @@ def test_amazons_policies_say_what_amazons_say() -> None:
             assert (set(statement["Action"]), statement["Effect"]) == (actions, "Allow")
 
     on_stage(play)
-    for each in AWS_MANAGED.values():  # and each can be asked
+    for each in aws_managed().values():  # and each can be asked
         assert parse_policy(each.text, Form.IDENTITY).statements
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.protection import identifiers
+from redrive.aws.sns.protection.identifiers import managed
 from redrive.aws.sns.protection.identifiers.custom import REGEX_CHARS_MAX, CustomRefused, custom
 from redrive.model.protection import Cut, Text
 from tests.aws.sns.identifier_examples import EXAMPLES
@@ -16,7 +16,7 @@ _ALL = [(name, example) for name, examples in EXAMPLES.items() for example in ex
 
 def marked(text: str, name: str) -> str:
     """The text with its finds between « and »."""
-    spans = Text(text).search({name: identifiers.managed(name)}).get(name, ())
+    spans = Text(text).search({name: managed.finder_of(name)}).get(name, ())
     edges = sorted([(start, "«") for start, _ in spans] + [(end, "»") for _, end in spans])
     pieces, at = [], 0
     for edge, mark in edges:
@@ -31,9 +31,9 @@ def test_an_identifier_finds_what_it_is_for_and_nothing_else(name: str, example:
 
 
 def test_each_identifier_has_examples_that_it_finds_and_that_it_does_not() -> None:
-    assert EXAMPLES.keys() == identifiers.NAMES
-    assert {name for name, example in _ALL if "«" in example} == identifiers.NAMES
-    assert {name for name, example in _ALL if "«" not in example} == identifiers.NAMES
+    assert EXAMPLES.keys() == managed.NAMES
+    assert {name for name, example in _ALL if "«" in example} == managed.NAMES
+    assert {name for name, example in _ALL if "«" not in example} == managed.NAMES
 
 
 def test_keywords_are_near_within_30_characters_on_either_side() -> None:
@@ -61,7 +61,7 @@ def test_a_keyword_is_a_word_or_the_hump_of_one(key: str, found: bool) -> None:
 @given(st.text(), st.sampled_from(sorted(EXAMPLES)), st.text())
 def test_no_text_is_too_strange(before: str, name: str, after: str) -> None:
     text = Text(before + EXAMPLES[name][0].replace("«", "").replace("»", "") + after)
-    spans = text.search({name: identifiers.managed(name)}).get(name, ())
+    spans = text.search({name: managed.finder_of(name)}).get(name, ())
     assert all(one[1] <= other[0] for one, other in itertools.pairwise(spans))
     left = text.without(Cut(start, end, "#") for start, end in spans)
     assert len(left) == len(text.source) or text.source[:1] in '{["'
@@ -74,7 +74,7 @@ def test_a_hostile_text_is_looked_through_like_any_other() -> None:
         "-----BEGIN PRIVATE KEY-----" * 9_000,
         "1.1." * 60_000,
     )
-    finders = {name: identifiers.managed(name) for name in identifiers.NAMES}
+    finders = {name: managed.finder_of(name) for name in managed.NAMES}
     found = [Text(text).search(finders) for text in texts]
     assert [len(one.get("PkcsPrivateKey", ())) for one in found] == [0, 9_000, 0]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final
 
-from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.aws_managed import aws_managed
 from redrive.access.identities import (
     GROUP,
     MANAGED_POLICY,
@@ -186,8 +186,8 @@ class Identities:
 
     async def managed(self, arn: str) -> ManagedPolicy | None:
         """The managed policy of an ARN."""
-        if arn in AWS_MANAGED:
-            return AWS_MANAGED[arn]
+        if arn in aws_managed():
+            return aws_managed()[arn]
         account, name = arn.split(":")[4] if arn.count(":") >= _ARN_PARTS - 1 else "", arn.rpartition("/")[2]
         policy = await self._documents.get(MANAGED_POLICY, key_of(account, name))
         return policy if policy is not None and policy.arn == arn else None

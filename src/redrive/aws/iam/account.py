@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.aws_managed import aws_managed
 from redrive.access.identities import USER_KEYS_MAX, Group, ManagedPolicy, PolicyHolder, Role, User
 from redrive.aws.iam.attachments import ATTACHED_MAX, shown_attached
 from redrive.aws.iam.documents import handed_back
@@ -89,7 +89,7 @@ class AccountReports:
         policies = await self._documents.find(POLICIES.kind, beginning)
         profiles = await self._documents.find(PROFILES.kind, beginning)
         attached = [arn for holder in (*users, *groups, *roles) for arn in holder.attached]
-        amazons = [AWS_MANAGED[arn] for arn in sorted(set(attached) & AWS_MANAGED.keys())]
+        amazons = [aws_managed()[arn] for arn in sorted(set(attached) & aws_managed().keys())]
 
         def of_role(role: Role) -> Structure:
             own = [shown_profile(each, [role]) for each in profiles if role.name in each.roles]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from redrive.access.aws_managed import AMAZON, AWS_MANAGED
+from redrive.access.aws_managed import AMAZON, aws_managed
 from redrive.access.identities import ManagedPolicy, PolicyHolder, key_of
 from redrive.aws.iam.entities import POLICIES, Entity
 from redrive.aws.iam.errors import PAGES, absent, invalid, too_many
@@ -124,8 +124,8 @@ async def managed_in(source: Documents | Draft, arn: str) -> ManagedPolicy | Non
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS or not parts[5].startswith("policy/"):
         raise invalid("Invalid ARN:  Could not be parsed!")
-    if arn in AWS_MANAGED:
-        return AWS_MANAGED[arn]
+    if arn in aws_managed():
+        return aws_managed()[arn]
     policy = await source.get(POLICIES.kind, key_of(parts[4], arn.rpartition("/")[2]))
     return policy if policy is not None and policy.arn == arn else None
 
@@ -147,7 +147,7 @@ async def set_boundary_in(draft: Draft, call: Call, before: str, after: str) -> 
 
 async def count_in(draft: Draft, arn: str, *, attachments: int = 0, boundaries: int = 0) -> None:
     """Count how often an account's own policy is used, so that it is not deleted meanwhile; Amazon's are always there."""
-    policy = None if arn in AWS_MANAGED else await managed_in(draft, arn)
+    policy = None if arn in aws_managed() else await managed_in(draft, arn)
     if policy is None:
         return
     counted = replace(

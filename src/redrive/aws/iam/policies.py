@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from redrive.access.aws_managed import AMAZON, AWS_MANAGED
+from redrive.access.aws_managed import AMAZON, aws_managed
 from redrive.access.identities import ManagedPolicy, PolicyHolder, PolicyVersion
 from redrive.access.policy_document import Form
 from redrive.aws.iam.attachments import managed_in
@@ -62,7 +62,7 @@ class PolicyOperations:
         holders = await self._holders(call)
         attached = [arn for holder in holders for arn in holder.attached]
         bounding = {holder.boundary for holder in holders}
-        policies: list[ManagedPolicy] = [] if scope == "Local" else list(AWS_MANAGED.values())
+        policies: list[ManagedPolicy] = [] if scope == "Local" else list(aws_managed().values())
         if scope != "AWS":
             policies += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
 

@@ -1,12 +1,15 @@
 """Amazon KMS: keys, aliases, policies, grants and ciphertexts."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
 
-from redrive.aws.kit.call import Call
+from redrive.aws.gateway.host import Host
+from redrive.aws.kit.call import Call, Verb
+from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
 from redrive.aws.kit.service import AwsService
 from redrive.aws.kms.errors import translated
+from redrive.aws.kms.material import RootKey
 from redrive.aws.kms.records import ALIAS, GRANT, KEY, alias_arn
 from redrive.aws.wire.profiles import JSON, Profile, in_order
 from redrive.aws.wire.shapes import Structure
@@ -25,6 +28,45 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
     return [WHOLE_SERVICE]
 
 
+class KeyHost(Host, Protocol):
+    """A server whose root key wraps the material of others."""
+
+    @property
+    def root_key(self) -> RootKey:
+        """The key."""
+        ...
+
+
+def _operations(host: KeyHost) -> Mapping[str, Verb]:
+    from redrive.aws.kms.aliases import Aliases
+    from redrive.aws.kms.encrypting import Encrypting
+    from redrive.aws.kms.granting import Granting
+    from redrive.aws.kms.importing import Importing
+    from redrive.aws.kms.key_policies import KeyPolicies
+    from redrive.aws.kms.keys import Keys
+    from redrive.aws.kms.parts import key_parts
+    from redrive.aws.kms.replicating import Replicating
+    from redrive.aws.kms.rotation import Rotation
+    from redrive.aws.kms.signing import Signing
+    from redrive.aws.kms.tags import TAGS, KeyTags
+
+    documents, root = host.engine.resources.documents, host.root_key
+    keyring, access, materials, _ = key_parts(host.engine, root)
+    return operations_of(
+        "kms",
+        Keys(keyring, access, materials),
+        Aliases(keyring, access, documents),
+        KeyPolicies(keyring, access),
+        TAGS.operations(KeyTags(keyring, access)),
+        Rotation(keyring, access, materials),
+        Encrypting(keyring, access, materials),
+        Signing(access, materials),
+        Importing(keyring, access, materials, root),
+        Granting(access, documents, host.engine.runtime),
+        Replicating(access, documents, materials),
+    )
+
+
 SERVICE: Final = AwsService(
     profile=Profile(
         "kms",
@@ -38,4 +80,5 @@ SERVICE: Final = AwsService(
     documents=(KEY, ALIAS, GRANT),
     translated=translated,
     scopes=_scopes,
+    operations=_operations,
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 from samtranslator.model.exceptions import InvalidDocumentException
 from samtranslator.translator.transform import transform
 
-from redrive.access.aws_managed import AWS_MANAGED
+from redrive.access.aws_managed import aws_managed
 
 _CPU_SECONDS_MAX: Final = 30
 _MEMORY_BYTES_MAX: Final = 2**30
@@ -22,7 +22,7 @@ class KnownPolicies:
 
     def load(self) -> dict[str, str]:
         """The ARNs of policies by their names."""
-        return {policy.name: arn for arn, policy in AWS_MANAGED.items()}
+        return {policy.name: arn for arn, policy in aws_managed().items()}
 
 
 def translated(task: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 from redrive.aws.sns.errors import invalid
 from redrive.aws.sns.protection.policy import ProtectionPolicy
-from redrive.aws.sns.protection.reader import ProtectionPolicyInvalid, read_protection_policy
 from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.model.topic import Topic
 
@@ -42,6 +41,12 @@ def policy_of(topic: Topic) -> ProtectionPolicy:
 # Asked for at each publication; compiling what finds things takes a millisecond for each of them.
 @lru_cache(maxsize=256)
 def _read(text: str) -> ProtectionPolicy:
+    # All that Amazon can find is 60 modules, 50 ms, and few servers have such a policy.
+    from redrive.aws.sns.protection.reader import (  # noqa: PLC0415 - as above
+        ProtectionPolicyInvalid,
+        read_protection_policy,
+    )
+
     try:
         return read_protection_policy(text)
     except ProtectionPolicyInvalid as refusal:

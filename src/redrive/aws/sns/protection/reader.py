@@ -12,8 +12,8 @@ from typing import Final
 import orjson
 
 from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
-from redrive.aws.sns.protection import identifiers
 from redrive.aws.sns.protection.identifiers.custom import CustomRefused, custom
+from redrive.aws.sns.protection.identifiers.managed import NAMES, WITHOUT_PATTERN, finder_of
 from redrive.aws.sns.protection.policy import (
     EVERYBODY,
     INBOUND,
@@ -105,7 +105,7 @@ def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
         identifier = configuration.at("CustomDataIdentifier", element, rule)
         identifier.only(("Name", "Regex"))
         name, regex = identifier.text("Name", empty=False), identifier.text("Regex", empty=False)
-        if name in finders or name in identifiers.NAMES or name in identifiers.WITHOUT_PATTERN:
+        if name in finders or name in NAMES or name in WITHOUT_PATTERN:
             identifier.refuse("Name", f"{name} stands for another data identifier")
         try:
             finders[name] = custom(name, regex)
@@ -119,13 +119,13 @@ def _identifier(name: str, finders: dict[str, Finder]) -> str:
     if name in finders:
         return name
     managed = _IDENTIFIER.fullmatch(name)
-    if managed is None or managed[1] not in identifiers.NAMES | identifiers.WITHOUT_PATTERN:
+    if managed is None or managed[1] not in NAMES | WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(f"Statement DataIdentifier {name} does not exist")
-    if managed[1] in identifiers.WITHOUT_PATTERN:
+    if managed[1] in WITHOUT_PATTERN:
         raise ProtectionPolicyInvalid(
             f"Statement DataIdentifier {name} is not supported by this server, which finds patterns only"
         )
-    finders[managed[1]] = identifiers.managed(managed[1])
+    finders[managed[1]] = finder_of(managed[1])
     return managed[1]
 
 
