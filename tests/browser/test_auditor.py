@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redrive.console import routes
-from redrive.console.console import PATH
+from redrive.console.installation import PATH
 from tests.browser.screen import Screen
 from tests.browser.signing_in import MARK, Made, make, sign_in
 from tests.console.world import PLACE

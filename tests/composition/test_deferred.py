@@ -33,7 +33,7 @@ async def serving(folder: Path) -> AsyncIterator[Server]:
 
 def made(server: Server) -> set[str]:
     """The services that were made of those that can wait."""
-    return {each.services[0].name for each in server.parts.deferred if each.is_asked_for}
+    return {each.services[0].name for each in server.parts.deferred if each.is_open}
 
 
 async def call(server: Server, service: str, operation: str, **params: Any) -> Any:

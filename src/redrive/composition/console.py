@@ -1,6 +1,9 @@
 """The web console."""
 
+import asyncio
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from redrive import __version__
 from redrive.aws.cloudformation.documents.records import STACK
@@ -9,16 +12,17 @@ from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.console.clock_hands import ClockHands
-from redrive.console.console import PATH, Console, ConsoleOptions
-from redrive.console.installation import Installation
-from redrive.console.needs import stack_in_trouble
+from redrive.console.installation import PATH, ConsoleOptions, Installation, stack_in_trouble
 from redrive.console.nodes import Node, Nodes
 from redrive.console.remembered import Remembered
 from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
+from redrive.endpoints.shared import Shared
+from redrive.engine.engine import Engine
 from redrive.engine.operations import TASK
+from redrive.model.http import Request, Response
 from redrive.runtime.clock import SystemClock
 from redrive.runtime.simulated import SimulatedClock
 from redrive.server.hosts import known_hosts
@@ -73,7 +77,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
         functions=Remembered(core.engine.resources.documents, FUNCTION),
         commit_seconds=core.meters.commits.seconds.median_bound,
     )
-    console = Console(core.engine, sessions, installation, options)
+    console = _DeferredConsole(core.engine, sessions, installation, options)
     return Extension(
         interface=Interface(
             paths={PATH: console.answer},
@@ -90,6 +94,32 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
             drives=[hands.drive] if hands else [],
         ),
     )
+
+
+class _DeferredConsole:
+    """The console, imported at the first visit: 60 modules of pages, and few servers have visitors."""
+
+    def __init__(
+        self, engine: Engine, sessions: ConsoleSessions, installation: Installation, options: ConsoleOptions
+    ) -> None:
+        self._parts = engine, sessions, installation, options
+        self._console: Shared[None, Any] = Shared(lambda _: True)
+        self._is_open = False
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        response: Response = await (await self._console.of(None, self._open)).answer(request)
+        return response
+
+    async def _open(self) -> Any:
+        module = await asyncio.to_thread(import_module, "redrive.console.console")
+        self._is_open = True
+        return module.Console(*self._parts)
+
+    async def close(self) -> None:
+        """Let go of what pages are rendered by, where there was a visit."""
+        if self._is_open:
+            await (await self._console.of(None, self._open)).close()
 
 
 def _nodes(core: Core) -> Nodes:

@@ -16,6 +16,7 @@ from redrive.aws.wire.service import Service
 from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Presenter
+from redrive.endpoints.shared import Shared
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.functions.environment import Setting
 from redrive.model.attempt import Attempt
@@ -40,6 +41,7 @@ class Deferred:
     Attributes:
         stand_in: What stands for it: its services, paths and endpoints, each of which opens it.
         services: What it offers.
+        is_open: Whether it was made.
         on_opened: Awaited with the extension, once it is made, before anybody gets it.
     """
 
@@ -55,26 +57,15 @@ class Deferred:
         self._core = core
         self._module = module
         self._make = _usual(core) if make is None else make
-        self._opening: asyncio.Task[Extension] | None = None
+        self._extension: Shared[None, Extension] = Shared(lambda _: True)
         self.services: Sequence[AwsService] = [service_of(name) for name in names]
         self.on_opened: Callable[[Extension], Awaitable[None]] | None = None
+        self.is_open = False
         self.stand_in = self._stand_in()
-
-    @property
-    def is_asked_for(self) -> bool:
-        """True if it was made, or is being made."""
-        return self._opening is not None
 
     async def open(self) -> Extension:
         """The extension. One caller begins to make it; a caller that is cancelled leaves it to the others."""
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open(), name=f"redrive-open-{self.services[0].name}")
-            self._opening.add_done_callback(self._forget_failure)
-        return await asyncio.shield(self._opening)
-
-    def _forget_failure(self, opening: asyncio.Task[Extension]) -> None:
-        if opening.cancelled() or opening.exception() is not None:
-            self._opening = None
+        return await self._extension.of(None, self._open)
 
     async def _open(self) -> Extension:
         # Up to 0.3 s of imports and of reading published models, for which nobody else waits.
@@ -82,6 +73,7 @@ class Deferred:
         extension = loaded if isinstance(loaded, Extension) else self._make(loaded)
         if self.on_opened is not None:
             await self.on_opened(extension)
+        self.is_open = True
         return extension
 
     def _load(self) -> Extension | ModuleType:

@@ -60,7 +60,7 @@ class Extensions:
     async def wake(self) -> None:
         """Make those whose work goes on by itself because of what the store holds."""
         for each in self.deferred:
-            if not each.is_asked_for and await self._has_work(each):
+            if not each.is_open and await self._has_work(each):
                 await each.open()
 
     async def _has_work(self, deferred: Deferred) -> bool:
@@ -75,7 +75,7 @@ class Extensions:
         """Another node wrote a document: it may be the first that means work."""
         if self._waking is not None and not self._waking.done():
             return
-        waiting = [each for each in self.deferred if not each.is_asked_for]
+        waiting = [each for each in self.deferred if not each.is_open]
         kinds = {wake.name for each in waiting for service in each.services for wake in service.outline.wakes}
         if kind in kinds or (not kind and kinds):
             self._waking = asyncio.get_running_loop().create_task(self._wake_later(), name="redrive-wake")

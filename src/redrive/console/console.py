@@ -2,8 +2,8 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
@@ -11,7 +11,7 @@ from redrive import __version__
 from redrive.aws.wire.errors import AwsError
 from redrive.console import deeds, navigation, routes, safety, words
 from redrive.console.attention import RememberedCounts
-from redrive.console.installation import Installation
+from redrive.console.installation import PATH, ConsoleOptions, Installation
 from redrive.console.rendering import PageRenderer
 from redrive.console.session import SESSION_SECONDS, ConsoleSession, ConsoleSessions
 from redrive.console.static import StaticFiles
@@ -23,7 +23,6 @@ from redrive.model.names import ResourceName
 
 logger = logging.getLogger(__name__)
 
-PATH: Final = "/_redrive/console"
 _HTML: Final = "text/html; charset=utf-8"
 _FIELDS_MAX: Final = 500
 _QUERY_CHARS_MAX: Final = 8000
@@ -34,29 +33,6 @@ _HOST_SHOWN_MAX: Final = 100
 #: Of a live part, which stands in a page that has the navigation.
 _NOTHING_AROUND: Final[Mapping[str, Any]] = {"nav_place": None, "groups": [], "places": [], "save_view": ""}
 _NO_STORE: Final = {"Cache-Control": "no-store", "Vary": "X-Redrive-Part"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleOptions:
-    """The settings of the console.
-
-    Attributes:
-        writes: Whether anything can be changed by it.
-        bodies_shown: Whether messages' bodies are shown.
-        needs_sign_in: Whether visitors have to prove who they are.
-        environment: A name that every page shows; empty: none.
-        public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
-        documentation: Whether the server shows the documentation's site.
-        is_own_host: True for a Host header that is answered; None: any is, since nobody said how browsers come here.
-    """
-
-    writes: bool
-    bodies_shown: bool
-    needs_sign_in: bool
-    environment: str = ""
-    public_url: str = ""
-    documentation: bool = False
-    is_own_host: Callable[[str], bool] | None = None
 
 
 class Console:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from redrive.access.keys import Keyring
 from redrive.aws.cloudformation.documents.records import Stack
@@ -16,6 +17,32 @@ from redrive.endpoints.containers import BlobContainers
 from redrive.engine.ports import TelemetryStore
 from redrive.model.task import MoveTask
 from redrive.telemetry.levels import Level
+
+PATH: Final = "/_redrive/console"
+_STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleOptions:
+    """The settings of the console.
+
+    Attributes:
+        writes: Whether anything can be changed by it.
+        bodies_shown: Whether messages' bodies are shown.
+        needs_sign_in: Whether visitors have to prove who they are.
+        environment: A name that every page shows; empty: none.
+        public_url: What URLs begin with, where a proxy stands before the server; empty: as the browser asked.
+        documentation: Whether the server shows the documentation's site.
+        is_own_host: True for a Host header that is answered; None: any is, since nobody said how browsers come here.
+    """
+
+    writes: bool
+    bodies_shown: bool
+    needs_sign_in: bool
+    environment: str = ""
+    public_url: str = ""
+    documentation: bool = False
+    is_own_host: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +82,8 @@ class Installation:
     functions: Remembered[FunctionRecord]
     redrives: Remembered[MoveTask]
     commit_seconds: Callable[[], float | None]
+
+
+def stack_in_trouble(stack: Stack) -> bool:
+    """True for a stack that failed or was rolled back."""
+    return stack.deleted_at is None and stack.status.endswith(_STACK_TROUBLE)

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redrive.aws.cloudformation.documents.records import Stack
 from redrive.aws.cloudwatch.alarms.records import ALARM, Alarm
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE as LAMBDA
 from redrive.console.attention import troubled_subscriptions
@@ -36,7 +35,6 @@ from redrive.telemetry.levels import Level
 #: A redrive task that failed is named for a day, or until somebody starts another of its queue. One that stopped itself
 #: is named until somebody resumes or cancels it: until then nobody can start another.
 FAILED_NAMED_MS: Final = 24 * 60 * MINUTE_MS
-_STACK_TROUBLE: Final = ("FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +204,6 @@ async def _functions(visit: Visit, places: Collection[ResourceName], hour: Hour)
             )
         )
     return rows[:NEEDS_MAX]
-
-
-def stack_in_trouble(stack: Stack) -> bool:
-    """True for a stack that failed or was rolled back."""
-    return stack.deleted_at is None and stack.status.endswith(_STACK_TROUBLE)
 
 
 async def _stacks(visit: Visit, places: Collection[ResourceName]) -> list[Need]:
