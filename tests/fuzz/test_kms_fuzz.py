@@ -71,7 +71,7 @@ RIGHT: Final[dict[str, dict[str, Any]]] = {
     "ListGrants": {"KeyId": KEY, "GrantId": GRANT},
     "ListKeyPolicies": {"KeyId": KEY},
     "ListKeyRotations": {"KeyId": KEY, "IncludeKeyMaterial": "ALL_KEY_MATERIAL"},
-    "ListKeys": {"Limit": 2, "Marker": "MA=="},
+    "ListKeys": {"Limit": 2},
     "ListResourceTags": {"KeyId": KEY},
     "ListRetirableGrants": {"RetiringPrincipal": "arn:aws:iam::000000000000:root"},
     "PutKeyPolicy": {"KeyId": KEY, "PolicyName": "default", "Policy": _POLICY},
