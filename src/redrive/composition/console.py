@@ -19,7 +19,7 @@ from redrive.console.session import ConsoleSessions
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
 from redrive.endpoints.containers import BlobContainers
-from redrive.endpoints.shared import Shared
+from redrive.endpoints.kept_connection import SingleFlight
 from redrive.engine.engine import Engine
 from redrive.engine.operations import TASK
 from redrive.model.http import Request, Response
@@ -103,7 +103,7 @@ class _DeferredConsole:
         self, engine: Engine, sessions: ConsoleSessions, installation: Installation, options: ConsoleOptions
     ) -> None:
         self._parts = engine, sessions, installation, options
-        self._console: Shared[None, Any] = Shared(lambda _: True)
+        self._console: SingleFlight[None, Any] = SingleFlight(lambda _: True)
         self._is_open = False
 
     async def answer(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ from redrive.aws.wire.service import Service
 from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Presenter
-from redrive.endpoints.shared import Shared
+from redrive.endpoints.kept_connection import SingleFlight
 from redrive.engine.ports import Endpoint, PushRequest
 from redrive.functions.environment import Setting
 from redrive.model.attempt import Attempt
@@ -57,7 +57,7 @@ class Deferred:
         self._core = core
         self._module = module
         self._make = _usual(core) if make is None else make
-        self._extension: Shared[None, Extension] = Shared(lambda _: True)
+        self._extension: SingleFlight[None, Extension] = SingleFlight(lambda _: True)
         self.services: Sequence[AwsService] = [service_of(name) for name in names]
         self.on_opened: Callable[[Extension], Awaitable[None]] | None = None
         self.is_open = False
