@@ -294,6 +294,21 @@ def test_a_template_that_cannot_be_carried_out_is_refused(template: Any, text: s
     played(play)
 
 
+def test_a_template_elsewhere_is_not_fetched() -> None:
+    async def play(ask: Answers) -> None:
+        link = {"templateLink": {"uri": "https://example.org/shop.json"}}
+        status, error = await ask("PUT", f"{DEPLOYMENTS}/first", {"properties": link})
+        assert (status, error["error"]["code"]) == (400, "InvalidContentLink")
+        assert "content from 'https://example.org/shop.json'" in error["error"]["message"]
+        kind = {"type": "Microsoft.Resources/deployments", "apiVersion": "1"}
+        nested = deployment({"resources": [{**kind, "name": "inner", "properties": link}]})
+        await ask("PUT", f"{DEPLOYMENTS}/second", nested)
+        _, ended = await ask("GET", f"{DEPLOYMENTS}/second/operationStatuses/second")
+        assert [detail["code"] for detail in ended["error"]["details"]] == ["InvalidContentLink"]
+
+    played(play)
+
+
 def test_a_template_may_be_spliced_in_with_its_comments() -> None:
     async def play(stage: Stage) -> None:
         template = '{"parameters": {"a": {"type": "string"}}, /* none */ "resources": [] // "}"\n}'

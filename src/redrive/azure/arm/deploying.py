@@ -10,7 +10,7 @@ from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.deployment_scope import DeploymentScope, Loop, resource_id
 from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import RESOURCES_MAX, Needed, TemplateBudget, TemplateError
-from redrive.azure.wire.errors import AzureError
+from redrive.azure.wire.errors import AzureError, invalid
 
 _NESTED_MAX: Final = 5
 _DEPLOYMENTS: Final = "microsoft.resources/deployments"
@@ -66,6 +66,16 @@ class Planned:
         return self.type.lower() == _DEPLOYMENTS
 
 
+def unread_link(link: object) -> AzureError:
+    """The refusal of a template that is elsewhere, in Azure's words: the server fetches nothing that a caller names."""
+    named = link.get("uri") or link.get("id") if isinstance(link, Mapping) else link
+    return invalid(
+        f"Unable to download deployment content from '{named}'. Please see https://aka.ms/arm-deploy for usage details."
+        " This server fetches no templates: send the template itself.",
+        "InvalidContentLink",
+    )
+
+
 class Deploying:
     """Carries a deployment out.
 
@@ -113,7 +123,9 @@ class Deploying:
         if self._depth > _NESTED_MAX:
             raise TemplateError(f"Deployments are nested in at most {_NESTED_MAX} others.")
         if str(self._properties.get("mode", "Incremental")).lower() != "incremental":
-            raise TemplateError("The server deploys in the mode Incremental alone.")
+            raise TemplateError(
+                "The server deploys in the mode Incremental alone, and deletes nothing by itself."
+            )
         self._check_sections()
         if self._has_own_scope:
             self._scope.read_parameters(self._properties.get("parameters") or {})
@@ -241,6 +253,8 @@ class Deploying:
     async def _nested(self, planned: Planned, waiting: tuple[str, ...]) -> None:
         """Carry a nested deployment out, within its own scope or that of this one."""
         properties: Mapping[str, Any] = planned.document.get("properties") or {}
+        if (link := properties.get("templateLink")) is not None:
+            raise DeploymentFailed(planned.id, unread_link(link))
         if not isinstance(properties.get("template"), Mapping):
             raise TemplateError(f"The nested deployment '{planned.id}' has no template.")
         options = properties.get("expressionEvaluationOptions") or {}

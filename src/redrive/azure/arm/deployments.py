@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from redrive.azure.arm.call import ArmCall, Verb
-from redrive.azure.arm.deploying import Deploying, DeploymentFailed
+from redrive.azure.arm.deploying import Deploying, DeploymentFailed, unread_link
 from redrive.azure.arm.resources import Ask
 from redrive.azure.arm.template_language import TemplateError
 from redrive.azure.eventgrid.times import timestamp
@@ -185,9 +185,10 @@ def _properties(call: ArmCall) -> Mapping[str, Any]:
     properties = replace(call, request=request).document.get("properties")
     if not isinstance(properties, dict):
         raise invalid("The deployment has no properties.", "InvalidRequestContent")
+    if (link := properties.get("templateLink")) is not None:
+        raise unread_link(link)
     if not isinstance(properties.get("template"), dict):
-        text = "The deployment has no template: the server reads no templates elsewhere (templateLink)."
-        raise invalid(text, "InvalidTemplate")
+        raise invalid("The deployment has no template.", "InvalidTemplate")
     return properties
 
 
