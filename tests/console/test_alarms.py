@@ -47,9 +47,9 @@ async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None
         assert f"{ROOM}/topics/told" in shown
         led = await visitor.post(ALARM, {"name": "orders/wait", "do": "disable"})
         assert "not done" in unquote(led.headers["Set-Cookie"])
-        assert "The actions are disabled" in await page(visitor, ALARM, name="orders/wait", again="")
+        assert "Its actions are switched off" in await page(visitor, ALARM, name="orders/wait", again="")
         await visitor.post(ALARM, {"name": "orders/wait", "do": "enable"})
-        assert "The actions are disabled" not in await page(visitor, ALARM, name="orders/wait")
+        assert "Its actions are switched off" not in await page(visitor, ALARM, name="orders/wait")
         assert "OK(&#34;orders/wait&#34;)" in await page(visitor, ALARM, name="both-of-them")
         assert (await visitor.get(f"{ALARM}?name=absent")).status == 404
         assert (await visitor.get(ALARM)).status == 404
@@ -59,7 +59,7 @@ async def test_a_state_is_set_after_a_page_that_says_what_it_sets_off() -> None:
     async with visiting(clock="simulated") as visitor:
         await make_alarms(Services(visitor))
         asks = await page(visitor, f"{ROOM}/alarms/state", name="orders/wait")
-        assert 'which sets off <span class="mono">told</span>' in asks
+        assert 'which tells <span class="mono">told</span>' in asks
         form = {"name": "orders/wait", "state": "OK", "reason": "an exercise"}
         assert (await visitor.post(f"{ROOM}/alarms/state", form)).status == 303
         shown = await page(visitor, ALARM, name="orders/wait")

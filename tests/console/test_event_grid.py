@@ -53,7 +53,7 @@ async def test_event_subscriptions_are_listed_with_their_states_and_topics() -> 
         page = text(await visitor.get(f"{ROOM}/event-grid"))
         assert "Billing topics:orders WebHook https://hook.example/in?…" in page
         assert "orders topic EventGridSchema" in page
-        assert "Healthy 1 Look" in page
+        assert "Healthy 1 Dead letters" in page
         assert "secret" not in page
         assert "No event subscriptions" in text(
             await visitor.get(f"{ROOT}/000000000000/us-east-1/event-grid")
@@ -87,7 +87,7 @@ async def test_an_endpoint_on_probation_is_shown_with_its_reason_and_lifted() ->
         await engine.operations._circuits.note(made, PROBATION, FAILURES["503"], now)
         page = text(await visitor.get(PAGE))
         assert "On hold on probation: Server error 503" in page
-        assert "Lift: try what waits now" in page
+        assert "Resume now" in page
         form = {"topic": made.topic.name, "id": made.id}
         assert (await visitor.post(f"{ROOM}/endpoints", form)).status == 303
         assert "Healthy" in text(await visitor.get(PAGE))

@@ -97,7 +97,7 @@ async def test_the_settings_of_every_node_are_shown_and_where_they_differ() -> N
         for each in (there, silent):
             await documents.create(NODE, each.name, each)
         page = (await visitor.get(f"{ROOT}/settings")).body.decode()
-        assert page.index("this one") < page.index("node-2") < page.index("node-3") < page.index("silent")
+        assert page.index("This one") < page.index("node-2") < page.index("node-3") < page.index("Silent")
         other = (await visitor.get(f"{ROOT}/settings?node=node-3")).body.decode()
         assert "&lt;x-evil" in other
         assert (await visitor.get(f"{ROOT}/settings?node=gone")).status == 404

@@ -15,7 +15,7 @@ async def page(visitor: Visitor, path: str) -> str:
 async def test_a_stack_leads_to_its_resources() -> None:
     async with visiting(clock="simulated", functions="on") as visitor:
         await make_stack(Services(visitor))
-        assert "CREATE_COMPLETE" in await page(visitor, f"{ROOM}/stacks")
+        assert "Create complete" in await page(visitor, f"{ROOM}/stacks")
         shown = await page(visitor, STACK)
         assert f"{ROOM}/queues/shop-orders" in shown
         assert f"{ROOM}/topics/shop-news" in shown
@@ -33,7 +33,7 @@ async def test_a_stack_without_parameters_and_outputs_has_a_page() -> None:
             "cloudformation", "CreateStack", StackName="plain", TemplateBody=template
         )
         await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
-        assert "CREATE_COMPLETE" in await page(visitor, f"{ROOM}/stacks/plain")
+        assert "Create complete" in await page(visitor, f"{ROOM}/stacks/plain")
 
 
 async def test_drift_is_looked_for() -> None:
@@ -61,5 +61,5 @@ async def test_a_stack_is_deleted_by_its_typed_name_alone() -> None:
         assert (await visitor.post(f"{STACK}/delete", {"typed": "shop"})).status == 303
         await visitor.server.time.advance(60_000)  # type: ignore[union-attr]  # simulated
         assert "No stacks" in await page(visitor, f"{ROOM}/stacks?")
-        assert "DELETE_COMPLETE" in await page(visitor, f"{ROOM}/stacks?deleted=yes")
+        assert "Delete complete" in await page(visitor, f"{ROOM}/stacks?deleted=yes")
         assert not (await services.call("sqs", "ListQueues", QueueNamePrefix="shop")).get("QueueUrls")

@@ -76,14 +76,14 @@ async def test_messages_that_come_and_go_are_seen_as_they_do_and_filtered() -> N
         assert "Nothing that fits" in text(await visitor.get(f"{page}?only=failures"))
         await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "MARKED"})
         seen = text(await visitor.get(f"{page}?only=all"))
-        assert "published Rentals" in seen
-        assert "sent orders 1 message" in seen
-        assert "received orders 1 message" in seen
+        assert "Published Rentals" in seen
+        assert "Sent orders 1 message" in seen
+        assert "Received orders 1 message" in seen
         assert "MARKED" not in seen
-        assert "sent orders" not in text(await visitor.get(f"{page}?of=Rentals"))
-        assert "received" not in text(await visitor.get(f"{page}?only=sent")).partition("At, UTC")[2]
+        assert "Sent orders" not in text(await visitor.get(f"{page}?of=Rentals"))
+        assert "Received" not in text(await visitor.get(f"{page}?only=sent")).partition("At, UTC")[2]
         elsewhere = text(await visitor.get(f"{ROOM.replace('us-east-1', 'eu-west-1')}/tail"))
-        assert "sent orders" not in elsewhere
+        assert "Sent orders" not in elsewhere
 
 
 async def test_an_unchanged_tail_is_not_sent_again() -> None:

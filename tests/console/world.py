@@ -172,6 +172,8 @@ def pages_of(world: World, seq: int) -> list[str]:
         f"{orders}/messages",
         f"{orders}/messages?view=delayed&order=newest",
         f"{orders}/send",
+        f"{orders}/send?sample=S3",
+        f"{orders}/import",
         f"{ROOM}/messages",
         f"{ROOM}/messages/6f1c",
         f"{ROOM}/endpoints",

@@ -139,7 +139,7 @@ async def found_alarm(visit: Visit) -> Mapping[str, Any]:
 
 
 def condition(alarm: Mapping[str, Any]) -> str:
-    """The condition that an alarm goes off by, in words."""
+    """The condition that an alarm fires by, in words."""
     if "AlarmRule" in alarm:
         return str(alarm["AlarmRule"])
     sign = _COMPARISONS.get(alarm["ComparisonOperator"], alarm["ComparisonOperator"])
@@ -180,6 +180,8 @@ def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "alarm": alarm,
         "condition": condition(alarm),
+        "of": ", ".join(str(each["Value"]) for each in alarm.get("Dimensions", ())),
+        "tells": [target.name for target in _actions(visit, alarm, "ALARM")],
         "link": visit.link("alarms", "alarm", name=alarm["AlarmName"]),
     }
 

@@ -1,4 +1,4 @@
-"""Endpoints: which of them rest or fail, why, and since when; and how a rest is ended."""
+"""Subscriptions: which receivers are on hold or fail, why, and since when; and how one is resumed."""
 
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition)
 
 
 async def change(visit: Visit) -> Redirect:
-    """End an endpoint's rest: what waited is tried at once."""
+    """Resume a receiver that is on hold: what waited is tried at once."""
     topic = visit.place._replace(name=visit.asked("topic"))
     found = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
     if found is None:

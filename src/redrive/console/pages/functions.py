@@ -9,6 +9,7 @@ from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events
 from redrive.aws.wire.errors import AwsError
 from redrive.console import links
+from redrive.console.commands import aws_command
 from redrive.console.invocations import Invocation, invocations
 from redrive.console.time_chart import time_chart, with_zeros
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
@@ -48,12 +49,24 @@ async def listed(visit: Visit) -> Page:
     ]
     more = answer.get("NextMarker")
     values = {
-        "rows": rows,
+        "rows": sorted(rows, key=_urgency),
+        "start": _create_command(visit),
         "at_most": COUNTED_MAX,
         "next": visit.link("functions", after=more) if more else "",
         "first": visit.link("functions") if visit.asked("after") else "",
     }
     return Page("functions.html", values, live_seconds=5)
+
+
+def _urgency(row: Mapping[str, Any]) -> tuple[int, int, int]:
+    """The order of functions of a page: those that fail first, then those that are throttled, then by what waits."""
+    return -row["figures"]["Errors"], -row["figures"]["Throttles"], -row["waiting"][0]
+
+
+def _create_command(visit: Visit) -> str:
+    role = f"arn:aws:iam::{visit.args['account']}:role/bill"
+    code = ("--runtime", "python3.11", "--handler", "app.handler", "--zip-file", "fileb://app.zip")
+    return aws_command(visit, "lambda", "create-function", "--function-name", "bill", "--role", role, *code)
 
 
 async def one(visit: Visit) -> Page:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from redrive.aws.wire.errors import AwsError
 from redrive.console import json_text
+from redrive.console.typed_messages import SAMPLES, sample_text
 from redrive.console.visit import Missing, Page, Unusable, Visit
 
 _KINDS: Final = {"wait": "RequestResponse", "event": "Event"}
@@ -15,7 +16,7 @@ _NOT_FOUND: Final = "ResourceNotFoundException"
 
 async def form(visit: Visit) -> Page:
     """A form for an event."""
-    return await _page(visit, {"payload": "{}"})
+    return await _page(visit, {"payload": sample_text(visit.asked("sample")) or "{}"})
 
 
 async def invoke(visit: Visit) -> Page:
@@ -51,6 +52,7 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
         raise Missing(error.message) from None
     nothing = {"told": "", "kind": "wait", "accepted": False, "answer": None}
     values = {**nothing, **typed, "name": name, "back": visit.link("functions", name)}
+    values["samples"] = [(each, visit.link("functions", name, "invoke", sample=each)) for each in SAMPLES]
     return Page("invoke.html", values, status)
 
 

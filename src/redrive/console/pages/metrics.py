@@ -1,5 +1,7 @@
 """Metrics: what CloudWatch's clients see of an account and region, as lines over the last hours."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -7,6 +9,8 @@ import orjson
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
 from redrive.console.commands import aws_command
+from redrive.console.hour import last_hour
+from redrive.console.rates import rate_series, traffic_chart
 from redrive.console.time_chart import Point, time_chart, with_zeros
 from redrive.console.visit import Page, Visit
 from redrive.model.metric import MINUTE_MS, PeriodStatistics, PointQuery, SeriesQuery, Statistics
@@ -23,8 +27,10 @@ _SPANS: Final = {
     "15d": (_KEPT_MS, 6 * _HOUR_MS),
 }
 _STATISTICS: Final = ("Sum", "Average", "Minimum", "Maximum", "SampleCount")
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_UNITS: Final = {"Seconds": " s", "Milliseconds": " ms", "Bytes": " B", "Percent": " %"}
 _LEVELS: Final = ("Approximate", "Concurrent")  # how a thing stands, which nobody adds up
-_MEANS: Final = ("Size", "Duration", "Latency")
+_MEANS: Final = ("Size", "Duration", "Latency", "Age", "AgeOfOldestMessage")
 #: The metrics that the console's form for alarms knows, by what it calls them.
 _WATCHED: Final = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible"): ("queue", "waiting"),
@@ -44,11 +50,20 @@ async def page(visit: Visit) -> Page:
     fitting = [metric for metric in found if _fits(metric, namespace, name, of)]
     exactly = [metric for metric in fitting if of in (value for _, value in metric.dimensions)]
     fitting = exactly or fitting
-    drawn = fitting[:DRAWN_MAX]
+    chosen = bool(namespace or name or of)
+    drawn = fitting[:DRAWN_MAX] if chosen else []
+    place = visit.place
+    hour = await last_hour(visit.installation.telemetry, [] if chosen else rate_series([place]), visit.now)
     values = {
+        "chosen": chosen,
+        "traffic": None if chosen else traffic_chart(hour, [place], visit.now),
+        "things": [] if chosen else _things(visit, found),
         "charts": await _charts(visit, drawn, since),
-        "others": [_linked(visit, metric, since) for metric in fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX]],
-        "left_out": max(0, len(fitting) - DRAWN_MAX - LINKED_MAX),
+        "others": [
+            _linked(visit, metric, since)
+            for metric in (fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX] if chosen else ())
+        ],
+        "left_out": max(0, len(fitting) - DRAWN_MAX - LINKED_MAX) if chosen else 0,
         "namespaces": sorted({metric.namespace for metric in found}),
         "names": sorted({metric.name for metric in found if namespace in ("", metric.namespace)}),
         "namespace": namespace,
@@ -69,6 +84,21 @@ async def page(visit: Visit) -> Page:
         "form": visit.link("metrics"),
     }
     return Page("metrics.html", values, live_seconds=10)
+
+
+def _things(visit: Visit, found: Sequence[MetricName]) -> list[tuple[str, str, str, int]]:
+    """The things that have metrics: namespace, name, link to its lines, and how many it has."""
+    numbers = Counter((each.namespace, each.dimensions[-1][1]) for each in found if each.dimensions)
+    return [
+        (namespace, of, visit.link("metrics", namespace=namespace, of=of), number)
+        for (namespace, of), number in sorted(numbers.items())
+    ][:LINKED_MAX]
+
+
+def metric_words(name: str) -> str:
+    """`Messages sent` of `NumberOfMessagesSent`."""
+    words = _WORD.sub(" ", name.removeprefix("Approximate").removeprefix("NumberOf")).lower()
+    return words[:1].upper() + words[1:]
 
 
 def _asked(visit: Visit) -> str:
@@ -112,7 +142,13 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
         charts.append(
             {
                 **_linked(visit, metric, since),
-                "drawn": time_chart({statistic: points}, begin, visit.now, period_ms),
+                "drawn": time_chart(
+                    {statistic: points},
+                    begin,
+                    visit.now,
+                    period_ms,
+                    unit=_UNITS.get(unit_of(metric) or "", ""),
+                ),
                 "points": bool(summed),
                 "unit": unit_of(metric) or "",
                 "alarm": _alarm(visit, metric),
@@ -148,7 +184,13 @@ def _linked(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
     things = ", ".join(f"{name} {value}" for name, value in metric.dimensions)
     of = metric.dimensions[-1][1] if metric.dimensions else ""
     link = visit.link("metrics", namespace=metric.namespace, metric=metric.name, of=of, since=since)
-    return {"name": metric.name, "namespace": metric.namespace, "things": things, "link": link}
+    return {
+        "name": metric.name,
+        "words": metric_words(metric.name),
+        "namespace": metric.namespace,
+        "things": things,
+        "link": link,
+    }
 
 
 def _alarm(visit: Visit, metric: MetricName) -> str:

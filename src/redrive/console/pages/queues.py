@@ -1,12 +1,11 @@
-"""Queues: listed with their numbers, one in detail, and a message sent to it."""
+"""Queues: listed with their numbers, and one in detail."""
 
-from typing import Any, Final
+from typing import Final
 
 from redrive.aws.sqs import names
-from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.pages.dead_letters import source_text
-from redrive.console.visit import PAGE_ROWS, Page, Redirect, Unusable, Visit
+from redrive.console.visit import PAGE_ROWS, Page, Visit
 from redrive.model.queue import Queue
 
 COUNTED_MAX: Final = 10_000  # of each kind in each queue: 3 ms
@@ -77,44 +76,3 @@ def _rules(queue: Queue) -> list[tuple[str, int]]:
         ("Retention", queue.retention_ms),
         ("Receives wait up to", queue.wait_ms),
     ]
-
-
-async def send_form(visit: Visit) -> Page:
-    """A form for a message."""
-    return _form(visit, await visit.queue(), "")
-
-
-def _form(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
-    values = {
-        "queue": queue,
-        "told": told,
-        "body": visit.asked("body"),
-        "group": visit.asked("group"),
-        "deduplication": visit.asked("deduplication"),
-        "delay": visit.asked("delay"),
-        "back": visit.link("queues", queue.name.name),
-    }
-    return Page("send.html", values, status)
-
-
-async def send(visit: Visit) -> Page | Redirect:
-    """Send a message by the service's own rules."""
-    queue = await visit.queue()
-    params: dict[str, Any] = {"QueueUrl": f"{visit.host}/{queue.name.account}/{queue.name.name}"}
-    params["MessageBody"] = visit.asked("body").replace("\r\n", "\n")
-    if visit.asked("group"):
-        params["MessageGroupId"] = visit.asked("group")
-    if visit.asked("deduplication"):
-        params["MessageDeduplicationId"] = visit.asked("deduplication")
-    if visit.asked("delay"):
-        params["DelaySeconds"] = visit.number("delay")
-    if not params["MessageBody"]:
-        return _form(visit, queue, "A message has a body.", _REFUSED)
-    try:
-        answer = await visit.call("sqs", "SendMessage", params)
-    except AwsError as error:
-        return _form(visit, queue, error.message, _REFUSED)
-    except Unusable as error:
-        return _form(visit, queue, str(error), _REFUSED)
-    told = f"Sent as {answer['MessageId']}."
-    return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=told)

@@ -109,7 +109,9 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
 
 def _rested(rested: BreakerOutage, schedule: RetrySchedule, tried: Lab) -> str:
     attempts = "attempt fails" if rested.failures == 1 else "attempts fail"
-    served = f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when the rest is lifted"
+    served = (
+        f"{show_duration(rested.served_at_ms)} after the outage's beginning, or at once when it is resumed"
+    )
     lost = (
         "no delivery is"
         if not rested.given_up
@@ -128,7 +130,7 @@ def _note(tried: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     """A figure that puts the answer into proportion, and what it is."""
     if tried.kind == POLICY:
         used = f"{schedule.total_ms() // 1000:,} of them are used here"
-        advice = "For longer outages let the endpoint rest, or redrive."
+        advice = "For longer outages switch the circuit breaker on, or redrive."
         return "3,600 s", f"of waits are the most that a delivery policy may have; {used}. {advice}"
     lifetime_ms = schedule.expires_after_ms
     if lifetime_ms is not None:

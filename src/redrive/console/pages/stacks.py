@@ -1,6 +1,6 @@
 """Stacks: listed, one with its resources, events, outputs and template, its drift, and its deletion."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.wire.errors import AwsError
@@ -8,6 +8,7 @@ from redrive.console import json_text, links
 from redrive.console.visit import Missing, Page, Redirect, Visit
 
 EVENTS_SHOWN: Final = 20
+REASONS_MAX: Final = 3  # stacks of a page whose events are read for the reason of their failure
 _GONE: Final = "DELETE_COMPLETE"
 _REFUSED: Final = 400
 
@@ -19,10 +20,13 @@ async def listed(visit: Visit) -> Page:
     found = [stack for stack in answer["StackSummaries"] if deleted or stack["StackStatus"] != _GONE]
     asked = {"deleted": "yes" if deleted else ""}
     more = answer.get("NextToken")
+    found.sort(key=lambda stack: not _is_troubled(stack))
+    reasons = {stack["StackId"]: await _reason(visit, stack) for stack in found[:REASONS_MAX]}
     values = {
         "rows": [
             {
                 "stack": stack,
+                "reason": reasons.get(stack["StackId"]) or stack.get("StackStatusReason", ""),
                 "link": "" if stack["StackStatus"] == _GONE else visit.link("stacks", stack["StackName"]),
             }
             for stack in found
@@ -33,6 +37,19 @@ async def listed(visit: Visit) -> Page:
         "next": visit.link("stacks", **asked, after=more) if more else "",
     }
     return Page("stacks.html", values, live_seconds=5)
+
+
+def _is_troubled(stack: Mapping[str, Any]) -> bool:
+    return "ROLLBACK" in stack["StackStatus"] or stack["StackStatus"].endswith("FAILED")
+
+
+async def _reason(visit: Visit, stack: Mapping[str, Any]) -> str:
+    """The reason that a stack failed or was rolled back for, which its own record does not always say."""
+    if not _is_troubled(stack):
+        return ""
+    events = await visit.call("cloudformation", "DescribeStackEvents", {"StackName": stack["StackId"]})
+    failure = _failure(stack, events["StackEvents"])
+    return "" if failure is None else f"{failure['LogicalResourceId']}: {failure['ResourceStatusReason']}"
 
 
 async def one(visit: Visit) -> Page:
@@ -46,6 +63,7 @@ async def one(visit: Visit) -> Page:
         "drift": stack["DriftInformation"],
         "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
         "more_resources": bool(resources.get("NextToken")),
+        "failure": _failure(stack, events["StackEvents"]),
         "events": events["StackEvents"][:EVENTS_SHOWN],
         "more_events": len(events["StackEvents"]) > EVENTS_SHOWN,
         "parameters": _parameters(visit, stack),
@@ -55,6 +73,14 @@ async def one(visit: Visit) -> Page:
         "back": visit.link("stacks"),
     }
     return Page("stack.html", values, live_seconds=2 if stack["StackStatus"].endswith("PROGRESS") else 10)
+
+
+def _failure(stack: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The event that a stack failed or was rolled back by, which is the earliest failure of its last change."""
+    if not _is_troubled(stack):
+        return None
+    failures = [each for each in events if each["ResourceStatus"].endswith("_FAILED")]
+    return next((each for each in reversed(failures) if each.get("ResourceStatusReason")), None)
 
 
 async def template(visit: Visit) -> Page:

@@ -27,7 +27,15 @@ from redrive.console.hour import last_hour
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
-from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
+from redrive.console.typed_messages import (
+    SAMPLES,
+    TYPES,
+    attribute_rows,
+    sample_text,
+    typed_attributes,
+    typed_body,
+)
+from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 from redrive.model.filtering import (
     FilterPolicyInvalid,
     FilterVerdict,
@@ -237,15 +245,25 @@ async def publish_form(visit: Visit) -> Page:
 
 
 def _form(visit: Visit, topic: Topic, told: str, status: int = 200) -> Page:
-    fields = {name: visit.asked(name) for name in ("body", "subject", "group", "deduplication")}
-    values = {**fields, "topic": topic, "told": told, "back": visit.link("topics", topic.name.name)}
+    fields = {name: visit.asked(name) for name in ("subject", "group", "deduplication", "format")}
+    here = ("topics", topic.name.name, "publish")
+    values = {
+        **fields,
+        "body": visit.asked("body") or sample_text(visit.asked("sample")),
+        "samples": [(name, visit.link(*here, sample=name)) for name in SAMPLES],
+        "rows": attribute_rows(visit),
+        "types": TYPES,
+        "topic": topic,
+        "told": told,
+        "back": visit.link("topics", topic.name.name),
+    }
     return Page("publish.html", values, status)
 
 
 async def publish(visit: Visit) -> Page | Redirect:
     """Publish a message by the service's own rules."""
     topic = await _topic(visit)
-    params: dict[str, Any] = {"TopicArn": _arn(topic), "Message": visit.asked("body").replace("\r\n", "\n")}
+    params: dict[str, Any] = {"TopicArn": _arn(topic)}
     for field, name in (
         ("subject", "Subject"),
         ("group", "MessageGroupId"),
@@ -253,13 +271,21 @@ async def publish(visit: Visit) -> Page | Redirect:
     ):
         if visit.asked(field):
             params[name] = visit.asked(field)
-    if not params["Message"]:
-        return _form(visit, topic, "A message has a body.", _REFUSED)
+    if visit.asked("format") == "protocols":
+        params["MessageStructure"] = "json"
     try:
+        params["Message"] = typed_body(visit)
+        if attributes := typed_attributes(visit):
+            params["MessageAttributes"] = attributes
         answer = await visit.call("sns", "Publish", params)
     except AwsError as error:
         return _form(visit, topic, error.message, _REFUSED)
-    return Redirect(visit.link("messages", answer["MessageId"], topic=topic.name.name))
+    except Unusable as error:
+        return _form(visit, topic, str(error), _REFUSED)
+    return Redirect(
+        visit.link("messages", answer["MessageId"], topic=topic.name.name),
+        sentence=f"Published as {answer['MessageId']}",
+    )
 
 
 def _arn(topic: Topic) -> str:

@@ -325,6 +325,14 @@ for (const form of $$("form[data-live]")) {
   });
 }
 
+// ---- forms that keep their last values in this browser
+for (const form of $$("form[data-keeps]")) {
+  const name = `form ${location.pathname}`, fields = [...form.elements].filter((each) => each.name && each.type !== "radio");
+  const last = "filled" in form.dataset ? [] : JSON.parse(kept.get(name) || "[]");
+  last.forEach((value, at) => { if (fields[at]) fields[at].value = value; });
+  form.addEventListener("submit", () => kept.set(name, JSON.stringify(fields.map((each) => each.value))));
+}
+
 // ---- a search goes on by itself, slice by slice, until a page is found or somebody stops it
 const search = $("#search"), FOUND_MAX = 50;
 let searching = Boolean(search?.dataset.next);

@@ -1,0 +1,146 @@
+"""Sending: one message to a queue with all that belongs to it, copies of it, or many as JSON lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from redrive.aws.wire.errors import AwsError
+from redrive.console.commands import aws_command
+from redrive.console.typed_messages import (
+    BATCH,
+    SAMPLES,
+    TYPES,
+    attribute_rows,
+    read_lines,
+    sample_text,
+    typed_attributes,
+    typed_body,
+)
+from redrive.console.visit import Page, Redirect, Unusable, Visit
+from redrive.model.queue import Queue
+
+COPIES_MAX: Final = 100
+_PROBLEMS_MAX: Final = 20
+_REFUSED: Final = 400
+
+
+async def form(visit: Visit) -> Page:
+    """A form for a message."""
+    return _form(visit, await visit.queue(), "")
+
+
+def _form(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
+    here = ("queues", queue.name.name, "send")
+    values = {
+        "queue": queue,
+        "told": told,
+        "body": visit.asked("body") or sample_text(visit.asked("sample")),
+        "format": visit.asked("format"),
+        "copies": visit.asked("copies", "1"),
+        "copies_max": COPIES_MAX,
+        "samples": [(name, visit.link(*here, sample=name)) for name in SAMPLES],
+        "rows": attribute_rows(visit),
+        "types": TYPES,
+        "group": visit.asked("group"),
+        "deduplication": visit.asked("deduplication"),
+        "delay": visit.asked("delay"),
+        "import": visit.link("queues", queue.name.name, "import"),
+        "command": aws_command(
+            visit, "sqs", "send-message", "--queue-url", _url(visit, queue), "--message-body", "BODY"
+        ),
+        "back": visit.link("queues", queue.name.name),
+    }
+    return Page("send.html", values, status)
+
+
+def _url(visit: Visit, queue: Queue) -> str:
+    return f"{visit.host}/{queue.name.account}/{queue.name.name}"
+
+
+async def send(visit: Visit) -> Page | Redirect:
+    """Send a message, or copies of it, by the service's own rules."""
+    queue = await visit.queue()
+    try:
+        sentence = await _sent(visit, queue, _typed(visit), visit.number("copies", 1))
+    except AwsError as error:
+        return _form(visit, queue, error.message, _REFUSED)
+    except Unusable as error:
+        return _form(visit, queue, str(error), _REFUSED)
+    return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)
+
+
+async def _sent(visit: Visit, queue: Queue, entry: Mapping[str, Any], copies: int) -> str:
+    """Send so many copies of a message; what came of it, in words."""
+    if not 1 <= copies <= COPIES_MAX:
+        raise Unusable(f"1 to {COPIES_MAX} copies are sent at once.")
+    if copies == 1:
+        answer = await visit.call("sqs", "SendMessage", {"QueueUrl": _url(visit, queue), **entry})
+        return f"Sent as {answer['MessageId']}"
+    if "MessageDeduplicationId" in entry:
+        raise Unusable("Copies with one deduplication ID are taken for one message: send 1.")
+    taken, failures = await _send_each(visit, queue, [entry] * copies)
+    return f"{taken} of {copies} sent" + (f": {failures[0][1]}" if failures else "")
+
+
+def _typed(visit: Visit) -> dict[str, Any]:
+    """The parameters of the message in the form."""
+    entry: dict[str, Any] = {"MessageBody": typed_body(visit)}
+    if attributes := typed_attributes(visit):
+        entry["MessageAttributes"] = attributes
+    if visit.asked("group"):
+        entry["MessageGroupId"] = visit.asked("group")
+    if visit.asked("deduplication"):
+        entry["MessageDeduplicationId"] = visit.asked("deduplication")
+    if visit.asked("delay"):
+        entry["DelaySeconds"] = visit.number("delay")
+    return entry
+
+
+async def _send_each(
+    visit: Visit, queue: Queue, entries: Sequence[Mapping[str, Any]]
+) -> tuple[int, list[tuple[int, str]]]:
+    """Send messages in batches; how many were taken, and the others by their place, from 0, with the service's words."""
+    taken, failures = 0, []
+    for begin in range(0, len(entries), BATCH):
+        batch = [
+            {"Id": str(begin + place), **entry} for place, entry in enumerate(entries[begin : begin + BATCH])
+        ]
+        answer = await visit.call(
+            "sqs", "SendMessageBatch", {"QueueUrl": _url(visit, queue), "Entries": batch}
+        )
+        taken += len(answer.get("Successful", ()))
+        failures += [(int(each["Id"]), str(each.get("Message", ""))) for each in answer.get("Failed", ())]
+    return taken, failures
+
+
+async def import_form(visit: Visit) -> Page:
+    """A form for messages as JSON lines."""
+    return _import_page(visit, await visit.queue())
+
+
+def _import_page(visit: Visit, queue: Queue, told: str = "", *, lines: Any = None, status: int = 200) -> Page:
+    values = {
+        "queue": queue,
+        "told": told,
+        "text": visit.asked("lines"),
+        "lines": lines,
+        "problems": [] if lines is None else lines.problems[:_PROBLEMS_MAX],
+        "back": visit.link("queues", queue.name.name, "send"),
+    }
+    return Page("import.html", values, status)
+
+
+async def import_lines(visit: Visit) -> Page | Redirect:
+    """Say what JSON lines would send; or send them, unless a line of them cannot be read."""
+    queue = await visit.queue()
+    try:
+        lines = read_lines(visit.asked("lines"))
+        if visit.asked("do") != "send" or lines.problems or not lines.entries:
+            return _import_page(visit, queue, lines=lines, status=_REFUSED if lines.problems else 200)
+        taken, failures = await _send_each(visit, queue, lines.entries)
+    except (AwsError, Unusable) as error:
+        told = error.message if isinstance(error, AwsError) else str(error)
+        return _import_page(visit, queue, told, status=_REFUSED)
+    sentence = f"{taken:,} of {len(lines.entries):,} sent"
+    if failures:
+        sentence += f"; message {failures[0][0] + 1}: {failures[0][1]}"
+    return Redirect(visit.link("queues", queue.name.name, "messages"), sentence=sentence)
