@@ -100,7 +100,7 @@ class Provisioner:
         if policies:
             await self._call(queue, "sqs", "SetQueueAttributes", QueueUrl=_url(queue), Attributes=policies)
 
-    def _with_arn(self, policy: str, place: DeclaredQueue | DeclaredTopic) -> str:
+    def _with_arn(self, policy: str, declared: DeclaredQueue | DeclaredTopic) -> str:
         """A redrive policy whose target may have been a queue's bare name."""
         try:
             document = json.loads(policy)
@@ -109,17 +109,17 @@ class Provisioner:
             return policy  # the service says what is wrong with it, if anything
         if not isinstance(target, str) or target.startswith("arn:"):
             return policy
-        return json.dumps({**document, _TARGET: self._queue_arn(target, place)})
+        return json.dumps({**document, _TARGET: self._queue_arn(target, declared)})
 
-    def _queue_arn(self, name: str, place: DeclaredQueue | DeclaredTopic) -> str:
-        return f"arn:aws:sqs:{place.region or self._region}:{place.account}:{name}"
+    def _queue_arn(self, name: str, declared: DeclaredQueue | DeclaredTopic) -> str:
+        return f"arn:aws:sqs:{declared.region or self._region}:{declared.account}:{name}"
 
     # ---- topics ----------------------------------------------------------------------------------------------------
 
     async def _topic(self, topic: DeclaredTopic) -> None:
         fixed, others = _parted(topic.attributes)
-        made = await self._call(topic, "sns", "CreateTopic", Name=topic.name, Attributes=fixed)
-        arn: str = made["TopicArn"]
+        answer = await self._call(topic, "sns", "CreateTopic", Name=topic.name, Attributes=fixed)
+        arn: str = answer["TopicArn"]
         for name, value in others.items():
             attribute = {"AttributeName": name, "AttributeValue": value}
             await self._call(topic, "sns", "SetTopicAttributes", TopicArn=arn, **attribute)
@@ -134,46 +134,46 @@ class Provisioner:
         if subscription.protocol == "sqs" and not endpoint.startswith("arn:"):
             endpoint = self._queue_arn(endpoint, topic)
         attributes = {name: self._with_arn(value, topic) for name, value in subscription.attributes.items()}
-        wanted = {
+        parameters = {
             "TopicArn": arn,
             "Protocol": subscription.protocol,
             "Endpoint": endpoint,
             "ReturnSubscriptionArn": True,
         }
         try:
-            await self._attempt(topic, "sns", "Subscribe", **wanted, Attributes=attributes)
+            await self._attempt(topic, "sns", "Subscribe", **parameters, Attributes=attributes)
         except AwsError:  # it stands, and differs; or something is wrong with it, and a call below says what
-            made = await self._call(topic, "sns", "Subscribe", **wanted)
+            answer = await self._call(topic, "sns", "Subscribe", **parameters)
             for name in sorted(attributes, key=lambda name: name not in _FIRST):
                 attribute = {"AttributeName": name, "AttributeValue": attributes[name]}
-                where = {"SubscriptionArn": made["SubscriptionArn"]}
+                where = {"SubscriptionArn": answer["SubscriptionArn"]}
                 await self._call(topic, "sns", "SetSubscriptionAttributes", **where, **attribute)
 
     # ---- calls -----------------------------------------------------------------------------------------------------
 
     async def _call(
-        self, place: DeclaredQueue | DeclaredTopic, service: str, name: str, **params: Any
+        self, declared: DeclaredQueue | DeclaredTopic, service: str, name: str, **params: Any
     ) -> Any:
         try:
-            return await self._attempt(place, service, name, **params)
+            return await self._attempt(declared, service, name, **params)
         except AwsError as error:
-            kind = "queue" if isinstance(place, DeclaredQueue) else "topic"
+            kind = "queue" if isinstance(declared, DeclaredQueue) else "topic"
             about = f" subscription of {params['Endpoint']}:" if "Endpoint" in params else ""
             text = error.query_message or error.code
             raise SettingsInvalid(
-                f"{kind} {place.name} as declared:{about} {text}{_bounds(text, params)}"
+                f"{kind} {declared.name} as declared:{about} {text}{_bounds(text, params)}"
             ) from None
 
     async def _attempt(
-        self, place: DeclaredQueue | DeclaredTopic, service: str, name: str, **params: Any
+        self, declared: DeclaredQueue | DeclaredTopic, service: str, name: str, **params: Any
     ) -> Any:
         """Call an operation as the owner of what is declared.
 
         Raises:
             AwsError: The service refuses.
         """
-        caller = account_root(place.account)
-        return await self._calls.call(service, name, params, caller, place.region or self._region)
+        caller = account_root(declared.account)
+        return await self._calls.call(service, name, params, caller, declared.region or self._region)
 
 
 def _parted(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

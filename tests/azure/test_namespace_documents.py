@@ -122,8 +122,8 @@ def check_resource(spec: ArmResourceSpec, new: R, document: dict[str, Any], chan
 
 
 def check_shown(spec: ArmResourceSpec, made: R) -> None:
-    shown = resource.shown(spec, made, "http://x")
-    assert resource.shown(spec, resource.accepted(spec, made, shown), "http://x") == shown
+    shown = resource.body_of(spec, made, "http://x")
+    assert resource.body_of(spec, resource.accepted(spec, made, shown), "http://x") == shown
     resource.patched(spec, made, shown)  # not refused; nulls within are removed, as RFC 7396 has it
 
 

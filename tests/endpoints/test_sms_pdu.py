@@ -15,7 +15,7 @@ from redrive.endpoints.sms.pdu import (
     Said,
     Submission,
     delivered,
-    said,
+    read_answer,
     taken,
 )
 
@@ -100,7 +100,7 @@ def test_units_are_taken_however_they_are_cut(units: list[Pdu], size: int) -> No
 
 @given(st.binary(max_size=400))
 def test_any_octets_are_read_or_garbled(octets: bytes) -> None:
-    assert isinstance(said(octets), Said)
+    assert isinstance(read_answer(octets), Said)
     with contextlib.suppress(Garbled):
         delivered(octets)
     with contextlib.suppress(Garbled):
@@ -110,7 +110,7 @@ def test_any_octets_are_read_or_garbled(octets: bytes) -> None:
 
 
 def test_message_ids_and_texts_of_a_response_are_read() -> None:
-    assert said(b"") == Said("", "")
-    assert said(b"id-1\0") == Said("id-1", "")
-    assert said(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == Said("", "never")
-    assert said(b"id-1\0\0\x1d\0\xffcut") == Said("id-1", "cut")
+    assert read_answer(b"") == Said("", "")
+    assert read_answer(b"id-1\0") == Said("id-1", "")
+    assert read_answer(b"\0\x14\0\0\3abc\0\x1d\0\6never\0") == Said("", "never")
+    assert read_answer(b"id-1\0\0\x1d\0\xffcut") == Said("id-1", "cut")

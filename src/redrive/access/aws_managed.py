@@ -20,15 +20,15 @@ AMAZON: Final = "aws"  # stands in the place of an account in their ARNs
 POLICIES_FILE: Final = Path(__file__).with_name("aws_managed.json")
 
 
-def _policy(place: str, row: Mapping[str, Any]) -> ManagedPolicy:
-    path, _, name = place.rpartition("/")
+def _policy(policy_path: str, row: Mapping[str, Any]) -> ManagedPolicy:
+    path, _, name = policy_path.rpartition("/")
     text = orjson.dumps(row["document"], option=orjson.OPT_INDENT_2).decode()
     since, number = int(datetime.fromisoformat(row["date"]).timestamp() * 1000), row["version"]
     return ManagedPolicy(
         AMAZON,
         f"{path}/",
         name,
-        f"ANPA{b32encode(sha256(place.encode()).digest()).decode()[:17]}",
+        f"ANPA{b32encode(sha256(policy_path.encode()).digest()).decode()[:17]}",
         since,
         versions={number: PolicyVersion(text, since)},
         default=number,

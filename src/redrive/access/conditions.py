@@ -136,7 +136,7 @@ def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -
     if not key:
         raise PolicyInvalid("a condition key must have a name")
     if name.lower() == _NULL:
-        return Presence(key, _wanted(values))
+        return Presence(key, _truths(values))
     quantifier, operator_name, if_exists = _taken_apart(name)
     operator = OPERATORS.get(operator_name)
     if operator is None:
@@ -151,7 +151,7 @@ def _condition(name: str, key: str, values: Sequence[str], *, variables: bool) -
     )
 
 
-def _wanted(values: Sequence[str]) -> frozenset[bool]:
+def _truths(values: Sequence[str]) -> frozenset[bool]:
     try:
         return frozenset(truth(value) for value in values)
     except ValueError as error:
@@ -159,9 +159,9 @@ def _wanted(values: Sequence[str]) -> frozenset[bool]:
 
 
 def _taken_apart(name: str) -> tuple[Quantifier, str, bool]:
-    prefix, found, rest = name.lower().rpartition(":")
+    prefix, colon, rest = name.lower().rpartition(":")
     try:
-        quantifier = Quantifier(prefix) if found else Quantifier.NONE
+        quantifier = Quantifier(prefix) if colon else Quantifier.NONE
     except ValueError:
         raise PolicyInvalid("no such set operator") from None
     operator_name = rest.removesuffix(_IF_EXISTS)

@@ -185,7 +185,7 @@ def variable_keys(text: str) -> frozenset[str]:
 
 
 def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, ...]:
-    marks = [mark for mark, meant in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if meant]
+    marks = [mark for mark, letters in ((_VARIABLE, variables), (_WILDCARD, wildcards)) if letters]
     if not marks:
         return (pattern,)
     tokens: list[_Token] = []
@@ -201,10 +201,10 @@ def _tokens(pattern: str, *, wildcards: bool, variables: bool) -> tuple[_Token, 
 def _variable(text: str) -> str | _Variable:
     if text in {"*", "?", "$"}:  # `${*}` is how a policy writes a star that is no wildcard
         return text
-    named = _VARIABLE_NAME.fullmatch(text)
-    if named is None:
+    match = _VARIABLE_NAME.fullmatch(text)
+    if match is None:
         raise PolicyInvalid(f"'${{{text}}}' is not a policy variable")
-    return _Variable(named[1].lower(), named[2])
+    return _Variable(match[1].lower(), match[2])
 
 
 def _expression(tokens: Iterable[str | _Wild], shape: WildcardReach) -> str:

@@ -136,16 +136,16 @@ def evaluate(
     """
     principal, identities = request.principal, request.principal.identities
     lookup, action = request.lookup, request.action.lower()
-    said: list[Statement] = []
+    statements: list[Statement] = []
     if policy is not None:
         for statement in policy.statements:  # those that deny come first
             if statement.applies(identities, action, request.resource, lookup):
                 if not statement.allows or principal.permissions is None:
                     return Decision(statement.allows, statement)
-                said.append(statement)
+                statements.append(statement)
     own = bool(principal.account) and principal.account == owner_account
     if principal.permissions is not None:
-        return _of_user(principal.permissions, request, said, own=own, policy_decides=policy_decides)
+        return _of_user(principal.permissions, request, statements, own=own, policy_decides=policy_decides)
     return _OWNER_MAY if own and not policy_decides else NOT_ALLOWED
 
 
@@ -181,23 +181,23 @@ def _of_user(
     policy_decides: bool,
 ) -> Decision:
     """The answer to a user or a role whom the resource's policy does not deny, but allows by what was `said`."""
-    found: dict[Source, Statement] = {}
+    by_source: dict[Source, Statement] = {}
     for source, statements in permissions.by_source.items():
         statement = _first(statements, request)
         if statement is None:
             continue
         if not statement.allows:
             return Decision(allowed=False, statement=statement, source=source)
-        found[source] = statement
+        by_source[source] = statement
     if not said and (policy_decides or not own):
         return NOT_ALLOWED
     needed = frozenset(Source) if not own else _needed(request.principal, said)
     for source in permissions.by_source:
-        if source in needed and source not in found:
+        if source in needed and source not in by_source:
             return Decision(allowed=False, source=source)
     if said:
         return Decision(allowed=True, statement=said[0])
-    return Decision(allowed=True, statement=found[Source.IDENTITY], source=Source.IDENTITY)
+    return Decision(allowed=True, statement=by_source[Source.IDENTITY], source=Source.IDENTITY)
 
 
 def _first(statements: Sequence[Statement], request: AccessRequest) -> Statement | None:
@@ -209,14 +209,14 @@ def _first(statements: Sequence[Statement], request: AccessRequest) -> Statement
     return None
 
 
-def _needed(principal: Principal, said: Sequence[Statement]) -> frozenset[Source]:
+def _needed(principal: Principal, statements: Sequence[Statement]) -> frozenset[Source]:
     """The policies of a principal's own that must allow as well what a resource's policy of its own account allows.
 
     Who is named, or is everybody, is given it directly. A role's name gives it within the bounds of its boundary and of
     the session; the account's gives it to nobody, but lets the account's own policies do so.
     """
     needed = frozenset(Source)
-    for statement in said:
+    for statement in statements:
         names = statement.principals.named(principal.identities)
         if names is None:
             return _NONE

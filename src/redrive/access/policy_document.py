@@ -183,13 +183,13 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     not_action, action = _one_of(document, "Action")
     actions = _texts(action, "Action")
     not_resource, stated = _one_of(document, "Resource")
-    named = _texts(stated, "Resource")
-    asked = frozenset().union(*map(variable_keys, named)) if variables else frozenset()
+    patterns_text = _texts(stated, "Resource")
+    variables_used = frozenset().union(*map(variable_keys, patterns_text)) if variables else frozenset()
     denies = effect == "Deny"
     resources, excepted = (
-        (compile_patterns(named, shape=WildcardReach.ARN, variables=variables), not_resource)
-        if all(map(is_known, asked))
-        else _undecidable(named, denies=denies, excepted=not_resource)
+        (compile_patterns(patterns_text, shape=WildcardReach.ARN, variables=variables), not_resource)
+        if all(map(is_known, variables_used))
+        else _undecidable(patterns_text, denies=denies, excepted=not_resource)
     )
     conditions = parse_conditions(document.get("Condition", {}), variables=variables)
     return Statement(
@@ -201,7 +201,7 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
         resources=resources,
         resources_excepted=excepted,
         conditions=tuple(_decidable(condition, denies=denies) for condition in conditions),
-        keys=asked.union(*(condition.keys for condition in conditions)),
+        keys=variables_used.union(*(condition.keys for condition in conditions)),
         services=_services(actions),
     )
 
@@ -229,8 +229,8 @@ def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple
     """
     if denies or excepted:
         return compile_patterns(["*"]), not denies
-    told = [name for name in names if all(map(is_known, variable_keys(name)))]
-    return compile_patterns(told, shape=WildcardReach.ARN, variables=True), False
+    decidable = [name for name in names if all(map(is_known, variable_keys(name)))]
+    return compile_patterns(decidable, shape=WildcardReach.ARN, variables=True), False
 
 
 # ---- elements ---------------------------------------------------------------------------------------------

@@ -37,12 +37,12 @@ class Principals:
 
     def match(self, identities: frozenset[Identity]) -> bool:
         """True if the element reaches a principal that is known by these names."""
-        named = (
+        is_listed = (
             self.everyone
             or not self.identities.isdisjoint(identities)
             or (bool(self.kinds) and any(identity.kind in self.kinds for identity in identities))
         )
-        return named is not self.excepted
+        return is_listed is not self.excepted
 
     def named(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
         """The names among these that stand in the element; None where it reaches whoever it reaches by none of them."""

@@ -82,7 +82,7 @@ class BlobService:
         return answered
 
     async def _answer(self, request: Request) -> Response:
-        blob_place = _named(request)
+        blob_place = _path_of(request)
         if not is_storage_account(blob_place.account):
             raise not_found("The specified resource does not exist.")
         query = _query_of(request)
@@ -150,7 +150,7 @@ class BlobService:
                 raise AzureError(
                     HTTPStatus.CONFLICT, "ContainerAlreadyExists", "The specified container already exists."
                 )
-            return self._shown(HTTPStatus.CREATED)
+            return self._empty(HTTPStatus.CREATED)
         if method == "DELETE":
             if not await self._containers.remove(account, container):
                 raise _no_such_container()
@@ -158,12 +158,12 @@ class BlobService:
         if method in ("GET", "HEAD"):
             if not await self._containers.is_there(account, container):
                 raise _no_such_container()
-            return self._shown(HTTPStatus.OK)
+            return self._empty(HTTPStatus.OK)
         raise AzureError(
             HTTPStatus.METHOD_NOT_ALLOWED, "UnsupportedHttpVerb", f"A container does not support {method}."
         )
 
-    def _shown(self, status: HTTPStatus) -> Response:
+    def _empty(self, status: HTTPStatus) -> Response:
         headers = {
             "ETag": _ETAG,
             "Last-Modified": formatdate(self._clock.now() / 1000, usegmt=True),
@@ -181,7 +181,7 @@ def _account_at(host: str) -> str | None:
     return name if mark and is_storage_account(name) else None
 
 
-def _named(request: Request) -> BlobPath:
+def _path_of(request: Request) -> BlobPath:
     """The storage account, the container and the blob that a request names."""
     account, path = _account_at(request.host) or "", request.path.removeprefix("/")
     if request.path.startswith(BLOBS):

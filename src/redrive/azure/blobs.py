@@ -122,10 +122,10 @@ class BlobOperations:
         """Get Blob, Get Blob Properties and Delete Blob."""
         if query:
             raise invalid(f"The query parameter {min(query)} is not offered.", "UnsupportedQueryParameter")
-        found = await self._blobs.describe(container, name)
-        if found is None:
+        properties = await self._blobs.describe(container, name)
+        if properties is None:
             raise _no_such_blob()
-        blob = Blob(*found)
+        blob = Blob(*properties)
         if (unchanged := _by_condition(request, blob)) is not None:
             return unchanged
         match request.method:
@@ -220,7 +220,7 @@ def _listed(page: BlobPage, container: str, query: Mapping[str, str], url: str) 
         )
         if query.get(key)
     )
-    items = "".join(map(_shown, page.blobs))
+    items = "".join(map(_xml, page.blobs))
     folders = "".join(f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>" for folder in page.folders)
     return (
         f'{HEAD}<EnumerationResults ServiceEndpoint="{escape(url)}" ContainerName="{escape(name)}">{parameters}'
@@ -228,7 +228,7 @@ def _listed(page: BlobPage, container: str, query: Mapping[str, str], url: str) 
     )
 
 
-def _shown(blob: Blob) -> str:
+def _xml(blob: Blob) -> str:
     return (
         f"<Blob><Name>{escape(blob.name)}</Name><Properties><Creation-Time>{blob.modified}</Creation-Time>"
         f"<Last-Modified>{blob.modified}</Last-Modified><Etag>{escape(blob.etag)}</Etag>"

@@ -267,9 +267,9 @@ def _permission_request(subscription: Subscription, url: str) -> PushRequest:
         "WebHook-Request-Callback": url,
         "WebHook-Request-Rate": "*",
     }
-    kept = (_ALLOWED_ORIGIN,)
+    origin_header = (_ALLOWED_ORIGIN,)
     return PushRequest(
-        subscription.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=kept
+        subscription.endpoint, b"", _JSON, headers, ANSWER_MS, method="OPTIONS", headers_kept=origin_header
     )
 
 

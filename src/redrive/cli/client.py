@@ -105,8 +105,8 @@ class Client:
     def of(cls, parsed: argparse.Namespace) -> Self:
         """The server that a command line means, and whose resources there."""
         scope = {"subscription": parsed.azure_subscription, "group": parsed.resource_group}
-        place = {name: value for name, value in scope.items() if value}
-        return cls(parsed.url, parsed.region, place)
+        query = {name: value for name, value in scope.items() if value}
+        return cls(parsed.url, parsed.region, query)
 
     def get(self, path: str, **parameters: Any) -> ControlAnswer:
         """Ask for something.

@@ -47,9 +47,9 @@ def _thinned(columns: Sequence[Column], every: int) -> list[Column]:
     """Every so-manieth column, the last one always; a gap before one that goes is before the next that stays."""
     thinned: list[Column] = []
     cut = False
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         cut = cut or column.cut
-        if (len(columns) - 1 - place) % every == 0:
+        if (len(columns) - 1 - index) % every == 0:
             thinned.append(column._replace(cut=cut))
             cut = False
     return thinned
@@ -71,8 +71,8 @@ def _bar(column: Column, top_ms: int, line: int, chars: int) -> str:
 def _axis(columns: Sequence[Column], chars: int) -> str:
     starts = frozenset(phase_starts(columns))
     return "".join(
-        _gap(column) + ("┬" if place in starts else "─") + "─" * (chars - 1)
-        for place, column in enumerate(columns)
+        _gap(column) + ("┬" if index in starts else "─") + "─" * (chars - 1)
+        for index, column in enumerate(columns)
     )
 
 
@@ -80,10 +80,10 @@ def _attempts(columns: Sequence[Column], chars: int) -> str:
     """The attempts' numbers under the beginnings of phases and the last column, where there is room."""
     text = ""
     gaps = list(accumulate(len(_gap(column)) for column in columns))
-    for place in [*phase_starts(columns), len(columns) - 1]:
-        gap = place * chars + gaps[place] - len(text)
+    for index in [*phase_starts(columns), len(columns) - 1]:
+        gap = index * chars + gaps[index] - len(text)
         if gap > 0 or not text:
-            text += " " * gap + f"{columns[place].attempt:,}"
+            text += " " * gap + f"{columns[index].attempt:,}"
     return text
 
 

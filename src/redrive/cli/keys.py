@@ -88,7 +88,7 @@ def _list(parsed: argparse.Namespace) -> int:
     async def show(keyring: Keyring, _: Store, __: Runtime) -> int:
         keys = await keyring.all()
         if parsed.json:
-            print_json({"keys": [_shown(key) for key in keys]})
+            print_json({"keys": [_row(key) for key in keys]})
             return 0
         for key in keys:
             user = f"  {key.user}" if key.user else ""
@@ -98,7 +98,7 @@ def _list(parsed: argparse.Namespace) -> int:
     return _with_keyring(parsed, show)
 
 
-def _shown(key: AccessKey) -> dict[str, object]:
+def _row(key: AccessKey) -> dict[str, object]:
     document: dict[str, object] = {"id": key.access_key_id, "account": key.account, "active": key.active}
     return {**document, "user": key.user} if key.user else document
 

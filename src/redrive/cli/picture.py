@@ -93,7 +93,7 @@ class _Plot:
         gaps = list(accumulate(column.cut for column in columns))
         self._step = (_RIGHT - _LEFT - gaps[-1] * _GAP) / len(columns)
         self._left = [
-            _LEFT + place * self._step + gap * _GAP for place, gap in enumerate(gaps)
+            _LEFT + index * self._step + gap * _GAP for index, gap in enumerate(gaps)
         ]  # edges of columns
         self._tick_ms, self._ticks = ticks_of(columns)
         self._points = [

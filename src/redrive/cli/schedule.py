@@ -165,7 +165,7 @@ def ask(url: str, arn: str) -> Subscribed:
         )
         attributes = client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
     except ClientError as refusal:
-        raise CommandFailed(_said(refusal, url)) from None
+        raise CommandFailed(_message(refusal, url)) from None
     except (ResponseParserError, KeyError):
         raise CommandFailed(f"{url} answers, but not as SNS does: is it another server?") from None
     except (BotoCoreError, ValueError) as error:
@@ -175,7 +175,7 @@ def ask(url: str, arn: str) -> Subscribed:
     )
 
 
-def _said(refusal: ClientError, url: str) -> str:
+def _message(refusal: ClientError, url: str) -> str:
     """The server's own words; a page of another server's has a status and no more."""
     error = refusal.response["Error"]
     return error.get("Message") or f"{error.get('Code')} from {url}: is it Redrive?"

@@ -117,7 +117,7 @@ def _backup(parsed: argparse.Namespace) -> int:
         raise CommandFailed(
             "only a SQLite store is backed up by this command; PostgreSQL has means of its own, pg_dump for example"
         )
-    return _shown(parsed, back_up_store(settings, parsed.file))
+    return _print_contents(parsed, back_up_store(settings, parsed.file))
 
 
 def _verify(parsed: argparse.Namespace) -> int:
@@ -128,7 +128,7 @@ def _verify(parsed: argparse.Namespace) -> int:
         raise CommandFailed(
             "a store in memory is its server's alone: it cannot be verified by another process"
         )
-    return _shown(parsed, asyncio.run(verify_store(settings)))
+    return _print_contents(parsed, asyncio.run(verify_store(settings)))
 
 
 def _migrate(parsed: argparse.Namespace) -> int:
@@ -149,7 +149,7 @@ def _migrate(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(parsed: argparse.Namespace, contents: dict[str, Any]) -> int:
+def _print_contents(parsed: argparse.Namespace, contents: dict[str, Any]) -> int:
     if parsed.json:
         print_json(contents)
     else:

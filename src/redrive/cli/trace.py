@@ -37,7 +37,7 @@ def _run(client: Client, parsed: argparse.Namespace) -> int:
         print_json({**trace, "logged": entries})
         return 0
     for delivery in trace["deliveries"]:
-        print(f"{_place(delivery)}: {_state(delivery)}")
+        print(f"{_queue_or_topic(delivery)}: {_state(delivery)}")
         print_attempts(delivery["history"])
     for entry in entries:
         print(f"logged {moment(entry['timestamp'])}  {_logged(entry['message'])}")
@@ -52,7 +52,7 @@ def _run(client: Client, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _place(delivery: Entry) -> str:
+def _queue_or_topic(delivery: Entry) -> str:
     subscription = delivery["subscription"]
     if subscription:
         return f"{subscription['topic']} to {subscription['endpoint']} ({subscription['id']})"

@@ -76,8 +76,8 @@ def read_url(text: str) -> Destination:
         raise ValueError("An endpoint is an http or https URL with a host")
     if "_" in parts.hostname:
         raise ValueError("The host of an endpoint cannot have an underscore")
-    userinfo, _, place = parts.netloc.rpartition("@")
-    bare = parts._replace(netloc=place).geturl()
+    userinfo, _, host_and_port = parts.netloc.rpartition("@")
+    bare = parts._replace(netloc=host_and_port).geturl()
     user, _, password = userinfo.partition(":")
     url = URL(bare, encoded=_SENDABLE.fullmatch(bare) is not None)
     return Destination(url, unquote(user) if userinfo else None, unquote(password))

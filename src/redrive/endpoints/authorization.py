@@ -149,17 +149,17 @@ class Digest:
 
 def _digest(challenge: Challenge, user: str, password: str, chance: random.Random) -> Digest | None:
     """The digest a challenge asks for, or None for an unknown algorithm or a signed body (`qop=auth-int` alone)."""
-    asked = challenge.parameters
-    algorithm = asked.get("algorithm", "MD5").upper()
-    qualities = {quality.strip() for quality in asked.get("qop", "").lower().split(",")} - {""}
-    if algorithm not in _ALGORITHMS or "nonce" not in asked or (qualities and "auth" not in qualities):
+    parameters = challenge.parameters
+    algorithm = parameters.get("algorithm", "MD5").upper()
+    qualities = {quality.strip() for quality in parameters.get("qop", "").lower().split(",")} - {""}
+    if algorithm not in _ALGORITHMS or "nonce" not in parameters or (qualities and "auth" not in qualities):
         return None
     return Digest(
         user=user,
         password=password,
-        realm=asked.get("realm", ""),
-        nonce=asked["nonce"],
-        opaque=asked.get("opaque"),
+        realm=parameters.get("realm", ""),
+        nonce=parameters["nonce"],
+        opaque=parameters.get("opaque"),
         algorithm=algorithm,
         counts=bool(qualities),
         chance=chance,

@@ -63,10 +63,10 @@ def read_container(resource: str) -> Container:
     Raises:
         ValueError: It names none.
     """
-    found = _CONTAINER.fullmatch(resource)
-    if found is None:
+    match = _CONTAINER.fullmatch(resource)
+    if match is None:
         raise ValueError(f"{resource} is not the resource id of a container")
-    return Container(found["account"].lower(), found["container"].lower())
+    return Container(match["account"].lower(), match["container"].lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ class BlobEndpoint(TimedEndpoint):
         except (BaseError, OSError, ValueError) as error:
             return verdict_of_failure(error)
         known = {"etag": tag, "content-length": str(len(push_request.body))}
-        kept = tuple((name, known[name]) for name in push_request.headers_kept if name in known)
-        return ACCEPTED.verdict(_CREATED, identifiers=kept)
+        headers = tuple((name, known[name]) for name in push_request.headers_kept if name in known)
+        return ACCEPTED.verdict(_CREATED, identifiers=headers)
 
     async def _write(self, push_request: PushRequest) -> str:
         """Write it; its entity tag."""
@@ -248,18 +248,18 @@ def verdict_of_failure(error: Exception) -> Verdict:
             return verdicts.of_failure(error)
 
 
-def _of_system(number: int, said: str) -> Verdict:
-    return Verdict(AttemptResult.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=said)
+def _of_system(number: int, text: str) -> Verdict:
+    return Verdict(AttemptResult.FAILED, _BY_ERRNO.get(number, Reason.SERVER_ERROR), response=text)
 
 
 def _of_words(text: str) -> Verdict:
     read = _SAID.match(text)
-    said = read["said"] if read else text
-    answered = _STATUS.match(said)
+    words = read["said"] if read else text
+    answered = _STATUS.match(words)
     if answered:
-        return verdicts.of_status(int(answered["status"]), answered["body"] or said, STORAGE_STATUSES)
-    system = _ERRNO.search(said)
+        return verdicts.of_status(int(answered["status"]), answered["body"] or words, STORAGE_STATUSES)
+    system = _ERRNO.search(words)
     if system:
-        return _of_system(int(system["number"]), said)
+        return _of_system(int(system["number"]), words)
     reason = next((reason for word, reason in _BY_WORD.items() if word in text), Reason.CONNECTION)
-    return Verdict(AttemptResult.FAILED, reason, response=said)
+    return Verdict(AttemptResult.FAILED, reason, response=words)

@@ -77,20 +77,20 @@ class BlobStore:
         """
         span: GetOptions = {"range": (first, first + length)}
         try:
-            found = await obstore.get_async(self._store(), path, options=span)
+            result = await obstore.get_async(self._store(), path, options=span)
         except (NotFoundError, FileNotFoundError):
             raise NotFound(f"the blob {path}") from None
-        return _pieces(found)
+        return _pieces(result)
 
     async def describe(self, container: str, name: str) -> Described | None:
         """A blob without its bytes; None: it is not there, or no blob can have such a name."""
         if not NAME.fullmatch(name):
             return None
         try:
-            found = await obstore.head_async(self._store(), f"{container}/{name}")
+            meta = await obstore.head_async(self._store(), f"{container}/{name}")
         except (NotFoundError, FileNotFoundError):
             return None
-        return _described(found, container)
+        return _described(meta, container)
 
     async def page(
         self, container: str, prefix: str, after: str, limit: int, *, by_folder: bool
@@ -111,20 +111,22 @@ class BlobStore:
             root = self._folder / container
             walk = _names_in(root, "", prefix, after, by_folder=by_folder)
             names = await asyncio.to_thread(lambda: list(islice(walk, limit + 1)))
-            shown = names[:limit]
-            found = [await self.describe(container, name) for name in shown if not name.endswith("/")]
+            page_names = names[:limit]
+            descriptions = [
+                await self.describe(container, name) for name in page_names if not name.endswith("/")
+            ]
             blobs, folders = (
-                [blob for blob in found if blob is not None],
-                [n for n in shown if n.endswith("/")],
+                [blob for blob in descriptions if blob is not None],
+                [n for n in page_names if n.endswith("/")],
             )
-            return blobs, folders, shown[-1] if len(names) > limit else ""
+            return blobs, folders, page_names[-1] if len(names) > limit else ""
         blobs, folders = await _listed(store, container, prefix, by_folder=by_folder)
         names = sorted(name for name in [*(blob[0] for blob in blobs), *folders] if name > after)
-        shown = names[:limit]
+        page_names = names[:limit]
         return (
-            [blob for blob in blobs if blob[0] in shown],
-            [folder for folder in folders if folder in shown],
-            shown[-1] if len(names) > limit else "",
+            [blob for blob in blobs if blob[0] in page_names],
+            [folder for folder in folders if folder in page_names],
+            page_names[-1] if len(names) > limit else "",
         )
 
     async def remove(self, paths: Sequence[str]) -> None:
@@ -153,8 +155,8 @@ class BlobStore:
         return S3Store.from_url(self._url, client_options=client_of(self._ca_file), retry_config=ONCE)
 
 
-async def _pieces(found: "GetResult") -> AsyncGenerator[bytes]:
-    async for piece in found.stream(min_chunk_size=_PIECE_BYTES):
+async def _pieces(result: "GetResult") -> AsyncGenerator[bytes]:
+    async for piece in result.stream(min_chunk_size=_PIECE_BYTES):
         yield bytes(piece)
 
 
@@ -173,10 +175,10 @@ async def put(store: "ObjectStore", path: str, content: bytes, content_type: str
     return (written["e_tag"] or "").strip('"')
 
 
-def _described(found: "ObjectMeta", container: str) -> Described:
-    name = found["path"].removeprefix(f"{container}/")
-    tag = (found["e_tag"] or "").strip('"')
-    return name, found["size"], int(found["last_modified"].timestamp() * 1000), tag
+def _described(meta: "ObjectMeta", container: str) -> Described:
+    name = meta["path"].removeprefix(f"{container}/")
+    tag = (meta["e_tag"] or "").strip('"')
+    return name, meta["size"], int(meta["last_modified"].timestamp() * 1000), tag
 
 
 async def _listed(
@@ -187,21 +189,21 @@ async def _listed(
     if not NAME.fullmatch(folder):
         return [], []
     if by_folder:
-        found = await obstore.list_with_delimiter_async(store, folder)
-        blobs, folders = found["objects"], found["common_prefixes"]
+        listing = await obstore.list_with_delimiter_async(store, folder)
+        blobs, folders = listing["objects"], listing["common_prefixes"]
     else:
         blobs, folders = await obstore.list(store, folder).collect_async(), []
     start = f"{folder}/{beginning}"
     described = [_described(blob, container) for blob in blobs if blob["path"].startswith(start)]
-    shown = [f"{path.removeprefix(f'{container}/')}/" for path in folders if path.startswith(start)]
-    return described, shown
+    subfolders = [f"{path.removeprefix(f'{container}/')}/" for path in folders if path.startswith(start)]
+    return described, subfolders
 
 
 def _names_in(root: Path, folder: str, prefix: str, after: str, *, by_folder: bool) -> Iterator[str]:
     """The names in a folder that begin so, in order and behind another; no folder is opened that has none of them."""
     try:
         entries = [
-            (f"{folder}{place.name}{'/' if place.is_dir() else ''}") for place in os.scandir(root / folder)
+            (f"{folder}{entry.name}{'/' if entry.is_dir() else ''}") for entry in os.scandir(root / folder)
         ]
     except FileNotFoundError:
         return
@@ -226,8 +228,8 @@ def _may_hold(folder: str, prefix: str, after: str) -> bool:
 def _settle(folder: Path, path: str) -> None:
     """Wait until a file, and every entry that leads to it, is on disk: the library leaves that to the system."""
     file = folder / path
-    for place in (file, *file.parents[: path.count("/") + 1], folder.parent):
-        descriptor = os.open(place, os.O_RDONLY)
+    for path_above in (file, *file.parents[: path.count("/") + 1], folder.parent):
+        descriptor = os.open(path_above, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -26,12 +26,12 @@ class BlobContainers:
         Raises:
             OSError: The disk is full, or the folder is not to be written to.
         """
-        return await asyncio.to_thread(self._make, self._place(account, container))
+        return await asyncio.to_thread(self._make, self._folder_of(account, container))
 
     async def is_there(self, account: str, container: str) -> bool:
         """True if blobs can be written to it."""
-        place = self._place(account, container)
-        return place is None or await asyncio.to_thread(place.is_dir)
+        folder = self._folder_of(account, container)
+        return folder is None or await asyncio.to_thread(folder.is_dir)
 
     async def names(self, account: str) -> list[str]:
         """The containers of an account; none of a bucket, which knows no containers without blobs."""
@@ -45,10 +45,10 @@ class BlobContainers:
         Raises:
             OSError: The folder is not to be written to.
         """
-        place = self._place(account, container)
-        if place is None or not await asyncio.to_thread(place.is_dir):
+        folder = self._folder_of(account, container)
+        if folder is None or not await asyncio.to_thread(folder.is_dir):
             return False
-        await asyncio.to_thread(shutil.rmtree, place)
+        await asyncio.to_thread(shutil.rmtree, folder)
         return True
 
     async def newest(
@@ -58,30 +58,30 @@ class BlobContainers:
 
         Only as many folders are opened as that takes. None: the store is a bucket, or there is no such container.
         """
-        place = self._place(account, container)
-        if place is None or not await asyncio.to_thread(place.is_dir):
+        directory = self._folder_of(account, container)
+        if directory is None or not await asyncio.to_thread(directory.is_dir):
             return None
-        return await asyncio.to_thread(lambda: list(islice(_blobs_in(place / folder, place), limit)))
+        return await asyncio.to_thread(lambda: list(islice(_blobs_in(directory / folder, directory), limit)))
 
-    def _place(self, account: str, container: str) -> Path | None:
+    def _folder_of(self, account: str, container: str) -> Path | None:
         return None if self._folder is None else self._folder / account.lower() / container.lower()
 
-    def _make(self, place: Path | None) -> bool:
-        if place is None or place.is_dir():
+    def _make(self, folder: Path | None) -> bool:
+        if folder is None or folder.is_dir():
             return False
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         return True
 
 
 def _folders_in(folder: Path) -> list[str]:
-    return sorted(place.name for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else []
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
 
 def _blobs_in(folder: Path, root: Path) -> Iterator[tuple[str, int]]:
     """The blobs in a folder and those in it; folders are called as years, months, days and hours, without zeros."""
     entries = list(folder.iterdir()) if folder.is_dir() else []
-    for place in sorted(entries, key=lambda entry: (len(entry.name), entry.name), reverse=True):
-        if place.is_dir():
-            yield from _blobs_in(place, root)
+    for entry_path in sorted(entries, key=lambda entry: (len(entry.name), entry.name), reverse=True):
+        if entry_path.is_dir():
+            yield from _blobs_in(entry_path, root)
         else:
-            yield str(place.relative_to(root)), place.stat().st_size
+            yield str(entry_path.relative_to(root)), entry_path.stat().st_size

@@ -109,8 +109,8 @@ class EmailEndpoint(TimedEndpoint):
             await client.connect()
         except aiosmtplib.SMTPResponseException as error:
             return _of_greeting(error)
-        _, said = await client.sendmail(self._relay.sender, [address], mail)
-        return ACCEPTED.verdict(_ACCEPTED, said)
+        _, reply = await client.sendmail(self._relay.sender, [address], mail)
+        return ACCEPTED.verdict(_ACCEPTED, reply)
 
     def _client(self, timeout_seconds: float) -> aiosmtplib.SMTP:
         relay = self._relay

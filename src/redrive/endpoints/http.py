@@ -284,12 +284,12 @@ def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) ->
     encoding = ",".join(_values(web_answer, "content-encoding"))
     text = _inflated(web_answer.body, encoding, bytes_max).decode("utf-8", "replace")
     challenges = _values(web_answer, "www-authenticate")
-    kept = tuple(
+    headers_kept = tuple(
         (name, values[0])
         for name in push_request.headers_kept
         if (values := _values(web_answer, name.lower()))
     )
-    return WebhookAnswer(web_answer.status, text or web_answer.phrase, challenges, kept)
+    return WebhookAnswer(web_answer.status, text or web_answer.phrase, challenges, headers_kept)
 
 
 def _values(web_answer: WebAnswer, name: str) -> list[str]:

@@ -100,18 +100,18 @@ def of_failure(error: BaseException, unusable: Meaning = INVALID) -> Verdict:
         error: Raised by the event loop.
         unusable: The meaning of a ValueError: the request cannot be made as it is.
     """
-    said = str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
     match error:
         case TimeoutError():
             return TIMED_OUT.verdict(response="No answer in the time given")
         case ssl.SSLError():  # a certificate's error is a ValueError too
-            return TLS.verdict(response=said)
+            return TLS.verdict(response=text)
         case gaierror():
-            return NAME_NOT_RESOLVED.verdict(response=said)
+            return NAME_NOT_RESOLVED.verdict(response=text)
         case ValueError():
-            return unusable.verdict(response=said)
+            return unusable.verdict(response=text)
         case _:
-            return NO_CONNECTION.verdict(response=said)
+            return NO_CONNECTION.verdict(response=text)
 
 
 # Statuses of storage services that mean something of their own: the same for blobs and queues, Azure's and S3's.

@@ -68,11 +68,11 @@ class LiveFolders:
 def stamp(folder: str) -> str:
     """A text that changes whenever a file below a folder is written, made, renamed or removed."""
     number, newest = 0, 0
-    for place, folders, files in os.walk(folder):
+    for path, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in _UNSEEN]
         for name in (".", *files):
             try:
-                seen = os.stat(os.path.join(place, name)).st_mtime_ns  # noqa: PTH116, PTH118 - a Path takes as long again
+                seen = os.stat(os.path.join(path, name)).st_mtime_ns  # noqa: PTH116, PTH118 - a Path takes as long again
             except OSError:  # it is being replaced
                 continue
             number, newest = number + 1, max(newest, seen)

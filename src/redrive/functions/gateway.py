@@ -47,8 +47,8 @@ class ServerAddress:
         inside = _ELSE[0] if port == API_PORT else _ELSE[1] if port < _PRIVILEGED else port
         name = "127.0.0.1" if _is_address(host) else host
         names = "localhost" if name == "127.0.0.1" else f"localhost {name}"
-        told = f"{parts.scheme}://{name}:{inside}{parts.path}"
-        return cls(host, port, inside, told, f"127.0.0.1 {names}\n")
+        inside_url = f"{parts.scheme}://{name}:{inside}{parts.path}"
+        return cls(host, port, inside, inside_url, f"127.0.0.1 {names}\n")
 
 
 def _is_address(host: str) -> bool:
@@ -93,13 +93,13 @@ class FunctionGateway:
             writer.close()
 
     async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection(
+        upstream, back = await asyncio.open_connection(
             self._endpoint.host, self._endpoint.port, limit=_PIECE_BYTES
         )
         try:
             async with asyncio.TaskGroup() as both:
                 both.create_task(_carry(reader, back))
-                both.create_task(_carry(there, writer))
+                both.create_task(_carry(upstream, writer))
         except* OSError:
             pass  # as above
         finally:

@@ -93,8 +93,8 @@ def find_tools(isolation: Isolation) -> Tools:
 
 
 def _path_of(tool: str) -> str:
-    found = shutil.which(tool) if sys.platform == "linux" else None
-    return str(Path(found).absolute()) if found else ""
+    path = shutil.which(tool) if sys.platform == "linux" else None
+    return str(Path(path).absolute()) if path else ""
 
 
 def _check_users(tools: Tools) -> None:

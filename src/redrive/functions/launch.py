@@ -58,12 +58,12 @@ def program_for(function: FunctionVersion, folders: Folders, java_client: str) -
         Unsupported: None is on this machine.
     """
     runtime = function.runtime
-    if found := _PYTHON.fullmatch(runtime):
-        return _python(found[1], function, folders)
-    if found := _NODE.fullmatch(runtime):
-        return _node(found[1], folders)
-    if found := _JAVA.fullmatch(runtime):
-        return _java(found[1], function, folders, java_client)
+    if match := _PYTHON.fullmatch(runtime):
+        return _python(match[1], function, folders)
+    if match := _NODE.fullmatch(runtime):
+        return _node(match[1], folders)
+    if match := _JAVA.fullmatch(runtime):
+        return _java(match[1], function, folders, java_client)
     if runtime.startswith("provided"):
         return _bootstrap(function, folders)
     raise Unsupported(f"Redrive does not run {runtime}: it runs python3.x, nodejs.x, java and provided.*")
@@ -125,9 +125,9 @@ def _node(version: str, folders: Folders) -> Program:
     program = shutil.which(f"node{version}") or shutil.which("node")
     if program is None:
         raise Unsupported(f"nodejs{version}.x needs node on the server's PATH")
-    found = _major(program)
-    remark = "" if found == version else f"nodejs{version}.x is served by node {found}"
-    inside = f"{folders.layers}/nodejs/node{found}/node_modules:{folders.layers}/nodejs/node_modules"
+    major = _major(program)
+    remark = "" if major == version else f"nodejs{version}.x is served by node {major}"
+    inside = f"{folders.layers}/nodejs/node{major}/node_modules:{folders.layers}/nodejs/node_modules"
     return Program(
         [program, f"{folders.runtime}/node/index.js"],
         [str(Path(program).resolve().parents[1])],
@@ -145,8 +145,8 @@ def _java(version: str, function: FunctionVersion, folders: Folders, client: str
             f"java{version} needs the jars of com.amazonaws:aws-lambda-java-runtime-interface-client in a folder"
             " that the setting functions-java-client names"
         )
-    found = _major(program)
-    remark = "" if found == version else f"java{version} is served by Java {found}"
+    major = _major(program)
+    remark = "" if major == version else f"java{version} is served by Java {major}"
     classes = f"{folders.task}:{folders.task}/lib/*:{folders.layers}/java/lib/*:{client}/*"
     heap = max(16, function.memory_mb * 4 // 5)
     return Program(
@@ -177,9 +177,9 @@ def _bootstrap(function: FunctionVersion, folders: Folders) -> Program:
 @lru_cache(maxsize=16)
 def _major(program: str) -> str:
     """The major version that an interpreter of Node or Java tells of itself."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603 - found on PATH
-    found = re.search(r"(\d+)\.", said.stdout)
-    return found[1] if found else "?"
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603 - found on PATH
+    match = re.search(r"(\d+)\.", output.stdout)
+    return match[1] if match else "?"
 
 
 # The channel to a launcher: what it is to run goes in, sockets that listen in its network namespace come out.

@@ -37,7 +37,7 @@ class Peer(NamedTuple):
 def peer_of(address: Address, own: Address) -> Peer | None:
     """The end that connected from `address` to `own`, both IPv4; None: there is no such connection any more."""
     try:
-        return _asked(address, own)
+        return _by_netlink(address, own)
     except OSError:
         return _read(address, own)
 
@@ -55,7 +55,7 @@ def _descriptors(process: int) -> Iterator[str]:
                 yield os.readlink(entry.path)  # noqa: PTH115 - a Path takes as long again
 
 
-def _asked(peer: Address, own: Address) -> Peer | None:
+def _by_netlink(peer: Address, own: Address) -> Peer | None:
     addresses = struct.pack("!HH16s16s", peer[1], own[1], socket.inet_aton(peer[0]), socket.inet_aton(own[0]))
     body = _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, _ANY_STATE)
     body += addresses + bytes(4) + _NO_COOKIE
@@ -69,16 +69,16 @@ def _asked(peer: Address, own: Address) -> Peer | None:
 
 
 def _read(peer: Address, own: Address) -> Peer | None:
-    wanted = [_shown(peer), _shown(own)]
+    addresses = [_kernel_address(peer), _kernel_address(own)]
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             columns = line.split()
-            if columns[1:3] == wanted:
+            if columns[1:3] == addresses:
                 return Peer(int(columns[7]), int(columns[9]))
     return None
 
 
-def _shown(address: Address) -> str:
+def _kernel_address(address: Address) -> str:
     """An address as the kernel shows it: of the machine's own byte order."""
     (number,) = struct.unpack("=I", socket.inet_aton(address[0]))
     return f"{number:08X}:{address[1]:04X}"

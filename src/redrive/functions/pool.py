@@ -64,8 +64,8 @@ class KeptEnvironments:
 
     def wants(self, key: Key) -> bool:
         """True if no environment of a revision is too many."""
-        wanted = self._wanted.get(key)
-        return wanted is not None and self._count(key) <= wanted[1]
+        count = self._wanted.get(key)
+        return count is not None and self._count(key) <= count[1]
 
     def failure(self, key: Key) -> str:
         """The reason that the last start failed for; empty: it did not."""
@@ -80,8 +80,8 @@ class KeptEnvironments:
         starting.add_done_callback(lambda _: self._starting.pop(key, None))
 
     async def _fill(self, key: Key) -> None:
-        while (wanted := self._wanted.get(key)) is not None and self._count(key) < wanted[1]:
-            failure = await self._start(wanted[0])
+        while (count := self._wanted.get(key)) is not None and self._count(key) < count[1]:
+            failure = await self._start(count[0])
             if failure is not None:
                 self._failures[key] = failure.payload.decode(errors="replace")
                 return

@@ -35,7 +35,7 @@ def memory_of(processes: Iterable[int]) -> int:
     return sum(_status(each, _MOST) for each in processes) // 1024
 
 
-def kill_all(name: str, meant: Callable[[str], bool]) -> list[int]:
+def kill_all(name: str, is_owner: Callable[[str], bool]) -> list[int]:
     """Kill every process that has a variable in its environment with a value that is meant, whatever session it is in.
 
     What is forked meanwhile is found by the next look; each takes less time than the one before.
@@ -43,7 +43,7 @@ def kill_all(name: str, meant: Callable[[str], bool]) -> list[int]:
     Returns:
         A descriptor of each, or of the first of very many, which can be read when the process is gone.
     """
-    return _kill_each(lambda: {process for process, value in _carrying(name) if meant(value)})
+    return _kill_each(lambda: {process for process, value in _carrying(name) if is_owner(value)})
 
 
 def kill_user(command: Sequence[str], user: int) -> list[int]:
@@ -64,11 +64,11 @@ def _kill_each(find: Callable[[], set[int]]) -> list[int]:
     killed: set[int] = set()
     descriptors: list[int] = []
     for _ in range(_LOOKS_MAX):
-        found = find() - killed
-        if not found:
+        processes = find() - killed
+        if not processes:
             break
-        killed |= found
-        for process in found:
+        killed |= processes
+        for process in processes:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
                 if len(descriptors) < _DESCRIPTORS_MAX:
@@ -82,13 +82,13 @@ def _processes() -> list[int]:
 
 def _carrying(name: str) -> Iterator[tuple[int, str]]:
     """The processes that carry a variable, each with its value; one that has ended has no environment any more."""
-    wanted = f"{name}=".encode()
+    prefix = f"{name}=".encode()
     for process in _processes():
         with contextlib.suppress(OSError):
             variables = (_PROC / str(process) / "environ").read_bytes()
-            if wanted in variables:
-                found = [each for each in variables.split(b"\0") if each.startswith(wanted)]
-                yield from ((process, each[len(wanted) :].decode(errors="replace")) for each in found[:1])
+            if prefix in variables:
+                values = [each for each in variables.split(b"\0") if each.startswith(prefix)]
+                yield from ((process, each[len(prefix) :].decode(errors="replace")) for each in values[:1])
 
 
 async def gone(process: int) -> None:
@@ -120,10 +120,10 @@ def family(pid: int) -> Iterator[int]:
 
 def _status(pid: int, line: re.Pattern[bytes]) -> int:
     try:
-        found = line.search((_PROC / str(pid) / "status").read_bytes())
+        match = line.search((_PROC / str(pid) / "status").read_bytes())
     except OSError:
         return 0
-    return int(found[1]) if found else 0
+    return int(match[1]) if match else 0
 
 
 # Leftovers of servers that were killed: what their functions forked, and the folders they ran in.

@@ -140,7 +140,7 @@ class RuntimeApi:
     def request(self, connection: "_Connection", method: str, path: str, posted: Posted, mode: str) -> None:
         """Carry out one request."""
         if (method, path) == ("GET", _NEXT):
-            self._asked(connection)
+            self._wait_for_invocation(connection)
         elif (method, path) == ("GET", "/2018-06-01/ping") or (method, path) == ("GET", "/ping"):
             connection.respond(200, b"pong", (("Content-Type", "text/plain"),))
         elif (method, path) == ("POST", _INIT_ERROR):
@@ -153,7 +153,7 @@ class RuntimeApi:
         else:
             connection.refuse(404, "NotFound", f"no such call: {method} {path}")
 
-    def _asked(self, connection: "_Connection") -> None:
+    def _wait_for_invocation(self, connection: "_Connection") -> None:
         self._asking = connection
         if not self.ready.done():
             self.ready.set_result(None)

@@ -201,13 +201,13 @@ def plan_ordered(
     plan = ClaimPlan()
     open_shares = _with_room(shares)
     share = next(open_shares, None)
-    for head, place in line:
+    for head, turn in line:
         if share is None:
             break
         for each in (head, *followers.get(head.group_id or "", ())):
             if not share.room or each.available_at > now:
                 break
-            if not plan.take(each, share, now) and each is head and place == _HEAD:
+            if not plan.take(each, share, now) and each is head and turn == _HEAD:
                 plan.left.add(head.group_id or "")
         if not share.room:
             share = next(open_shares, None)
@@ -227,10 +227,10 @@ def plan_fair(
     for share in shares:
         room = share.room
         while round_robin and room:
-            delivery, place = round_robin.popleft()
+            delivery, turn = round_robin.popleft()
             claimed = plan.take(delivery, share, now)
             room -= claimed
-            if place != _HEAD or delivery.group_id is None:
+            if turn != _HEAD or delivery.group_id is None:
                 continue
             (plan.handed_on if claimed else plan.left).add(delivery.group_id)
             if (members := behind.get(delivery.group_id)) and members[0].available_at <= now:
@@ -241,8 +241,8 @@ def plan_fair(
 def plan_endings(share: ClaimShare, line: Sequence[Placed], now: int) -> ClaimPlan:
     """Give out nothing: deliveries that are not offered any more leave."""
     plan = ClaimPlan()
-    for delivery, place in line:
-        if plan.end(delivery, share, now) and place == _HEAD:
+    for delivery, turn in line:
+        if plan.end(delivery, share, now) and turn == _HEAD:
             plan.left.add(delivery.group_id or "")
     return plan
 

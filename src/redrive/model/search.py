@@ -117,14 +117,14 @@ def _value_test(value: str) -> Callable[[Any], bool]:
     """The test of a value in a body or an attribute: a range, a bound, or alternatives."""
     if (span := _RANGE.fullmatch(value)) is not None:
         least, most = float(span[1]), float(span[2])
-        return lambda found: (number := _number(found)) is not None and least <= number <= most
+        return lambda value_found: (number := _number(value_found)) is not None and least <= number <= most
     if (bound := _NUMBER.fullmatch(value)) is not None:
         limit, above = float(bound[2]), bound[1] == ">"
-        return lambda found: (
-            (number := _number(found)) is not None and (number > limit if above else number < limit)
+        return lambda value_found: (
+            (number := _number(value_found)) is not None and (number > limit if above else number < limit)
         )
     fits = _any_of(value)
-    return lambda found: (text := _text(found)) is not None and fits(text)
+    return lambda value_found: (text := _text(value_found)) is not None and fits(text)
 
 
 def _number(value: object) -> float | None:

@@ -79,7 +79,7 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
     row = TimetableRow(1, None, 0, 0, 0)
     runs = [Run((row,), row)]
     for step, retries in schedule.alike():
-        attempts = _made(schedule, row, attempt_ms + step.earliest_ms, retries)
+        attempts = _retries_made(schedule, row, attempt_ms + step.earliest_ms, retries)
         if attempts:
             head = [
                 row.after(step, number, attempt_ms) for number in range(1, attempts + 1)[:RUN_SHOWN_WHOLE]
@@ -91,7 +91,7 @@ def runs_of(schedule: RetrySchedule, attempt_ms: int) -> list[Run]:
     return runs
 
 
-def _made(schedule: RetrySchedule, before: TimetableRow, period_ms: int, retries: int) -> int:
+def _retries_made(schedule: RetrySchedule, before: TimetableRow, period_ms: int, retries: int) -> int:
     """The number of those retries that fall due before the time to live is over."""
     if schedule.expires_after_ms is None:
         return retries
@@ -129,15 +129,15 @@ def _columns(run: Run, longest: int) -> Iterator[Column]:
     if phase is None:
         return
     length = min(run.length, longest)
-    for place in range(length - 1):
-        yield Column(attempt + place, phase, run.last.wait_ms)
+    for index in range(length - 1):
+        yield Column(attempt + index, phase, run.last.wait_ms)
     yield Column(run.last.attempt, phase, run.last.wait_ms, cut=length < run.length)
 
 
 def phase_starts(columns: Sequence[Column]) -> list[int]:
     """The places in `columns` at which a phase begins."""
     return [
-        place for place, column in enumerate(columns) if not place or columns[place - 1].phase != column.phase
+        index for index, column in enumerate(columns) if not index or columns[index - 1].phase != column.phase
     ]
 
 

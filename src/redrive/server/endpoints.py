@@ -56,7 +56,7 @@ class EndpointRoutes:
             if len(listed) > limit:
                 break
         now = self._engine.clock.now()
-        documents = [_shown(subscription, condition, now) for subscription, condition in listed[:limit]]
+        documents = [_row(subscription, condition, now) for subscription, condition in listed[:limit]]
         return json_answer(200, {"endpoints": documents, "more": len(listed) > limit, "now": now})
 
     async def _change(self, request: Request, where: ResourceName) -> Response:
@@ -78,7 +78,7 @@ class EndpointRoutes:
             subscription = await self._engine.resources.subscriptions.update(subscription, opted)
         closed = wish.get("close") is True and await self._engine.operations.close_circuit(subscription)
         condition = await self._engine.operations.condition(subscription)
-        document = _shown(subscription, condition, self._engine.clock.now())
+        document = _row(subscription, condition, self._engine.clock.now())
         return json_answer(200, {"endpoint": document, "closed": closed, "lifted": closed})
 
     async def _subscription(self, where: ResourceName, wish: Mapping[str, Any]) -> Subscription:
@@ -99,7 +99,7 @@ def _options(wish: Mapping[str, Any]) -> dict[str, bool]:
     return options
 
 
-def _shown(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
+def _row(subscription: Subscription, condition: EndpointCondition, now: int) -> dict[str, Any]:
     failing = condition.failing
     circuit = None if condition.circuit is None else _shown_circuit(condition.circuit, now)
     return {

@@ -189,8 +189,8 @@ def _level_families(
     kind: str, names: Sequence[tuple[str, str]], levels: Sequence[Level]
 ) -> Iterator[list[str]]:
     labelled = [(_labels_of(kind, level.name), level.counts) for level in levels]
-    for place, (name, help_text) in enumerate(names):
-        samples = [(each, counts[place]) for each, counts in labelled]
+    for index, (name, help_text) in enumerate(names):
+        samples = [(each, counts[index]) for each, counts in labelled]
         yield family(f"redrive_{kind}_{name}", "gauge", help_text, samples)
 
 

@@ -36,7 +36,7 @@ class OwnedRoutes:
         if route is None:
             return json_answer(404, {"message": f"no route {request.method} {request.path}"})
         try:
-            return await route(request, await self._place(request))
+            return await route(request, await self._owner(request))
         except AwsError as error:
             return json_answer(error.status, {"message": error.message})
         except ControlRefusal as error:
@@ -46,7 +46,7 @@ class OwnedRoutes:
         except RedriveError as error:
             return json_answer(409, {"message": f"{type(error).__name__}: {error}"})
 
-    async def _place(self, request: Request) -> ResourceName:
+    async def _owner(self, request: Request) -> ResourceName:
         """The owner that a request is about: the caller's account and region, or the Azure group in the query.
 
         The Azure subscriptions of an account are those whose GUID ends in it; without authentication, all of them.

@@ -54,7 +54,10 @@ class LogBuffer:
         """
         lines, self._lines = self._lines, []
         try:
-            streams = {place: await self._stream(*place, now) for place in dict.fromkeys(_places(lines))}
+            streams = {
+                group_and_stream: await self._stream(*group_and_stream, now)
+                for group_and_stream in dict.fromkeys(_places(lines))
+            }
             names = {stream.id: stream.name for stream in streams.values()}
             while lines:
                 events = [_event(streams[line[:2]], line, now) for line in lines[:LINES_PER_CALL]]
@@ -79,17 +82,17 @@ class LogBuffer:
         stored: Put | Resource | None = await self._store.get(LOG_STREAM, key)
         if stored is None:
             stream = LogStream(await self._store.new_id(), group_id, name, now)
-            stored = await self._made(Put(LOG_STREAM, key, stream.to_document()))
+            stored = await self._created(Put(LOG_STREAM, key, stream.to_document()))
         return LogStream.from_document(stored.document)
 
     async def _group(self, name: ResourceName, now: int) -> LogGroup:
         stored: Put | Resource | None = await self._store.get(LOG_GROUP, name.key)
         if stored is None:
             group = LogGroup(await self._store.new_id(), name, now, RETENTION_DAYS)
-            stored = await self._made(Put(LOG_GROUP, name.key, group.to_document()))
+            stored = await self._created(Put(LOG_GROUP, name.key, group.to_document()))
         return LogGroup.from_document(stored.document)
 
-    async def _made(self, creation: Put) -> Put | Resource:
+    async def _created(self, creation: Put) -> Put | Resource:
         """Put a document where there is none; what stands there then, for another node may have been faster."""
         try:
             await self._store.write([creation])

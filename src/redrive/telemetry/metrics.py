@@ -282,10 +282,10 @@ class Metrics(Listener):
         self._queues.clear()
         self._topics.clear()
 
-    def _wait(self, place: tuple[Series, int]) -> MetricAccumulator:
-        waiting = self._waiting.get(place)
+    def _wait(self, minute: tuple[Series, int]) -> MetricAccumulator:
+        waiting = self._waiting.get(minute)
         if waiting is None:
-            waiting = self._waiting[place] = MetricAccumulator()
+            waiting = self._waiting[minute] = MetricAccumulator()
         return waiting
 
     # ---- what was counted --------------------------------------------------------------------------------
@@ -310,9 +310,9 @@ class Metrics(Listener):
         self._collect()
         return self._totals
 
-    def topic_changed(self, name: ResourceName, *, gone: bool) -> None:
+    def topic_changed(self, name: ResourceName, *, is_deleted: bool) -> None:
         """A topic was made, changed or deleted on this node: nobody asks for the totals of one that is gone."""
-        if gone:
+        if is_deleted:
             self._totals.forget(name)
             self._gone.add(name)  # what was counted in this minute is not in the totals yet
         else:

@@ -104,7 +104,7 @@ class Telemetry:
     def document_changed(self, kind: str, key: str, value: object | None) -> None:
         """This node wrote a document; see `Directory.on_write`."""
         if kind == _TOPIC:
-            self.metrics.topic_changed(ResourceName.from_key(key), gone=value is None)
+            self.metrics.topic_changed(ResourceName.from_key(key), is_deleted=value is None)
 
     def count(self, points: Iterable[MetricPoint]) -> None:
         """Write down points that a facade counted by itself, with the next ones."""

@@ -47,9 +47,9 @@ class TrafficByPlace:
             return
         name = tallies.name
         # A private topic's region has more behind a colon.
-        place = (name.account, name.region.partition(":")[0], minute)
-        known = self._counted.get(place)
-        self._counted[place] = (
+        account_minute = (name.account, name.region.partition(":")[0], minute)
+        known = self._counted.get(account_minute)
+        self._counted[account_minute] = (
             traffic if known is None else Traffic(*map(sum, zip(known, traffic, strict=True)))
         )
 
@@ -67,9 +67,9 @@ class TrafficByPlace:
         return points
 
 
-def place_series(place: ResourceName, counter: str) -> Series:
+def place_series(owner: ResourceName, counter: str) -> Series:
     """A counter of a place; it is no account's, so that nobody finds it among the metrics of one."""
-    return Series("", "", PLACE, counter, (("account", place.account), ("region", place.region)))
+    return Series("", "", PLACE, counter, (("account", owner.account), ("region", owner.region)))
 
 
 def _of_queue(queue: QueueAccumulators) -> Traffic:
@@ -117,9 +117,9 @@ def arrivals_at(dead_letter_queue: ResourceName) -> Series:
     return Series("", "", PLACE, _TAKEN, (("account", account), ("queue", name), ("region", region)))
 
 
-def arrivals_in(place: ResourceName) -> Series:
+def arrivals_in(owner: ResourceName) -> Series:
     """The arrivals in an account and region, whatever the name in it."""
-    return place_series(place, _TAKEN)
+    return place_series(owner, _TAKEN)
 
 
 # Losses: deliveries that ended undelivered and that no dead-letter queue has, minute by minute, with their causes.

@@ -133,5 +133,5 @@ class SupervisedWorker:
             read.set()
         self._channel.close()
 
-    async def _reply(self, asked: str, message: Message) -> None:
-        self._channel.send("answer", number=message["number"], **await self._answer(asked))
+    async def _reply(self, request: str, message: Message) -> None:
+        self._channel.send("answer", number=message["number"], **await self._answer(request))

@@ -147,9 +147,9 @@ class Supervisor:
 
     # ---- answering ---------------------------------------------------------------------------------------------
 
-    async def _answer(self, asked: str) -> dict[str, Any]:
+    async def _answer(self, request: str) -> dict[str, Any]:
         """The answer to a worker, of all of them."""
-        if asked == "readiness":
+        if request == "readiness":
             return {"ready": len(self._members), "wanted": self._number}
         await asyncio.gather(*(member.read_metrics(_READ_SECONDS) for member in self._living))
         total = MetricsSum()
@@ -191,10 +191,10 @@ class MetricsSum:
         current = _Family()
         for line in text.splitlines():
             if line.startswith("# "):
-                _, what, name, said = line.split(" ", 3)
+                _, what, name, number = line.split(" ", 3)
                 current = self._families.setdefault(name, _Family())
                 if what == "TYPE":
-                    current.kind = said
+                    current.kind = number
                 if line not in current.head:
                     current.head.append(line)
             elif line:

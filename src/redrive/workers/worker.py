@@ -96,9 +96,9 @@ class Worker(Siblings):
                 case "read":
                     self._channel.send("text", number=message["number"], text=await read_metrics())
                 case "answer" if message["number"] in self._asked:
-                    asked = self._asked[message["number"]]
-                    if not asked.done():
-                        asked.set_result(message)
+                    answering = self._asked[message["number"]]
+                    if not answering.done():
+                        answering.set_result(message)
                 case "retire":
                     await retire(RETIREMENT_SECONDS)
                     break

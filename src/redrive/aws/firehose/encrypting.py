@@ -16,7 +16,7 @@ _CUSTOMER: Final = "CUSTOMER_MANAGED_CMK"
 OWN: Final[Mapping[str, str]] = {"KeyType": "AWS_OWNED_CMK"}
 
 
-def asked(params: Structure) -> dict[str, str]:
+def encryption_of(params: Structure) -> dict[str, str]:
     """The encryption that a request asks for; empty: none.
 
     Raises:

@@ -61,14 +61,14 @@ class DeliveryStreamOperations:
             raise unoffered(f"streams of the type {params['DeliveryStreamType']}")
         settings = configuration.of_request(params)
         await self._check_role(call, settings["RoleARN"])
-        await encrypting.check_key(self._calls, call, encrypting.asked(params))
+        await encrypting.check_key(self._calls, call, encrypting.encryption_of(params))
         delivery_stream = DeliveryStream(
             *name,
             call.id,
             call.now,
             settings,
             tags=TAGS.read(params.get("Tags")),
-            encryption=encrypting.asked(params),
+            encryption=encrypting.encryption_of(params),
         )
         streams = await self._documents.find(STREAM, name._replace(name="").key, limit=STREAMS_MAX)
 
@@ -184,7 +184,7 @@ class DeliveryStreamOperations:
     # ---- keys --------------------------------------------------------------------------------------------
 
     async def start_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:
-        await self._encrypt(call, params, encrypting.asked(params) or encrypting.OWN)
+        await self._encrypt(call, params, encrypting.encryption_of(params) or encrypting.OWN)
         return {}
 
     async def stop_delivery_stream_encryption(self, call: Call, params: Structure) -> Structure:

@@ -121,15 +121,15 @@ def _refused(code: str, message: str, status: int) -> Attempt:
 
 def _whole(attempts: Sequence[Attempt]) -> Attempt:
     """One attempt for all: the first that failed, or else the first, with each as a part."""
-    shown = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
+    attempt_shown = next((attempt for attempt in attempts if not attempt.delivered), attempts[0])
     if len(attempts) == 1:
-        return shown
+        return attempt_shown
     return Attempt(
-        shown.result,
-        shown.reason,
-        shown.status,
-        shown.response,
-        shown.duration_ms,
-        shown.identifiers,
+        attempt_shown.result,
+        attempt_shown.reason,
+        attempt_shown.status,
+        attempt_shown.response,
+        attempt_shown.duration_ms,
+        attempt_shown.identifiers,
         tuple(attempts),
     )

@@ -51,7 +51,7 @@ def s3_route(request: Request) -> tuple[str, Mapping[str, str]] | None:
     """The operation of a request, with its bucket and its key as they stand in the URL; None where there is none."""
     if request.query.count("&") >= _QUERY_FIELDS_MAX:
         return None
-    parameters = _place(request)
+    parameters = _bucket(request)
     path = "/" if not parameters else _OBJECT_PATH if "Key" in parameters else _BUCKET_PATH
     query = parse_qs(request.query, keep_blank_values=True)
     for route in _routes().get((request.method, path), ()):
@@ -64,7 +64,7 @@ def _match(pattern: re.Pattern[str], host: str) -> re.Match[str] | None:
     return pattern.fullmatch(host.lower()) if len(host) <= _HOST_CHARS_MAX else None
 
 
-def _place(request: Request) -> dict[str, str]:
+def _bucket(request: Request) -> dict[str, str]:
     bucket = bucket_of_host(request.host)
     path = request.path.removeprefix("/")
     if bucket is None:
@@ -96,7 +96,7 @@ class _Route:
 @cache
 def _routes() -> Mapping[tuple[str, str], list[_Route]]:
     """The routes of each method and sort of path, those that demand most first."""
-    found: dict[tuple[str, str], list[_Route]] = {}
+    by_method: dict[tuple[str, str], list[_Route]] = {}
     service = Service.load("s3")
     for name, (method, uri) in service.routes.items():
         if name in _SUPERSEDED:
@@ -110,7 +110,7 @@ def _routes() -> Mapping[tuple[str, str], list[_Route]]:
                 required[member.location].append(member.json_name)
         headers = tuple(each.lower() for each in required["header"])
         route = _Route(name, parse_qs(query, keep_blank_values=True), tuple(required["querystring"]), headers)
-        found.setdefault((method, path), []).append(route)
-    for routes in found.values():
+        by_method.setdefault((method, path), []).append(route)
+    for routes in by_method.values():
         routes.sort(key=lambda route: -route.demands)
-    return found
+    return by_method

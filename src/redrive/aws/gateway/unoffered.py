@@ -61,7 +61,7 @@ class _Asked(NamedTuple):
 
 def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Response | None:
     """The answer to a request that no offered service recognises; None where it is not one to AWS."""
-    request_target = _asked(request)
+    request_target = _call_of(request)
     if request_target is None:
         return None
     if request.record is not None:
@@ -72,7 +72,7 @@ def refusal(request: Request, request_id: str, offered: Iterable[str]) -> Respon
     )
 
 
-def _asked(request: Request) -> _Asked | None:
+def _call_of(request: Request) -> _Asked | None:
     service = _signed_for(request)
     if (target := _TARGET.fullmatch(request.headers.get("x-amz-target", ""))) is not None:
         return _Asked(service or target[1], target[2], _as_denied if service == "ecr" else _as_json)

@@ -190,7 +190,7 @@ class AttributeTable(Generic[R]):
 
 def keep(resource: R, name: str, text: str | None) -> R:
     """The resource with a text kept among its attributes, or without it where the text is None."""
-    attributes = {key: kept for key, kept in resource.attributes.items() if key != name}
+    attributes = {key: unchanged for key, unchanged in resource.attributes.items() if key != name}
     if text is not None:
         attributes[name] = text
     return replace(resource, attributes=attributes)

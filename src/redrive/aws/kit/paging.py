@@ -126,13 +126,13 @@ class Pages:
         Raises:
             AwsError: The caller asks for too few or too many.
         """
-        asked = params.get(_members(self.service, operation).get("limit_key", ""))
-        if isinstance(asked, str):  # as HTTP APIs have it
-            asked = int(asked) if asked.isdecimal() else 0
+        limit = params.get(_members(self.service, operation).get("limit_key", ""))
+        if isinstance(limit, str):  # as HTTP APIs have it
+            limit = int(limit) if limit.isdecimal() else 0
         most = self.size_max
-        if self.size_refusal and asked is not None and not 1 <= asked <= (most or asked):
-            raise self.size_refusal(asked)
-        number: int = asked or size or self.size
+        if self.size_refusal and limit is not None and not 1 <= limit <= (most or limit):
+            raise self.size_refusal(limit)
+        number: int = limit or size or self.size
         return number if most is None else min(number, most)
 
     def ending(self, operation: str, last: str = "") -> Structure:

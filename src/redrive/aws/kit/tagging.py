@@ -76,16 +76,16 @@ class Tagging:
     omitted: bool = False
     pages: Pages | None = None
 
-    def read(self, given: Any) -> dict[str, str]:
+    def read(self, tags: Any) -> dict[str, str]:
         """The tags that a request gives; none where it gives nothing.
 
         Raises:
             AwsError: The service's: a key stands twice or is reserved, or there are too many.
         """
-        if isinstance(given, Mapping) or not self.pair:
-            return self.checked([*(given or {}).items()])
+        if isinstance(tags, Mapping) or not self.pair:
+            return self.checked([*(tags or {}).items()])
         key, value = self.pair
-        return self.checked([(tag.get(key) or "", tag.get(value) or "") for tag in given or ()])
+        return self.checked([(tag.get(key) or "", tag.get(value) or "") for tag in tags or ()])
 
     def checked(self, pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
         """Tags by their keys; see `read`."""

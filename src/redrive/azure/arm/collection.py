@@ -17,11 +17,11 @@ from redrive.azure.arm.resource import (
     ArmResourceSpec,
     R,
     accepted,
+    body_of,
     check_name,
     id_of,
     no_such,
     patched,
-    shown,
 )
 from redrive.azure.eventgrid.settings import ID, KEYS
 from redrive.azure.wire.answers import empty_answer, json_answer
@@ -70,19 +70,19 @@ class ArmCollection(ABC, Generic[R]):
         document = {} if self._spec.properties is None else call.document
 
         def accept(existing: R | None) -> R:
-            return accepted(self._spec, existing or self._made(resource, call.now), document)
+            return accepted(self._spec, existing or self._create(resource, call.now), document)
 
         record, is_new = await self._put(call, resource, accept)
         return self._written(call, record, "Creating", HTTPStatus.CREATED if is_new else self._spec.replaced)
 
     async def get(self, call: ArmCall) -> Response:
         """Show a resource."""
-        return json_answer(shown(self._spec, await self._found(call), call.base_url))
+        return json_answer(body_of(self._spec, await self._existing(call), call.base_url))
 
     async def patch(self, call: ArmCall) -> Response:
         """Change some of a resource."""
-        found, document = await self._found(call), call.document
-        changed = await self._update(found, lambda record: patched(self._spec, record, document))
+        existing, document = await self._existing(call), call.document
+        changed = await self._update(existing, lambda record: patched(self._spec, record, document))
         return self._written(call, changed, "Updating", self._spec.patched or HTTPStatus.OK)
 
     async def delete(self, call: ArmCall) -> Response:
@@ -97,23 +97,23 @@ class ArmCollection(ABC, Generic[R]):
             lambda after, limit: self._find(call, after, limit),
             lambda record: record.name.key,
             lambda record: id_of(record.attributes).name if self._lists(record) else None,
-            lambda record: shown(self._spec, record, call.base_url),
+            lambda record: body_of(self._spec, record, call.base_url),
         )
 
     async def list_keys(self, call: ArmCall) -> Response:
         """The two access keys of a resource."""
-        return _keys(await self._found(call))
+        return _keys(await self._existing(call))
 
     async def regenerate_key(self, call: ArmCall) -> Response:
         """Put a fresh access key in the place of one of the two."""
-        found = await self._found(call)
+        existing = await self._existing(call)
         which = schema.one_of(call.document, "keyName", *KEYS)
         if which is None:
             raise invalid("The property 'keyName' is missing.")
         fresh = {which: _fresh_key(self._rng)}
         return _keys(
             await self._update(
-                found, lambda record: replace(record, attributes={**record.attributes, **fresh})
+                existing, lambda record: replace(record, attributes={**record.attributes, **fresh})
             )
         )
 
@@ -150,21 +150,21 @@ class ArmCollection(ABC, Generic[R]):
     # ---- what the operations share -----------------------------------------------------------------------------
 
     def _written(self, call: ArmCall, record: R, state: str, status: HTTPStatus) -> Response:
-        document = shown(self._spec, record, call.base_url)
+        document = body_of(self._spec, record, call.base_url)
         in_steps = self._spec.in_steps(document["properties"])
         return json_answer(begun(document, state) if in_steps else document, status)
 
     def _resource(self, call: ArmCall) -> ArmId:
         return call.resource(PROVIDER, *self._spec.types)
 
-    async def _found(self, call: ArmCall) -> R:
+    async def _existing(self, call: ArmCall) -> R:
         resource = self._resource(call)
         record = await self._get(resource)
         if record is None:
             raise no_such(resource)
         return record
 
-    def _made(self, resource: ArmId, now: int) -> R:
+    def _create(self, resource: ArmId, now: int) -> R:
         keys = {name: _fresh_key(self._rng) for name in KEYS} if self._spec.has_keys else {}
         return self._new(resource, {ID: resource.text, **keys}, now)
 

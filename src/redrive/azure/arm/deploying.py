@@ -172,10 +172,10 @@ class Deploying:
         kind, name = str(resource["type"]), str(read["name"])
         if above is not None:
             kind, name = f"{above[0]}/{kind}", f"{above[1]}/{name}"
-        place = self._group
+        group = self._group
         if scope := str(read.get("scope") or ""):
-            place = scope if scope.startswith("/") else f"{self._group}/providers/{scope}"
-        planned = Planned(resource_id(place, kind, name), kind, {name.lower()}, resource, loop)
+            group = scope if scope.startswith("/") else f"{self._group}/providers/{scope}"
+        planned = Planned(resource_id(group, kind, name), kind, {name.lower()}, resource, loop)
         planned.names |= {planned.id.lower(), f"{kind}/{name}".lower(), symbol.lower()} - {""}
         planned.names |= {loop[0].lower()} if loop else set()
         planned.done = bool(resource.get("existing"))
@@ -259,8 +259,8 @@ class Deploying:
             raise TemplateError(f"The nested deployment '{planned.id}' has no template.")
         options = properties.get("expressionEvaluationOptions") or {}
         is_outer = str(options.get("scope", "outer")).lower() == "outer"
-        given = {"parameters": properties.get("parameters") or {}}
-        values = await self._value(given, planned.loop, waiting)
+        parameters = {"parameters": properties.get("parameters") or {}}
+        values = await self._value(parameters, planned.loop, waiting)
         template: Mapping[str, Any] = properties["template"]
         name = planned.id.rpartition("/")[2]
         scope = (
@@ -280,8 +280,8 @@ class Deploying:
     async def _request(self, method: str, path: str, body: Any) -> Any:
         content = b"" if method == "GET" else orjson.dumps(body)
         query = "api-version=2024-03-01"
-        asked = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
-        return orjson.loads((await self._ask(asked)).body or b"{}")
+        call = replace(self._call.request, method=method, path=path, query=query, body=content, record=None)
+        return orjson.loads((await self._ask(call)).body or b"{}")
 
     def _note(self, planned: Planned, state: str) -> None:
         target = {
@@ -376,9 +376,9 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[dict[str, Any]]
     """The differences that a template makes to a resource; members that the template leaves out stay."""
     for name, value in after.items():
         known = before.get(name) if isinstance(before, Mapping) else None
-        place = f"{path}.{name}" if path else name
+        member = f"{path}.{name}" if path else name
         if isinstance(value, Mapping) and isinstance(known, Mapping):
-            yield from _differences(place, known, value)
-        elif value != known and place not in ("id", "name", "type"):
+            yield from _differences(member, known, value)
+        elif value != known and member not in ("id", "name", "type"):
             kind = "Create" if known is None else "Modify"
-            yield {"path": place, "propertyChangeType": kind, "before": known, "after": value}
+            yield {"path": member, "propertyChangeType": kind, "before": known, "after": value}

@@ -64,18 +64,18 @@ class DeploymentScope:
         declared: Mapping[str, Any] = self._template.get("parameters") or {}
         return declared
 
-    def read_parameters(self, given: Mapping[str, Any]) -> None:
+    def read_parameters(self, by_name: Mapping[str, Any]) -> None:
         """Take values for the parameters.
 
         Raises:
             TemplateError: One is missing, unknown, or not acceptable.
         """
         known = {name.lower(): name for name in self.declared}
-        if unknown := [name for name in given if name.lower() not in known]:
+        if unknown := [name for name in by_name if name.lower() not in known]:
             raise TemplateError(
                 f"The template parameters '{', '.join(unknown)}' in the parameters file are not valid"
             )
-        values = {known[name.lower()]: (value or {}).get("value") for name, value in given.items()}
+        values = {known[name.lower()]: (value or {}).get("value") for name, value in by_name.items()}
         for name, about in self.declared.items():
             if name not in values and "defaultValue" not in about:
                 raise TemplateError(f"The value for the template parameter '{name}' is not provided.")
@@ -139,17 +139,17 @@ class DeploymentScope:
 
     def _functions(self) -> dict[str, Any]:
         subscription = "/".join(self._group.split("/")[:3])
-        place = {"id": self._group, "name": self._group.rpartition("/")[2], "location": "local", "tags": {}}
+        group = {"id": self._group, "name": self._group.rpartition("/")[2], "location": "local", "tags": {}}
         deployment = {"name": self._deployment, "properties": {"mode": "Incremental"}}
         functions: dict[str, Any] = {
-            "parameters": lambda name: _named(self.parameters, name, "parameter"),
+            "parameters": lambda name: _value_of(self.parameters, name, "parameter"),
             "variables": self._variable,
             "copyindex": self._copy_index,
             "resourceid": self._resource_id,
             "extensionresourceid": lambda scope, kind, *names: f"{scope}{resource_id('', kind, *names)}",
             "subscriptionresourceid": lambda kind, *names: resource_id(subscription, kind, *names),
             "reference": self._reference,
-            "resourcegroup": lambda: place,
+            "resourcegroup": lambda: group,
             "subscription": lambda: {"id": subscription, "subscriptionId": subscription.rpartition("/")[2]},
             "deployment": lambda: deployment,
             "listkeys": lambda resource, *_: self._answer(resource, "listKeys"),
@@ -163,9 +163,9 @@ class DeploymentScope:
         names = [str(each["name"]).lower() for each in member.get("parameters") or ()]
 
         def call(*values: Any) -> Any:
-            given = dict(zip(names, values, strict=True))
+            arguments = dict(zip(names, values, strict=True))
             own = TemplateEvaluator(
-                {"parameters": lambda name: _named(given, name, "parameter")}, self.budget
+                {"parameters": lambda name: _value_of(arguments, name, "parameter")}, self.budget
             )
             return own.value((member.get("output") or {}).get("value"))
 
@@ -180,7 +180,7 @@ class DeploymentScope:
                 value = self.value({"copy": [loop]})[str(loop["name"])]
             else:
                 value = self.value(
-                    _named({each.lower(): item for each, item in declared.items()}, name, "variable")
+                    _value_of({each.lower(): item for each, item in declared.items()}, name, "variable")
                 )
             self._variables[name.lower()] = value
         return self._variables[name.lower()]
@@ -193,7 +193,7 @@ class DeploymentScope:
         return self._loops[name.lower()] + offset
 
     def _resource_id(self, *parts: str) -> str:
-        at = next((place for place, part in enumerate(parts) if "." in part and "/" in part), None)
+        at = next((index for index, part in enumerate(parts) if "." in part and "/" in part), None)
         if at is None:
             raise TemplateError("The function resourceId has no type of a resource.")
         _, _, subscription, _, group = self._group.split("/")
@@ -230,7 +230,7 @@ def resource_id(scope: str, kind: str, *names: str) -> str:
     return f"{scope}/providers/{provider}/{pairs}"
 
 
-def _named(values: Mapping[str, Any], name: str, what: str) -> Any:
+def _value_of(values: Mapping[str, Any], name: str, what: str) -> Any:
     if name.lower() not in values:
         raise TemplateError(f"The template {what} '{name}' is not found.")
     return values[name.lower()]

@@ -61,8 +61,8 @@ class ArmDeploymentOperations:
         """Carry a deployment out; its end is told by the operation that the answer names."""
         properties = _properties(call)
         deploying = Deploying(call, properties, self._ask)
-        found = await self._documents.find(DEPLOYMENT, f"{_place(call)}/", "", _KEPT_MAX)
-        if len(found) >= _KEPT_MAX and await self._documents.get(DEPLOYMENT, _key(call)) is None:
+        deployments = await self._documents.find(DEPLOYMENT, f"{_group_of(call)}/", "", _KEPT_MAX)
+        if len(deployments) >= _KEPT_MAX and await self._documents.get(DEPLOYMENT, _key(call)) is None:
             raise invalid(
                 f"The resource group has {_KEPT_MAX} deployments already.", "DeploymentQuotaExceeded"
             )
@@ -79,11 +79,11 @@ class ArmDeploymentOperations:
             ended = {**deploying.shown("Failed"), "error": failure}
         else:
             ended = {**deploying.shown("Succeeded"), "outputs": outputs}
-        kept = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
-        await self._documents.update_or_create(DEPLOYMENT, _key(call), kept, lambda _: kept)
+        document = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
+        await self._documents.update_or_create(DEPLOYMENT, _key(call), document, lambda _: document)
         name = call.params["deployment"]
         url = f"{call.base_url}{call.request.path}/operationStatuses/{name}?api-version=2024-03-01"
-        answer = json_answer({**_public(kept), "properties": accepted}, HTTPStatus.CREATED)
+        answer = json_answer({**_public(document), "properties": accepted}, HTTPStatus.CREATED)
         answer.headers = {**answer.headers, "Azure-AsyncOperation": url, "Retry-After": "0"}
         return answer
 
@@ -99,7 +99,7 @@ class ArmDeploymentOperations:
 
     async def status(self, call: ArmCall) -> Response:
         """Tell how a deployment ended."""
-        properties = (await self._found(call))["properties"]
+        properties = (await self._existing(call))["properties"]
         failed = "error" in properties
         return json_answer(
             {
@@ -110,12 +110,12 @@ class ArmDeploymentOperations:
 
     async def get(self, call: ArmCall) -> Response:
         """Show a deployment with its outputs, or why it failed."""
-        return json_answer(_public(await self._found(call)))
+        return json_answer(_public(await self._existing(call)))
 
     async def exists(self, call: ArmCall) -> Response:
         """Tell whether there is a deployment of that name."""
-        found = await self._documents.get(DEPLOYMENT, _key(call))
-        return empty_answer(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.NO_CONTENT)
+        deployment = await self._documents.get(DEPLOYMENT, _key(call))
+        return empty_answer(HTTPStatus.NOT_FOUND if deployment is None else HTTPStatus.NO_CONTENT)
 
     async def delete(self, call: ArmCall) -> Response:
         """Forget a deployment; what it made stays."""
@@ -124,12 +124,12 @@ class ArmDeploymentOperations:
 
     async def list(self, call: ArmCall) -> Response:
         """List the deployments of a group."""
-        found = await self._documents.find(DEPLOYMENT, f"{_place(call)}/")
-        return json_answer({"value": [_public(each) for each in found]})
+        deployments = await self._documents.find(DEPLOYMENT, f"{_group_of(call)}/")
+        return json_answer({"value": [_public(each) for each in deployments]})
 
     async def steps(self, call: ArmCall) -> Response:
         """List what a deployment did."""
-        return json_answer({"value": (await self._found(call))["steps"]})
+        return json_answer({"value": (await self._existing(call))["steps"]})
 
     async def validate(self, call: ArmCall) -> Response:
         """Check a deployment as far as that takes no resource; nothing is made."""
@@ -150,24 +150,24 @@ class ArmDeploymentOperations:
             raise _invalid_template(fault) from None
         return json_answer({"status": "Succeeded", "properties": {"changes": changes}})
 
-    async def _found(self, call: ArmCall) -> Deployment:
-        found = await self._documents.get(DEPLOYMENT, _key(call))
-        if found is None:
+    async def _existing(self, call: ArmCall) -> Deployment:
+        deployment = await self._documents.get(DEPLOYMENT, _key(call))
+        if deployment is None:
             name = call.params["deployment"]
             raise not_found(f"Deployment '{name}' could not be found.", "DeploymentNotFound")
-        return found
+        return deployment
 
 
-def _public(kept: Deployment) -> dict[str, Any]:
-    return {name: value for name, value in kept.items() if name != "steps"}
+def _public(deployment: Deployment) -> dict[str, Any]:
+    return {name: value for name, value in deployment.items() if name != "steps"}
 
 
-def _place(call: ArmCall) -> str:
+def _group_of(call: ArmCall) -> str:
     return "/".join(call.account_and_group)
 
 
 def _key(call: ArmCall) -> str:
-    return f"{_place(call)}/{call.params['deployment'].lower()}"
+    return f"{_group_of(call)}/{call.params['deployment'].lower()}"
 
 
 def _as_json(body: bytes) -> bytes:
@@ -176,7 +176,7 @@ def _as_json(body: bytes) -> bytes:
     at = text.find(_SPLICED)
     if at < 0:
         return body
-    template = _COMMENT.sub(lambda found: found[1] or "", text[at + len(_SPLICED) :])
+    template = _COMMENT.sub(lambda value: value[1] or "", text[at + len(_SPLICED) :])
     return f'{text[:at]}, "template":{template}'.encode()
 
 

@@ -85,14 +85,14 @@ class EventSources:
                 return domain_topic(resource, properties)
         raise no_such(resource)
 
-    async def ensured(self, wanted: Topic) -> Topic:
+    async def ensured(self, source_topic: Topic) -> Topic:
         """The topic, made if it does not exist."""
         while True:
-            topic = await self._topics.get_stored(wanted.name)
+            topic = await self._topics.get_stored(source_topic.name)
             if topic is not None:
                 return topic
             with contextlib.suppress(AlreadyExists):
-                return await self._subscribers.make_topic(wanted)
+                return await self._subscribers.make_topic(source_topic)
 
     async def goes_with_its_last(self, topic: Topic) -> bool:
         """True if a topic goes with its last event subscription: a domain topic, unless its domain keeps it."""

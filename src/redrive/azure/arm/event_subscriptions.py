@@ -108,19 +108,19 @@ class EventSubscriptionOperations:
         documents.check_name(call.params[_NAME])
         scope = await self._scope(call)
         topic = await self._sources.wanted(scope.source)
-        given = schema.part(call.document, "properties") or {}
+        properties = schema.part(call.document, "properties") or {}
         existing = await self._standing(call, topic)
         if existing is not None and documents.is_over(existing, call.now):
-            return await self._write(call, scope, topic, None, given, instead_of=existing)
-        return await self._write(call, scope, topic, existing, given)
+            return await self._write(call, scope, topic, None, properties, instead_of=existing)
+        return await self._write(call, scope, topic, existing, properties)
 
     async def patch(self, call: ArmCall) -> Response:
         """Change some of an event subscription; what another call changed meanwhile, it is a change of, too."""
         while True:
-            scope, topic, existing = await self._found(call)
-            given = scope.form.patched(documents.properties_of(existing), call.document)
+            scope, topic, existing = await self._existing(call)
+            properties = scope.form.patched(documents.properties_of(existing), call.document)
             with contextlib.suppress(_ChangedMeanwhile):
-                return await self._write(call, scope, topic, existing, given, is_change=True)
+                return await self._write(call, scope, topic, existing, properties, is_change=True)
 
     async def _check_theirs(self, call: ArmCall, resources: Sequence[ArmId]) -> None:
         """Check that the caller may have the server write to the resources that a document names.
@@ -145,13 +145,13 @@ class EventSubscriptionOperations:
         scope: _Scope,
         topic: Topic,
         existing: Subscription | None,
-        given: Document,
+        properties: Document,
         *,
         instead_of: Subscription | None = None,
         is_change: bool = False,
     ) -> Response:
         before = {} if existing is None else documents.properties_of(existing)
-        accepted = scope.form.accepted(given, before, topic, self._resolve, call.now)
+        accepted = scope.form.accepted(properties, before, topic, self._resolve, call.now)
         await self._check_theirs(call, documents.named(accepted.properties))
         await self._check_local(call, accepted.destination)
         resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
@@ -162,12 +162,12 @@ class EventSubscriptionOperations:
                 await self._check_unchanged_in(draft, existing)
             if instead_of is not None:
                 await self._subscribers.remove_in(draft, instead_of)
-            made = documents.engine_subscription(topic, resource_id, accepted)
+            subscription = documents.engine_subscription(topic, resource_id, accepted)
             if question is not None and not await self._handshakes.agreed_in(draft, question):
-                made = documents.engine_subscription(
+                subscription = documents.engine_subscription(
                     topic, resource_id, accepted, documents.AWAITING, question.ends_at
                 )
-            return await self._subscribers.write_in(draft, topic, made)
+            return await self._subscribers.write_in(draft, topic, subscription)
 
         written = await self._engine.resources.write(write)
         return self._written(call, scope, topic, written, is_new=existing is None)
@@ -181,11 +181,11 @@ class EventSubscriptionOperations:
     def _written(
         self, call: ArmCall, scope: _Scope, topic: Topic, written: Subscription, *, is_new: bool
     ) -> Response:
-        shown = self._shown(call, scope, topic, written)
+        body = self._body(call, scope, topic, written)
         if scope.form.in_steps:
-            shown = begun(shown, "Creating" if is_new else "Updating")
+            body = begun(body, "Creating" if is_new else "Updating")
         status = HTTPStatus.CREATED if is_new else scope.form.replaced
-        return json_answer(shown, status, _soon(scope, shown))
+        return json_answer(body, status, _soon(scope, body))
 
     async def _question(
         self,
@@ -201,9 +201,9 @@ class EventSubscriptionOperations:
         """
         if accepted.destination is None or not accepted.destination.is_webhook:
             return None
-        asked = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
-        question = await self._handshakes.ask(asked, call.base_url, call.now)
-        agreed = existing is not None and existing.confirmed and existing.endpoint == asked.endpoint
+        subscription = documents.engine_subscription(topic, resource_id, accepted, documents.AWAITING)
+        question = await self._handshakes.ask(subscription, call.base_url, call.now)
+        agreed = existing is not None and existing.confirmed and existing.endpoint == subscription.endpoint
         return replace(question, agreed=question.agreed or agreed)
 
     async def _check_local(self, call: ArmCall, destination: DestinationForm | None) -> None:
@@ -222,20 +222,20 @@ class EventSubscriptionOperations:
 
     async def get(self, call: ArmCall) -> Response:
         """Show an event subscription."""
-        scope, topic, found = await self._found(call)
-        shown = self._shown(call, scope, topic, found)
-        return json_answer(shown, headers=_soon(scope, shown))
+        scope, topic, subscription = await self._existing(call)
+        body = self._body(call, scope, topic, subscription)
+        return json_answer(body, headers=_soon(scope, body))
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove an event subscription, and a domain topic with its last."""
         scope = await self._scope(call)
         topic = await self._sources.topic(scope.source)
         if topic is not None:
-            found = await self._standing(call, topic)
-            if found is not None:
+            subscription = await self._standing(call, topic)
+            if subscription is not None:
                 goes = await self._sources.goes_with_its_last(topic)
-                await self._subscribers.remove(found, topic_goes_too=goes)
-                self._handshakes.post_deletion(found, call.now)
+                await self._subscribers.remove(subscription, topic_goes_too=goes)
+                self._handshakes.post_deletion(subscription, call.now)
         return empty_answer(HTTPStatus.NO_CONTENT)
 
     async def full_url(self, call: ArmCall) -> Response:
@@ -257,9 +257,9 @@ class EventSubscriptionOperations:
         return await paging.page(
             call,
             fetch,
-            lambda found: found.key,
-            lambda found: listed_name(found, call.now),
-            lambda found: self._shown(call, scope, topic, found),
+            lambda subscription: subscription.key,
+            lambda subscription: listed_name(subscription, call.now),
+            lambda subscription: self._body(call, scope, topic, subscription),
         )
 
     # ---- find --------------------------------------------------------------------------------------------------
@@ -280,36 +280,36 @@ class EventSubscriptionOperations:
         own = names.subscription_id(call.params[_NAME])
         return await self._engine.resources.subscriptions.get_stored(topic.name, own)
 
-    async def _found(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
+    async def _existing(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
         scope = await self._scope(call)
         topic = await self._sources.topic(scope.source)
         if topic is None:
             raise no_such(scope.source)
-        found = await self._standing(call, topic)
-        if found is None or documents.is_over(found, call.now):
+        subscription = await self._standing(call, topic)
+        if subscription is None or documents.is_over(subscription, call.now):
             raise scope.form.no_such(scope.source, call.params[_NAME])
-        return scope, topic, found
+        return scope, topic, subscription
 
     async def _destination(self, call: ArmCall) -> Mapping[str, Any]:
         """The properties of the destination; empty in queue mode."""
-        _, _, found = await self._found(call)
+        _, _, subscription = await self._existing(call)
         properties: Mapping[str, Any] = (
-            documents.destination_of(documents.properties_of(found)).get("properties") or {}
+            documents.destination_of(documents.properties_of(subscription)).get("properties") or {}
         )
         return properties
 
-    def _shown(self, call: ArmCall, scope: _Scope, topic: Topic, found: Subscription) -> dict[str, Any]:
-        return scope.form.shown(found, topic.attributes[settings.ID], scope.nested_in, call.now)
+    def _body(self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription) -> dict[str, Any]:
+        return scope.form.shown(subscription, topic.attributes[settings.ID], scope.nested_in, call.now)
 
 
-def listed_name(found: Subscription, now: int) -> str | None:
+def listed_name(subscription: Subscription, now: int) -> str | None:
     """An event subscription's name in lists; None: it has expired, or is a dead-letter store beside one."""
-    if names.is_dead_letter_store(found.id) or documents.is_over(found, now):
+    if names.is_dead_letter_store(subscription.id) or documents.is_over(subscription, now):
         return None
-    return found.attributes[settings.ID].rpartition("/")[2]
+    return subscription.attributes[settings.ID].rpartition("/")[2]
 
 
-def _soon(scope: _Scope, shown: Mapping[str, Any]) -> Mapping[str, str]:
+def _soon(scope: _Scope, body: Mapping[str, Any]) -> Mapping[str, str]:
     """Headers that let a client ask again in a second for what awaits an action: by itself it does so twice a minute."""
-    awaiting = shown["properties"]["provisioningState"] == documents.AWAITING
+    awaiting = body["properties"]["provisioningState"] == documents.AWAITING
     return {"Retry-After": "1"} if awaiting and scope.form.in_steps else {}

@@ -67,7 +67,7 @@ class ListingOperations:
             return listed_name(subscription, call.now)
 
         return await paging.page(
-            call, fetch, lambda record: record.key, name, lambda record: _shown(record, call.now)
+            call, fetch, lambda record: record.key, name, lambda record: _body(record, call.now)
         )
 
     def _beginnings(self, call: ArmCall) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class ListingOperations:
         return json_answer(item)
 
 
-def _shown(subscription: Subscription, now: int) -> Mapping[str, Any]:
+def _body(subscription: Subscription, now: int) -> Mapping[str, Any]:
     topic_id = subscription.attributes[settings.ID].partition(f"/{EXTENSION}")[0]
     return SubscriptionForm().shown(subscription, topic_id, None, now)
 

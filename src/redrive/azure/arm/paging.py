@@ -77,8 +77,8 @@ def _no_token() -> AzureError:
 
 
 def _next_link(call: ArmCall, after: str) -> str:
-    kept = {name: value for name, value in call.query.items() if name != "$skiptoken"}
-    query = kept | {"$skiptoken": base64.urlsafe_b64encode(after.encode()).decode()}
+    parameters = {name: value for name, value in call.query.items() if name != "$skiptoken"}
+    query = parameters | {"$skiptoken": base64.urlsafe_b64encode(after.encode()).decode()}
     return f"{call.base_url}{call.request.path}?{urlencode(query)}"
 
 

@@ -54,7 +54,7 @@ class ArmResourceSpec:
 
     Attributes:
         types: The ARM types from the outermost on: `("domains", "topics")`.
-        shown: Makes `properties` as they are shown of a record, its properties as they are kept, and the base URL.
+        properties_shown: Makes `properties` for callers of a record, its stored properties, and the base URL.
         properties: The schema of `properties`; None: documents are not read.
         beside: The schema of what stands beside `properties`; None: nothing is kept of it.
         moved: The refusal to move a resource, with `{name}`, `{stands}` and `{location}`; empty: it may be moved.
@@ -66,7 +66,7 @@ class ArmResourceSpec:
     """
 
     types: tuple[str, ...]
-    shown: Callable[[Record, Mapping[str, Any], str], Mapping[str, Any]]
+    properties_shown: Callable[[Record, Mapping[str, Any], str], Mapping[str, Any]]
     properties: DocumentSchema | None = None
     beside: DocumentSchema | None = None
     moved: str = ""
@@ -141,7 +141,7 @@ def patched(spec: ArmResourceSpec, record: R, document: Document) -> R:
     return _with(spec, record, beside, properties)
 
 
-def shown(spec: ArmResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
+def body_of(spec: ArmResourceSpec, record: Record, base_url: str) -> dict[str, Any]:
     """A resource as the resource manager shows it.
 
     Args:
@@ -155,7 +155,7 @@ def shown(spec: ArmResourceSpec, record: Record, base_url: str) -> dict[str, Any
         "name": resource.name,
         "type": "/".join((PROVIDER, *spec.types)),
         **_beside(record),
-        "properties": spec.shown(record, properties_of(record), base_url),
+        "properties": spec.properties_shown(record, properties_of(record), base_url),
     }
 
 

@@ -66,18 +66,20 @@ class DocumentSchema:
         Raises:
             AzureError: A field is not acceptable.
         """
-        kept = {name: value for name, value in present(document).items() if name not in self.read_only}
+        document_kept = {
+            name: value for name, value in present(document).items() if name not in self.read_only
+        }
         for field in self.fields:
-            value = field.read(kept, field.name)
+            value = field.read(document_kept, field.name)
             if field.default is not None:
-                kept[field.name] = field.default if value is None else value
+                document_kept[field.name] = field.default if value is None else value
         if self.closed:
             known = {field.name for field in self.fields}
-            kept = {name: value for name, value in kept.items() if name in known}
+            document_kept = {name: value for name, value in document_kept.items() if name in known}
         for field in self.fields:
-            if field.fixed and before is not None and _differ(kept[field.name], before[field.name]):
+            if field.fixed and before is not None and _differ(document_kept[field.name], before[field.name]):
                 raise fixed(field.name, before[field.name])
-        return kept
+        return document_kept
 
 
 def words(*allowed: str) -> Reader:

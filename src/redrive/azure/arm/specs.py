@@ -88,7 +88,7 @@ def _publishers(kind: str) -> ArmResourceSpec:
     """The type of topics, or of domains: the interface is the same."""
     return ArmResourceSpec(
         types=(kind,),
-        shown=_publisher_shown,
+        properties_shown=_publisher_shown,
         properties=DocumentSchema(
             (
                 SchemaField("inputSchema", words(*INPUT_SCHEMAS), default=EVENT_GRID_SCHEMA, fixed=True),
@@ -117,7 +117,7 @@ def _publishers(kind: str) -> ArmResourceSpec:
 
 TOPICS: Final = _publishers("topics")
 DOMAINS: Final = _publishers("domains")
-DOMAIN_TOPICS: Final = ArmResourceSpec(("domains", "topics"), shown=lambda *_: _STATE)
+DOMAIN_TOPICS: Final = ArmResourceSpec(("domains", "topics"), properties_shown=lambda *_: _STATE)
 
 
 # ---- system topics -----------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _source(document: Document, name: str) -> str:
 
 SYSTEM_TOPICS: Final = ArmResourceSpec(
     types=("systemTopics",),
-    shown=lambda record, properties, _: {
+    properties_shown=lambda record, properties, _: {
         **_STATE,
         **properties,
         "metricResourceId": _metric_id(id_of(record.attributes).key),
@@ -183,7 +183,7 @@ def _namespace_shown(record: Record, properties: Mapping[str, Any], base_url: st
 
 NAMESPACES: Final = ArmResourceSpec(
     types=("namespaces",),
-    shown=_namespace_shown,
+    properties_shown=_namespace_shown,
     properties=DocumentSchema(
         (
             SchemaField("topicSpacesConfiguration", _topic_spaces),
@@ -210,7 +210,7 @@ NAMESPACES: Final = ArmResourceSpec(
 
 NAMESPACE_TOPICS: Final = ArmResourceSpec(
     types=("namespaces", "topics"),
-    shown=lambda _, properties, __: {**properties, **_STATE},
+    properties_shown=lambda _, properties, __: {**properties, **_STATE},
     properties=DocumentSchema(
         (
             SchemaField("inputSchema", words(CLOUD_EVENT_SCHEMA), default=CLOUD_EVENT_SCHEMA),

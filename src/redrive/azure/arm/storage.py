@@ -68,7 +68,7 @@ class StorageAccounts:
         first = StorageAccountRecord(account, resource.text)
         await self._check(resource.name, account, first)
         await self._documents.update_or_create(
-            STORAGE_ACCOUNT, resource.name.lower(), first, lambda kept: kept if kept.id else first
+            STORAGE_ACCOUNT, resource.name.lower(), first, lambda record: record if record.id else first
         )
 
     async def check_owner(self, name: str, account: str) -> None:
@@ -92,12 +92,12 @@ class StorageAccounts:
         ]
 
     async def _check(self, name: str, account: str, first: StorageAccountRecord) -> None:
-        kept = await self._documents.get(STORAGE_ACCOUNT, name.lower())
-        if kept is None:
-            kept = await self._documents.update_or_create(
+        record = await self._documents.get(STORAGE_ACCOUNT, name.lower())
+        if record is None:
+            record = await self._documents.update_or_create(
                 STORAGE_ACCOUNT, name.lower(), first, lambda current: current
             )
-        if kept.account != account:
+        if record.account != account:
             raise conflict(
                 f"The storage account named {name} is already taken.", "StorageAccountAlreadyTaken"
             )
@@ -179,19 +179,19 @@ class StorageOperations:
     async def accounts(self, call: ArmCall) -> Response:
         """List the accounts that were made in an Azure subscription or a resource group."""
         accounts = await self._accounts.in_subscription(call.params["subscription"], call.params.get("group"))
-        return json_answer({"value": [self._shown(call, resource) for resource in accounts]})
+        return json_answer({"value": [self._body(call, resource) for resource in accounts]})
 
     async def put_account(self, call: ArmCall) -> Response:
         """Make a storage account, which is there already; from now on it is in lists."""
         resource = await self._account(call)
         await self._accounts.made(resource)
-        return json_answer(self._shown(call, resource))
+        return json_answer(self._body(call, resource))
 
     async def account(self, call: ArmCall) -> Response:
         """Show a storage account: one that the settings name, or the server's own, which needs no making."""
-        return json_answer(self._shown(call, await self._account(call)))
+        return json_answer(self._body(call, await self._account(call)))
 
-    def _shown(self, call: ArmCall, resource: ArmId) -> Mapping[str, Any]:
+    def _body(self, call: ArmCall, resource: ArmId) -> Mapping[str, Any]:
         is_own = self._is_own(resource)
         blobs = {"primaryEndpoints": {"blob": f"{call.base_url}{BLOBS}{resource.name}/"}} if is_own else {}
         return {
@@ -227,24 +227,24 @@ class StorageOperations:
         """List the containers of an account of the server's own; of another none are known."""
         account = await self._account(call)
         names = await self._containers.names(account.name) if self._is_own(account) else []
-        return json_answer({"value": [_shown(_container(account, name)) for name in names]})
+        return json_answer({"value": [_body(_container(account, name)) for name in names]})
 
     async def put_container(self, call: ArmCall) -> Response:
         """Make a container; whatever stands in it stays."""
-        account, container = await self._named(call)
+        account, container = await self._account_and_container(call)
         is_new = self._is_own(account) and await self._containers.make(account.name, container.name)
-        return json_answer(_shown(container), HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+        return json_answer(_body(container), HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def container(self, call: ArmCall) -> Response:
         """Show a container."""
-        account, container = await self._named(call)
+        account, container = await self._account_and_container(call)
         if self._is_own(account) and not await self._containers.is_there(account.name, container.name):
             raise not_found("The specified container does not exist.", "ContainerNotFound")
-        return json_answer(_shown(container))
+        return json_answer(_body(container))
 
     async def delete_container(self, call: ArmCall) -> Response:
         """Remove a container with its blobs, which an account elsewhere does itself."""
-        account, container = await self._named(call)
+        account, container = await self._account_and_container(call)
         removed = self._is_own(account) and await self._containers.remove(account.name, container.name)
         return empty_answer(HTTPStatus.OK if removed else HTTPStatus.NO_CONTENT)
 
@@ -269,7 +269,7 @@ class StorageOperations:
             await self._accounts.check_owner(account.name, caller)
         return account
 
-    async def _named(self, call: ArmCall) -> tuple[ArmId, ArmId]:
+    async def _account_and_container(self, call: ArmCall) -> tuple[ArmId, ArmId]:
         account, name = await self._account(call), call.params["container"]
         check_container(name)
         return account, _container(account, name)
@@ -279,7 +279,7 @@ def _container(account: ArmId, name: str) -> ArmId:
     return account.child("blobServices", "default").child("containers", name)
 
 
-def _shown(container: ArmId) -> Mapping[str, Any]:
+def _body(container: ArmId) -> Mapping[str, Any]:
     return {
         "id": container.text,
         "name": container.name,

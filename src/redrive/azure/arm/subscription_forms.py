@@ -218,11 +218,11 @@ class NamespaceForm(SubscriptionForm):
         _check_to_live(limits.get("eventTimeToLive"), topic)
         limits, destination = _with_container(limits, (IN_DEAD_LETTER,)), None
         if mode == PUSH:
-            path, wanted = part_at(limits, DESTINATIONS)
-            if schema.one_of(wanted, "endpointType", *_PUSHED_TO) is None:
+            path, push_destination = part_at(limits, DESTINATIONS)
+            if schema.one_of(push_destination, "endpointType", *_PUSHED_TO) is None:
                 raise invalid(f"The destination's endpointType must be one of {', '.join(_PUSHED_TO)}.")
             pushed_before = part_at(earlier.get("push") or {}, DESTINATIONS)[1]
-            destination = accepted_destination(wanted, pushed_before, resolve)
+            destination = accepted_destination(push_destination, pushed_before, resolve)
             limits = with_part(limits, path, destination.document)
         properties[CONFIGURATION] = {"deliveryMode": mode, mode.lower(): limits}
         return AcceptedSubscription(

@@ -41,8 +41,8 @@ def _contains(container: Any, item: Any) -> bool:
 
 
 def _format(pattern: str, *values: Any) -> str:
-    for place, value in enumerate(values):
-        pattern = _replace(pattern, f"{{{place}}}", text_of(value))
+    for index, value in enumerate(values):
+        pattern = _replace(pattern, f"{{{index}}}", text_of(value))
     return pattern
 
 
@@ -62,10 +62,10 @@ def _range(first: int, count: int) -> list[int]:
 def _union(*parts: Any) -> Any:
     if isinstance(parts[0], Mapping):
         return {name: value for part in parts for name, value in part.items()}
-    found: list[Any] = []
+    elements: list[Any] = []
     for part in parts:
-        found += [item for item in part if item not in found]
-    return found
+        elements += [item for item in part if item not in elements]
+    return elements
 
 
 def _intersection(first: Any, *others: Any) -> Any:

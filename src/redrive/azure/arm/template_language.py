@@ -202,10 +202,10 @@ def _part(value: Any, name: Any) -> Any:
     """A member of an object, whatever its case, or an element of a list."""
     if isinstance(name, str):
         for step in name.split("."):
-            found = next((key for key in value if key.lower() == step.lower()), None)
-            if found is None:
+            key_found = next((key for key in value if key.lower() == step.lower()), None)
+            if key_found is None:
                 raise TemplateError(f"The language expression property '{step}' doesn't exist.")
-            value = value[found]
+            value = value[key_found]
         return value
     return value[name]
 

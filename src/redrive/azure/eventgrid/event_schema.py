@@ -45,7 +45,7 @@ def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
     version = event.get("metadataVersion")
     if version is not None and version != METADATA_VERSION:
         raise Unacceptable(f"The property 'metadataVersion' has to be '{METADATA_VERSION}' where it is set.")
-    source = _place(event, resource_id, in_domain=in_domain)
+    source = _domain_topic(event, resource_id, in_domain=in_domain)
     event["topic"] = resource_id if source is None else f"{resource_id}/topics/{source}"
     event["metadataVersion"] = METADATA_VERSION
     if event.get("dataVersion") is None:
@@ -53,7 +53,7 @@ def _accepted(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
     return Incoming(event, place=source)
 
 
-def _place(event: Event, resource_id: str, *, in_domain: bool) -> str | None:
+def _domain_topic(event: Event, resource_id: str, *, in_domain: bool) -> str | None:
     """The domain topic that an event names; None outside domains."""
     topic = event.get("topic")
     if in_domain:

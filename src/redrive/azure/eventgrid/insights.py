@@ -164,13 +164,13 @@ class Insights:
                 "cost": 0,
                 "timespan": f"{_moment(wish.since)}/{_moment(wish.until)}",
                 "interval": wish.interval,
-                "value": [await self._shown(wish, name) for name in metrics],
+                "value": [await self._metric_document(wish, name) for name in metrics],
                 "namespace": series_of(wish.topic, metrics[0]).namespace,
                 "resourceregion": "local",
             }
         )
 
-    async def _shown(self, wish: _Wish, name: str) -> dict[str, Any]:
+    async def _metric_document(self, wish: _Wish, name: str) -> dict[str, Any]:
         unit, usual = wish.metrics[name]
         aggregations = wish.aggregations or (usual.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
@@ -221,7 +221,7 @@ class Insights:
 
     async def _wish(self, call: ArmCall) -> _Wish:
         resource = f"/{call.params['scope'].strip('/')}"
-        topic, own = await self._place(resource)
+        topic, own = await self._topic_and_dimensions(resource)
         interval = call.query.get("interval", "PT1M").upper()
         if interval not in _INTERVALS_MS:
             raise invalid(f"The interval '{interval}' is none of {', '.join(_INTERVALS_MS)}.", "BadRequest")
@@ -240,7 +240,7 @@ class Insights:
             dict(_conditions(call.query.get("$filter", ""))),
         )
 
-    async def _place(self, resource: str) -> tuple[ResourceName, Dimensions]:
+    async def _topic_and_dimensions(self, resource: str) -> tuple[ResourceName, Dimensions]:
         """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
         above, separator, subscription = _parted(resource, "/eventsubscriptions/")
         if separator:

@@ -223,9 +223,9 @@ class PullMeasures(Listener):
 def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Series:
     """A metric of a topic or a domain."""
     kind, _, rest = topic.name.partition(":")
-    own, _, place = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
-    named = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", place),) if place else ()))
-    return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(named)))
+    own, _, topic_name = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
+    labels = (*dimensions, (RESOURCE, f"{kind}:{own}"), *((("Topic", topic_name),) if topic_name else ()))
+    return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(labels)))
 
 
 def _place_in_domain(topic: Topic) -> bool:

@@ -229,15 +229,15 @@ class Publishers:
 
     async def _host_names(self) -> dict[str, ResourceName]:
         """The topics and domains by their own names; of several with one name the first."""
-        found: dict[str, ResourceName] = {}
+        by_host: dict[str, ResourceName] = {}
         after = ""
         while topics := await self._topics.all_after(after, _READ_AT_ONCE):
             for topic in topics:
                 kind, _, own = topic.name.name.partition(":")
                 if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own:
-                    found.setdefault(own, topic.name)
+                    by_host.setdefault(own, topic.name)
             after = topics[-1].name.key
-        return found
+        return by_host
 
     async def _exists(self, name: ResourceName) -> bool:
         return await self._topics.get(name) is not None

@@ -42,7 +42,7 @@ class TokenPlace(NamedTuple):
         """Tells whether the place is at a host, which may be empty."""
         if self.label:
             return host.startswith(f"{self.label.lower()}.") and _OWN_HOST in host
-        return host in map(_named, self.hosts) if self.hosts else not host
+        return host in map(_without_port, self.hosts) if self.hosts else not host
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class SasToken:
             parts = urlsplit(self.resource)
         except ValueError:
             return False
-        host, path = _named(parts.netloc), parts.path.rstrip("/").lower()
+        host, path = _without_port(parts.netloc), parts.path.rstrip("/").lower()
         if not host and not path:
             return False
         return any(
@@ -121,7 +121,7 @@ def check_token(text: str, keys: Iterable[str], places: Iterable[TokenPlace], no
         raise ValueError("The token has expired")
 
 
-def _named(host: str) -> str:
+def _without_port(host: str) -> str:
     """A host as it is compared: the usual ports go without saying."""
     return host.lower().removesuffix(":443").removesuffix(":80")
 

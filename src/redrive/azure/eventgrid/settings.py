@@ -164,19 +164,23 @@ def _delivery(resource_id: str, text: str) -> DeliverySettings:
     destination = _unwrapped(properties, "destination", "deliveryWithResourceIdentity")
     dead_letter = _unwrapped(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")
     retry = properties.get("retryPolicy") or {}
-    said = destination.get("properties") or {}
+    endpoint_properties = destination.get("properties") or {}
     return DeliverySettings(
         id=resource_id,
         name=resource_id.rpartition("/")[2],
         destination_type=destination.get("endpointType", ""),
-        destination=said,
+        destination=endpoint_properties,
         schema=properties.get("eventDeliverySchema") or EVENT_GRID_SCHEMA,
         attempts_max=retry.get("maxDeliveryAttempts") or ATTEMPTS_MAX,
         minutes_to_live=retry.get("eventTimeToLiveInMinutes") or MINUTES_TO_LIVE_MAX,
-        batch=_batch(said),
-        attributes=tuple(_attribute(each) for each in said.get("deliveryAttributeMappings") or ()),
+        batch=_batch(endpoint_properties),
+        attributes=tuple(
+            _attribute(each) for each in endpoint_properties.get("deliveryAttributeMappings") or ()
+        ),
         dead_letter_container=_container(dead_letter.get("properties") or {}),
-        audience=_audience(resource_id, said) if destination.get("endpointType") == WEBHOOK else None,
+        audience=_audience(resource_id, endpoint_properties)
+        if destination.get("endpointType") == WEBHOOK
+        else None,
     )
 
 

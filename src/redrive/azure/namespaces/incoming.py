@@ -132,12 +132,12 @@ def _check_content(event: Event) -> None:
 
 
 def _malformed(message: str) -> AzureError:
-    said = (
+    text = (
         "This resource is configured to receive event in 'CloudEventV10' schema. "
         f"The request received does not conform to the expected schema. {message}"
     )
-    refusal = invalid(said, "BadRequest")
-    refusal.details = (Detail("InputJsonInvalid", said),)
+    refusal = invalid(text, "BadRequest")
+    refusal.details = (Detail("InputJsonInvalid", text),)
     return refusal
 
 

@@ -219,14 +219,14 @@ class Namespaces:
         topic: Topic | None,
     ) -> None:
         """Check the request's credentials for the path; those for a missing namespace are all refused."""
-        place = path.rpartition(":")[0]
+        parent = path.rpartition(":")[0]
         attributes = [record.attributes for record in (namespace, topic) if namespace and record]
         guarded = Guarded(
             account=resource.subscription.lower(),
             keys=[attribute[key] for attribute in attributes for key in KEYS],
-            path=place if path == request.path else request.path.rpartition(":")[0],
+            path=parent if path == request.path else request.path.rpartition(":")[0],
             name=resource.name,
-            path_at_host="/" + "/".join(place.split("/")[_NAMESPACE_PARTS:]),
+            path_at_host="/" + "/".join(parent.split("/")[_NAMESPACE_PARTS:]),
             key_scheme=_KEY_SCHEME,
         )
         try:

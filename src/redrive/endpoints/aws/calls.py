@@ -54,10 +54,10 @@ class AwsCredentials:
             CredentialsUnavailable: They are said to be somewhere, and cannot be had from there.
         """
         try:
-            found = self._found or await self._look()
-            if isinstance(found, RefreshableCredentials) and found.refresh_needed():
-                return await asyncio.to_thread(found.get_frozen_credentials)
-            return None if found is None else found.get_frozen_credentials()
+            credentials = self._found or await self._look()
+            if isinstance(credentials, RefreshableCredentials) and credentials.refresh_needed():
+                return await asyncio.to_thread(credentials.get_frozen_credentials)
+            return None if credentials is None else credentials.get_frozen_credentials()
         except Exception as error:  # botocore lets through whatever its sources raise
             raise CredentialsUnavailable(str(error)) from error
 
@@ -167,19 +167,19 @@ class AwsClient:
         except ValueError as error:
             return INVALID.verdict(response=str(error))
 
-    async def call(self, place: ResourceAddress, push_request: PushRequest) -> AwsAnswer | Verdict:
+    async def call(self, address: ResourceAddress, push_request: PushRequest) -> AwsAnswer | Verdict:
         """Make a call, signed; the answer, or what it means that there is none.
 
         Args:
-            place: Where to.
+            address: Where to.
             push_request: The call: its endpoint is the URL, its time is for everything.
         """
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
-                keys = place.keys or await self._credentials.current()
-                if keys is None and place.itself:
+                keys = address.keys or await self._credentials.current()
+                if keys is None and address.itself:
                     return aws_verdicts.denied("No credentials were found to sign with")
-                answer = await self._http.ask(_signed(place, push_request, keys))
+                answer = await self._http.ask(_signed(address, push_request, keys))
         except TimeoutError as error:
             return verdicts.of_failure(error)
         except CredentialsUnavailable as error:
@@ -188,7 +188,7 @@ class AwsClient:
 
 
 def _signed(
-    place: ResourceAddress, push_request: PushRequest, keys: ReadOnlyCredentials | None
+    address: ResourceAddress, push_request: PushRequest, keys: ReadOnlyCredentials | None
 ) -> PushRequest:
     """The request as it goes out. Without keys it goes unsigned: emulators do not mind, and others say so.
 
@@ -202,7 +202,7 @@ def _signed(
             data=push_request.body,
             headers={**push_request.headers, "Content-Type": push_request.content_type},
         )
-        SigV4Auth(keys, place.service, place.region).add_auth(request)
+        SigV4Auth(keys, address.service, address.region).add_auth(request)
         headers |= dict(request.headers.items())
         del headers["Content-Type"]  # which goes by its own name
     return PushRequest(
@@ -218,17 +218,17 @@ def _signed(
 
 def _read(answer: WebhookAnswer) -> AwsAnswer:
     """An answer, with its error by name: of a header or of the body, in any of the spellings that there are."""
-    kept = dict(answer.kept)
+    headers = dict(answer.kept)
     document = _document(answer.text) if answer.status // 100 != 2 else {}  # noqa: PLR2004 - not an error
-    code = kept.get(_ERROR) or str(document.get("__type") or document.get("code") or "")
+    code = headers.get(_ERROR) or str(document.get("__type") or document.get("code") or "")
     message = document.get("message") or document.get("Message") or answer.text
     return AwsAnswer(
         answer.status,
         answer.text,
         code.rpartition("#")[2].partition(":")[0],
         str(message),
-        kept.get(_REQUEST, ""),
-        kept.get(_FUNCTION_ERROR, ""),
+        headers.get(_REQUEST, ""),
+        headers.get(_FUNCTION_ERROR, ""),
     )
 
 

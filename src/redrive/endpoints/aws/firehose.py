@@ -47,48 +47,50 @@ class StreamEndpoint(TimedEndpoint):
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
         records = push_request.parts or (push_request.body,)
-        place = self._client.place(push_request.endpoint)
-        if isinstance(place, Verdict):
-            return _together([place] * len(records))
-        calls = [self._put(place, push_request.timeout_ms, together) for together in _calls(records)]
+        address = self._client.place(push_request.endpoint)
+        if isinstance(address, Verdict):
+            return _together([address] * len(records))
+        calls = [self._put(address, push_request.timeout_ms, together) for together in _calls(records)]
         return _together([verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts])
 
     async def _put(
-        self, place: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
+        self, address: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
     ) -> Sequence[Verdict]:
         """One call; a verdict for each record."""
         began = self._now()
-        shown = [{"Data": b64encode(record).decode()} for record in records]
-        document: dict[str, Any] = {"DeliveryStreamName": place.name}
+        entries = [{"Data": b64encode(record).decode()} for record in records]
+        document: dict[str, Any] = {"DeliveryStreamName": address.name}
         single = len(records) == 1
-        document |= {"Record": shown[0]} if single else {"Records": shown}
+        document |= {"Record": entries[0]} if single else {"Records": entries}
         call = PushRequest(
-            place.url + "/",
+            address.url + "/",
             orjson.dumps(document),
             _CONTENT_TYPE,
             {"X-Amz-Target": _TARGET + ("PutRecord" if single else "PutRecordBatch")},
             timeout_ms,
             answer_bytes_max=_ANSWER_BYTES_MAX,
         )
-        answer = await self._client.call(place, call)
+        answer = await self._client.call(address, call)
         if isinstance(answer, Verdict):
             return [answer] * len(records)
         verdict = _of_answer(answer)
         if verdict.result is AttemptResult.DELIVERED and not single:
             return _each(answer, verdict, len(records))
         if verdict.reason in _ABOUT_ONE and not single:
-            return await self._put_halves(place, timeout_ms - (self._now() - began), records)
+            return await self._put_halves(address, timeout_ms - (self._now() - began), records)
         return [verdict] * len(records)
 
     async def _put_halves(
-        self, place: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
+        self, address: ResourceAddress, timeout_ms: int, records: Sequence[bytes]
     ) -> Sequence[Verdict]:
         """Again, where a call was refused for what may be about one of them, or about their number or weight.
 
         One among 500 is found with 18 calls more.
         """
         middle = len(records) // 2
-        calls = [self._put(place, max(1, timeout_ms), half) for half in (records[:middle], records[middle:])]
+        calls = [
+            self._put(address, max(1, timeout_ms), half) for half in (records[:middle], records[middle:])
+        ]
         return [verdict for verdicts in await asyncio.gather(*calls) for verdict in verdicts]
 
 
@@ -132,11 +134,11 @@ def _each(answer: AwsAnswer, whole: Verdict, records: int) -> Sequence[Verdict]:
     """
     try:
         entries = orjson.loads(answer.text)["RequestResponses"]
-        found = [_of_entry(entry, whole) for entry in entries]
+        verdicts_found = [_of_entry(entry, whole) for entry in entries]
     except (ValueError, TypeError, KeyError, AttributeError):
-        found = []
-    if len(found) == records:
-        return found
+        verdicts_found = []
+    if len(verdicts_found) == records:
+        return verdicts_found
     unread = IN_TROUBLE.verdict(answer.status, "An answer that does not tell of each record")
     return [unread] * records
 

@@ -45,15 +45,15 @@ class FunctionEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
-        place = self._client.place(push_request.endpoint)
-        if isinstance(place, Verdict):
-            return place
-        url = _url(place, push_request.endpoint)
+        address = self._client.place(push_request.endpoint)
+        if isinstance(address, Verdict):
+            return address
+        url = _url(address, push_request.endpoint)
         kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
-        answer = await self._invoke(place, url, push_request, kind)
+        answer = await self._invoke(address, url, push_request, kind)
         if kind == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
             self._waited_for.add(url)
-            answer = await self._invoke(place, url, push_request, _REQUEST_RESPONSE)
+            answer = await self._invoke(address, url, push_request, _REQUEST_RESPONSE)
         if isinstance(answer, Verdict):
             return answer
         if answer.function_error:
@@ -61,18 +61,18 @@ class FunctionEndpoint(TimedEndpoint):
         return _busy(answer) or aws_verdicts.of_answer(answer)
 
     async def _invoke(
-        self, place: ResourceAddress, url: str, push_request: PushRequest, kind: str
+        self, address: ResourceAddress, url: str, push_request: PushRequest, kind: str
     ) -> AwsAnswer | Verdict:
         headers = {"X-Amz-Invocation-Type": kind}
         if _TRACE in push_request.headers:
             headers[_TRACE] = push_request.headers[_TRACE]
         return await self._client.call(
-            place, PushRequest(url, push_request.body, "application/json", headers, push_request.timeout_ms)
+            address, PushRequest(url, push_request.body, "application/json", headers, push_request.timeout_ms)
         )
 
 
-def _url(place: ResourceAddress, arn: str) -> str:
-    return place.url if place.url.endswith(_WHOLE) else place.url + _PATH.format(quote(arn, safe=""))
+def _url(address: ResourceAddress, arn: str) -> str:
+    return address.url if address.url.endswith(_WHOLE) else address.url + _PATH.format(quote(arn, safe=""))
 
 
 def _knows_no_events(answer: AwsAnswer) -> bool:

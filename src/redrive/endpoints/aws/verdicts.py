@@ -102,15 +102,15 @@ def of_answer(answer: AwsAnswer) -> Verdict:
 
 def of_error(status: int, code: str, message: str) -> Verdict:
     """The verdict on an error, by its name or else by its status."""
-    said = error_text(code, message) if code else message
-    named = _BY_CODE.get(code)
-    return verdicts.of_status(status, said, _BY_STATUS) if named is None else named.verdict(status, said)
+    text = error_text(code, message) if code else message
+    meaning = _BY_CODE.get(code)
+    return verdicts.of_status(status, text, _BY_STATUS) if meaning is None else meaning.verdict(status, text)
 
 
 def error_text(code: str, message: str) -> str:
     """An error in the form that delivery logs have it in: JSON, whole whatever it says."""
-    shown = "".join(each if each.isprintable() else " " for each in message[:_MESSAGE_CHARS_MAX])
-    return orjson.dumps({"ErrorCode": code[:_CODE_CHARS_MAX], "ErrorMessage": shown}).decode()
+    text = "".join(each if each.isprintable() else " " for each in message[:_MESSAGE_CHARS_MAX])
+    return orjson.dumps({"ErrorCode": code[:_CODE_CHARS_MAX], "ErrorMessage": text}).decode()
 
 
 def denied(message: str) -> Verdict:

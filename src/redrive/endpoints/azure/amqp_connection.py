@@ -171,8 +171,8 @@ class AmqpConnection(KeptConnection):
                 self._connection.close()
             case Event.TRANSPORT_ERROR:
                 condition = self._proton.condition
-                said = (condition.name, condition.description or "") if condition else ("", "")
-                self._end(verdict_of_condition(*said))
+                name_and_text = (condition.name, condition.description or "") if condition else ("", "")
+                self._end(verdict_of_condition(*name_and_text))
 
     def _hear_outcome(self, delivery: Delivery) -> None:
         entity = self._entity_of(delivery.link)
@@ -252,8 +252,8 @@ class AmqpConnection(KeptConnection):
             entity.sent[tag] = answer
 
     def _entity_of(self, link: Link) -> _Entity | None:
-        found = self._entities.get(link.name)
-        return found if found is not None and found.sender == link else None
+        entity = self._entities.get(link.name)
+        return entity if entity is not None and entity.sender == link else None
 
     @override
     def _is_busy(self) -> bool:
@@ -317,18 +317,18 @@ _BY_CONDITION: Final = {
 }
 
 
-def verdict_of_condition(condition: str, said: str) -> Verdict:
+def verdict_of_condition(condition: str, text: str) -> Verdict:
     """The verdict on a message, or the entity it is for, that was refused with a condition."""
     meaning, status = _BY_CONDITION.get(condition, _UNKNOWN)
-    return meaning.verdict(status, f"{condition}: {said}" if said else condition)
+    return meaning.verdict(status, f"{condition}: {text}" if text else condition)
 
 
-def verdict_of_end(condition: str, said: str, messages: int) -> Verdict:
+def verdict_of_end(condition: str, text: str, messages: int) -> Verdict:
     """The verdict on messages under way whose link was ended.
 
     A condition that is about one message says which by its outcome; here it can only be told where there was one.
     """
-    verdict = verdict_of_condition(condition, said)
+    verdict = verdict_of_condition(condition, text)
     if verdict.reason not in (Reason.CLIENT_ERROR, Reason.TOO_LARGE) or messages == 1:
         return verdict
     meaning, status = _UNKNOWN

@@ -60,10 +60,10 @@ def read_entity(resource: str) -> str:
     Raises:
         ValueError: It names none.
     """
-    found = _ENTITY.fullmatch(resource)
-    if found is None:
+    match = _ENTITY.fullmatch(resource)
+    if match is None:
         raise ValueError(f"{resource} is not the resource id of a queue, a topic or an event hub")
-    return found["name"]
+    return match["name"]
 
 
 def _of_url(text: str) -> Namespace:

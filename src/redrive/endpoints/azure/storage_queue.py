@@ -77,15 +77,15 @@ class StorageQueueEndpoint(TimedEndpoint):
 
     async def _put(self, push_request: PushRequest, answered: Callable[[Verdict], None]) -> None:
         """Put it in; whatever was answered has been told, also where the library cannot read it."""
-        named = _QUEUE.fullmatch(push_request.endpoint)
+        match = _QUEUE.fullmatch(push_request.endpoint)
         account = self._connection_string(push_request.endpoint)
-        if named is None or account is None:
+        if match is None or account is None:
             raise ValueError(
                 f"{push_request.endpoint} is not a queue of a storage account that the settings name"
             )
         await (
             self._account(account)
-            .get_queue_client(named["queue"].lower())
+            .get_queue_client(match["queue"].lower())
             .send_message(
                 b64encode(push_request.body).decode(),
                 time_to_live=int(push_request.headers.get(TTL_HEADER, _TTL_SECONDS)),
@@ -110,8 +110,8 @@ class StorageQueueEndpoint(TimedEndpoint):
 
 
 def _of_answer(response: AsyncHttpResponse) -> Verdict:
-    said = response.body().decode("utf-8", "replace")
-    return verdicts.of_status(response.status_code or 0, said or response.reason or "", STORAGE_STATUSES)
+    text = response.body().decode("utf-8", "replace")
+    return verdicts.of_status(response.status_code or 0, text or response.reason or "", STORAGE_STATUSES)
 
 
 class _Resolver(AbstractResolver):

@@ -80,14 +80,14 @@ class Apns:
             OSError: There was no answer.
         """
         given = push_request.headers
-        place = _Place(
+        service = _Place(
             self._urls[given["service"]], given["principal"], given["credential"], given.get("team", "")
         )
-        headers = self._headers(place, push_request)
-        answer = await self._posted(place, push_request, headers)
+        headers = self._headers(service, push_request)
+        answer = await self._posted(service, push_request, headers)
         if verdicts.word_in(answer.body.decode("utf-8", "replace"), "reason") == "ExpiredProviderToken":
-            self._discard(place, headers)
-            answer = await self._posted(place, push_request, self._headers(place, push_request))
+            self._discard(service, headers)
+            answer = await self._posted(service, push_request, self._headers(service, push_request))
         return _verdict(answer)
 
     async def close(self) -> None:
@@ -95,45 +95,47 @@ class Apns:
         await self._connections.close()
 
     async def _posted(
-        self, place: _Place, push_request: PushRequest, headers: Mapping[str, str]
+        self, service: _Place, push_request: PushRequest, headers: Mapping[str, str]
     ) -> Http2Answer:
         """Post; again where a connection that had served before did nothing about it, so it ends with a fresh one."""
         path = f"/3/device/{quote(push_request.endpoint, safe='')}"
         while True:
-            connection = await self._connections.of(place, lambda: self._open(place))
+            connection = await self._connections.of(service, lambda: self._open(service))
             try:
                 return await connection.post(path, headers, push_request.body)
             except Unprocessed:
                 if not connection.answered:
                     raise
 
-    def _headers(self, place: _Place, push_request: PushRequest) -> dict[str, str]:
+    def _headers(self, service: _Place, push_request: PushRequest) -> dict[str, str]:
         headers = {name: value for name, value in push_request.headers.items() if name.startswith("apns-")}
-        if place.certified:
-            topic = headers.get("apns-topic") or _topic_of(place.principal)
+        if service.certified:
+            topic = headers.get("apns-topic") or _topic_of(service.principal)
             return headers | ({"apns-topic": topic} if topic else {})
-        return headers | {"authorization": _bearer(self._token(place))}
+        return headers | {"authorization": _bearer(self._token(service))}
 
     # ---- who we are ------------------------------------------------------------------------------------------
 
-    def _token(self, place: _Place) -> str:
+    def _token(self, service: _Place) -> str:
         """A token of the last 40 minutes, the same for all notifications."""
         now = self._now()
-        token, made_at = self._tokens.get(place, ("", 0))
+        token, made_at = self._tokens.get(service, ("", 0))
         if token and now - made_at < _TOKEN_MS:
             return token
-        key = _signing_key(place.credential)
-        token = jwt.encode({"iss": place.team, "iat": now // 1000}, key, "ES256", {"kid": place.principal})
+        key = _signing_key(service.credential)
+        token = jwt.encode(
+            {"iss": service.team, "iat": now // 1000}, key, "ES256", {"kid": service.principal}
+        )
         if len(self._tokens) >= _TOKENS_MAX:
             del self._tokens[next(iter(self._tokens))]
-        self._tokens[place] = (token, now)
+        self._tokens[service] = (token, now)
         return token
 
-    def _discard(self, place: _Place, headers: Mapping[str, str]) -> None:
+    def _discard(self, service: _Place, headers: Mapping[str, str]) -> None:
         """Forgets the token in these headers; another push may have made the next one already."""
-        token, _ = self._tokens.get(place, ("", 0))
+        token, _ = self._tokens.get(service, ("", 0))
         if headers.get("authorization") == _bearer(token):
-            del self._tokens[place]
+            del self._tokens[service]
 
     def _context(self, certificate: str, key: str) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -146,16 +148,16 @@ class Apns:
 
     # ---- connections -----------------------------------------------------------------------------------------
 
-    async def _open(self, place: _Place) -> Http2Connection:
-        url = urlsplit(place.url)
+    async def _open(self, service: _Place) -> Http2Connection:
+        url = urlsplit(service.url)
         secure = url.scheme == "https"
-        shown = (place.principal, place.credential) if place.certified else ("", "")
+        certificate = (service.principal, service.credential) if service.certified else ("", "")
         async with asyncio.timeout(_OPEN_SECONDS):
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Http2Connection(url.netloc, secure=secure),
                 url.hostname or "",
                 url.port or (443 if secure else 80),
-                ssl=self._trust(*shown) if secure else None,
+                ssl=self._trust(*certificate) if secure else None,
             )
         return connection
 
@@ -168,8 +170,8 @@ def _verdict(answer: Http2Answer) -> Verdict:
     text = answer.body.decode("utf-8", "replace")
     if answer.status != HTTPStatus.OK:
         return verdicts.of_apns(answer.status, text or responses.get(answer.status, ""))
-    said = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
-    return ACCEPTED.verdict(answer.status, said)
+    identifiers = orjson.dumps({"apns-id": answer.headers.get("apns-id", "")}).decode()
+    return ACCEPTED.verdict(answer.status, identifiers)
 
 
 @lru_cache(_APPLICATIONS_MAX)
@@ -207,5 +209,5 @@ def _topic_of(certificate: str) -> str:
         subject = x509.load_pem_x509_certificate(certificate.encode()).subject
     except ValueError:
         raise CredentialsUnusable("The principal is no certificate") from None
-    found = subject.get_attributes_for_oid(NameOID.USER_ID)
-    return str(found[0].value) if found else ""
+    attributes = subject.get_attributes_for_oid(NameOID.USER_ID)
+    return str(attributes[0].value) if attributes else ""

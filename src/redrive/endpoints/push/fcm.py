@@ -68,7 +68,7 @@ class Fcm:
 
         async def post(token: str) -> WebhookAnswer | Verdict:
             headers = {"Authorization": f"Bearer {token}"}
-            asked = PushRequest(
+            request = PushRequest(
                 url,
                 push_request.body,
                 _JSON,
@@ -76,7 +76,7 @@ class Fcm:
                 push_request.timeout_ms,
                 answer_bytes_max=_ANSWER_BYTES_MAX,
             )
-            return await self._http.ask(asked)
+            return await self._http.ask(request)
 
         answer = await self._tokens.shown(account, self._authority, lambda: self._login(account), post)
         return answer if isinstance(answer, Verdict) else verdicts.of_fcm(answer.status, answer.text)

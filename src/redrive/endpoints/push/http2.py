@@ -163,9 +163,9 @@ class Http2Connection(KeptConnection):
         self._flush()
 
     def _flush(self) -> None:
-        said = self._h2.data_to_send()
-        if said and self._socket is not None:
-            self._socket.write(said)
+        content = self._h2.data_to_send()
+        if content and self._socket is not None:
+            self._socket.write(content)
 
     # ---- what the service says -------------------------------------------------------------------------------
 
@@ -183,9 +183,11 @@ class Http2Connection(KeptConnection):
             case StreamEnded(stream_id=int(stream)) if stream in self._exchanges:
                 exchange = self._exchanges[stream]
                 self.answered = True
-                _tell(exchange, Http2Answer(exchange.status, exchange.headers, bytes(exchange.body)))
+                _resolve(exchange, Http2Answer(exchange.status, exchange.headers, bytes(exchange.body)))
             case StreamReset(stream_id=int(stream), error_code=code) if stream in self._exchanges:
-                _tell(self._exchanges[stream], ConnectionResetError(f"The service ended the request: {code}"))
+                _resolve(
+                    self._exchanges[stream], ConnectionResetError(f"The service ended the request: {code}")
+                )
             case ConnectionTerminated(last_stream_id=last):
                 self._hear_goodbye(last or 0, event)
 
@@ -205,11 +207,11 @@ class Http2Connection(KeptConnection):
         """Take a GOAWAY: requests before the announced stream are still answered, the others were not processed."""
         self.usable = False
         self._moved.set()
-        said = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
-        self._why = ConnectionResetError(f"The service ends the connection: {said}")
+        text = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
+        self._why = ConnectionResetError(f"The service ends the connection: {text}")
         for stream, exchange in self._exchanges.items():
             if stream > last:
-                _tell(exchange, Unprocessed(str(self._why)))
+                _resolve(exchange, Unprocessed(str(self._why)))
         if event.error_code != ErrorCodes.NO_ERROR:
             self._end(self._why)
         self._rest(_REST_SECONDS)
@@ -221,7 +223,7 @@ class Http2Connection(KeptConnection):
         self._moved.set()
         for exchange in self._exchanges.values():
             in_vain = self.answered and exchange.heard == self._heard
-            _tell(exchange, Unprocessed(str(error)) if in_vain else error)
+            _resolve(exchange, Unprocessed(str(error)) if in_vain else error)
         self._close_socket()
 
     @override
@@ -280,10 +282,10 @@ class Http2Connection(KeptConnection):
         self._close_socket()
 
 
-def _tell(exchange: _Exchange, said: Http2Answer | Exception) -> None:
+def _resolve(exchange: _Exchange, result: Http2Answer | Exception) -> None:
     if exchange.answered.done():  # its push may have been cut short
         return
-    if isinstance(said, Exception):
-        exchange.answered.set_exception(said)
+    if isinstance(result, Exception):
+        exchange.answered.set_exception(result)
     else:
-        exchange.answered.set_result(said)
+        exchange.answered.set_result(result)

@@ -82,8 +82,8 @@ class AccessTokens:
 
     async def _fetch(self, url: str, form: Callable[[], Mapping[str, str]]) -> AccessToken:
         body = urlencode(form()).encode()
-        asked = PushRequest(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
-        answer = await self._http.ask(asked)
+        request = PushRequest(url, body, _FORM, {}, _TIMEOUT_MS, answer_bytes_max=_ANSWER_BYTES_MAX)
+        answer = await self._http.ask(request)
         if isinstance(answer, Verdict):
             raise LoginRefused(answer)
         token = _read(answer.text, self._now()) if answer.status // 100 == 2 else None  # noqa: PLR2004 - a success
@@ -94,8 +94,8 @@ class AccessTokens:
 
 def _read(text: str, now: int) -> AccessToken | None:
     try:
-        said = orjson.loads(text)
-        token, seconds = said["access_token"], int(said.get("expires_in", 0))
+        document = orjson.loads(text)
+        token, seconds = document["access_token"], int(document.get("expires_in", 0))
     except (ValueError, TypeError, KeyError):
         return None
     return AccessToken(token, now + seconds * 1000) if isinstance(token, str) else None

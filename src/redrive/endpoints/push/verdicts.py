@@ -86,8 +86,8 @@ def denied(text: str, status: int = 0) -> Verdict:
 
 def word_in(text: str, member: str) -> str:
     """A text within an answer's object; empty where there is none."""
-    found = _object(text).get(member)
-    return found if isinstance(found, str) else ""
+    word = _object(text).get(member)
+    return word if isinstance(word, str) else ""
 
 
 def _fcm_code(text: str) -> str:

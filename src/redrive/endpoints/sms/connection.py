@@ -54,7 +54,7 @@ class SmsConnection(KeptConnection):
         body = smpp.bind_body(gateway.user, gateway.password, gateway.system_type)
         answer = await self._ask(smpp.BIND_TRANSCEIVER, body)
         if answer.status != smpp.OK:
-            raise BindRefused(answer.status, smpp.said(answer.body).words)
+            raise BindRefused(answer.status, smpp.read_answer(answer.body).words)
 
     async def submit(self, body: bytes) -> Pdu:
         """Hand in a text or a part, when the window has room.

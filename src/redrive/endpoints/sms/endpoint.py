@@ -15,7 +15,7 @@ from typing_extensions import override
 from redrive.endpoints.sms import verdicts as sms_verdicts
 from redrive.endpoints.sms.connection import SmsConnection
 from redrive.endpoints.sms.gateway import MessageCentre
-from redrive.endpoints.sms.pdu import Address, Delivered, Submission, said
+from redrive.endpoints.sms.pdu import Address, Delivered, Submission, read_answer
 from redrive.endpoints.verdicts import TimedEndpoint, Verdict
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import AttemptResult
@@ -119,7 +119,7 @@ class SmsEndpoint(TimedEndpoint):
         async def hand_in(number: int, body: bytes) -> Verdict:
             if number not in taken:
                 answer = await connection.submit(body)
-                verdict = sms_verdicts.of_status(answer.status, said(answer.body))
+                verdict = sms_verdicts.of_status(answer.status, read_answer(answer.body))
                 if verdict.result is not AttemptResult.DELIVERED:
                     return verdict
                 taken[number] = verdict

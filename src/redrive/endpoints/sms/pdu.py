@@ -142,8 +142,8 @@ class Submission:
 
 def bind_body(user: str, password: str, system_type: str) -> bytes:
     """The body of a bind_transceiver (4.1.5)."""
-    named = _text(user) + _text(password) + _text(system_type)
-    return named + bytes([_VERSION, 0, 0]) + b"\0"
+    credentials = _text(user) + _text(password) + _text(system_type)
+    return credentials + bytes([_VERSION, 0, 0]) + b"\0"
 
 
 def _text(text: str) -> bytes:
@@ -166,7 +166,7 @@ class Said(NamedTuple):
     words: str
 
 
-def said(body: bytes) -> Said:
+def read_answer(body: bytes) -> Said:
     """Read the body of an answer; one without a body, as refusals often are, says nothing."""
     name, _, rest = body.partition(b"\0")
     words = _parameters(rest).get(_STATUS_TEXT, b"")
@@ -225,9 +225,9 @@ def _address(octets: bytes) -> tuple[Address, bytes]:
 
 def _parameters(octets: bytes) -> dict[int, bytes]:
     """Optional parameters (5.3); what is cut short is left out."""
-    found: dict[int, bytes] = {}
+    parameters: dict[int, bytes] = {}
     while len(octets) >= 4:  # noqa: PLR2004 - a tag and a length
         tag, length = struct.unpack_from(">HH", octets)
-        found[tag] = octets[4 : 4 + length]
+        parameters[tag] = octets[4 : 4 + length]
         octets = octets[4 + length :]
-    return found
+    return parameters

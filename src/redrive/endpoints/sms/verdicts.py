@@ -17,7 +17,7 @@ class BindRefused(ConnectionError):  # noqa: N818 - said of a bind
     """The centre would not have us; a matter of settings, which somebody may mend in time."""
 
     def __init__(self, status: int, words: str) -> None:
-        super().__init__(_shown(status, words))
+        super().__init__(_text(status, words))
         self.status = status
 
 
@@ -74,12 +74,12 @@ _BY_STATUS: Final = {
 _BIND_DENIED: Final = frozenset({0x0D, 0x0E, 0x0F, 0x53})
 
 
-def of_status(status: int, said: Said) -> Verdict:
+def of_status(status: int, answer: Said) -> Verdict:
     """The verdict on a submission's status."""
     if status == OK:
-        return _accepted(said.name)
+        return _accepted(answer.name)
     meaning, nearest = _BY_STATUS.get(status, _TROUBLE)
-    return meaning.verdict(nearest, _shown(status, said.words))
+    return meaning.verdict(nearest, _text(status, answer.words))
 
 
 def of_all(parts: Sequence[Verdict]) -> Verdict:
@@ -110,6 +110,6 @@ def _accepted(names: str) -> Verdict:
     return verdicts.ACCEPTED.verdict(200, identifiers=(("message_id", names),))
 
 
-def _shown(status: int, words: str) -> str:
+def _text(status: int, words: str) -> str:
     name = _NAMES.get(status, f"0x{status:08X}")
     return f"{name}: {words}" if words else name

@@ -55,7 +55,9 @@ class Elements:
         if accepted:
             budget.spend(test.steps * self._fields.weight(test.key))
             values = self._fields.values.get(test.key, [])
-            standing = [place for place, value in zip(standing, values, strict=True) if test.accepts(value)]
+            standing = [
+                element for element, value in zip(standing, values, strict=True) if test.accepts(value)
+            ]
         else:
             budget.spend(len(standing))
         tree = self._trees[id(test), accepted] = _Tree.of(standing, self._places)
@@ -80,8 +82,8 @@ class _Tree:
     @classmethod
     def of(cls, standing: Iterable[int], places: ArrayPlaces) -> "_Tree":
         tree = cls(set(standing))
-        for place in tree.standing:
-            inner = place
+        for element in tree.standing:
+            inner = element
             while inner not in tree.reached:
                 tree.reached.add(inner)
                 around = places.around[inner]
@@ -93,11 +95,11 @@ class _Tree:
         """The places with a value that are in the chosen elements, as far as their arrays were chosen from."""
         waiting = [0]
         while waiting:
-            place = waiting.pop()
+            number = waiting.pop()
             budget.spend(1)
-            if place in self.standing:
-                yield place
-            for array, elements in self.below.get(place, {}).items():
+            if number in self.standing:
+                yield number
+            for array, elements in self.below.get(number, {}).items():
                 element = chosen.get(array)
                 if element is None:
                     waiting += elements
@@ -114,10 +116,10 @@ class _Search:
     """
 
     def __init__(
-        self, accepted: Sequence[_Tree], there: Sequence[_Tree | None], places: ArrayPlaces, budget: Budget
+        self, accepted: Sequence[_Tree], trees: Sequence[_Tree | None], places: ArrayPlaces, budget: Budget
     ) -> None:
         self._accepted = accepted
-        self._there = there
+        self._there = trees
         self._places = places
         self._budget = budget
         self._shared = self._arrays_from()
@@ -138,20 +140,20 @@ class _Search:
         return False
 
     def _extends(self, number: int, chosen: _Chosen) -> bool:
-        for place in self._accepted[number].agreeing(chosen, self._budget):
-            if self.succeeds(number + 1, self._with(chosen, place)):
+        for element in self._accepted[number].agreeing(chosen, self._budget):
+            if self.succeeds(number + 1, self._with(chosen, element)):
                 return True
-        there = self._there[number]
-        if there is None or any(True for _ in there.agreeing(chosen, self._budget)):
+        tree = self._there[number]
+        if tree is None or any(True for _ in tree.agreeing(chosen, self._budget)):
             return False
         return self.succeeds(number + 1, chosen)
 
-    def _with(self, chosen: _Chosen, place: int) -> _Chosen:
+    def _with(self, chosen: _Chosen, element: int) -> _Chosen:
         around, arrays = self._places.around, self._places.arrays
         more = dict(chosen)
-        while place and arrays[place] not in chosen:
-            more[arrays[place]] = place
-            place = around[place]
+        while element and arrays[element] not in chosen:
+            more[arrays[element]] = element
+            element = around[element]
         self._budget.spend(len(more))
         return more
 
@@ -160,9 +162,9 @@ class _Search:
         arrays = self._places.arrays
         shared: list[set[int]] = []
         later: set[int] = set()
-        for accepted, there in zip(reversed(self._accepted), reversed(self._there), strict=True):
-            tree = there or accepted
-            later = later | {arrays[place] for place in tree.reached if place}
+        for accepted, tree_of in zip(reversed(self._accepted), reversed(self._there), strict=True):
+            tree = tree_of or accepted
+            later = later | {arrays[element] for element in tree.reached if element}
             self._budget.spend(len(later))
             shared.append(later)
         return shared[::-1]

@@ -189,14 +189,14 @@ class Event:
         return self._weights[path]
 
     def _look_for(self, path: tuple[str, ...]) -> object:
-        value = self._named(self.document, path[0])
+        value = self._member(self.document, path[0])
         if value is None and "specversion" in self.document:
             value = self.document.get(_CLOUD_EVENT_NAMES.get(path[0].lower(), ""))
         for name in path[1:]:
-            value = self._named(value, name) if isinstance(value, Mapping) else None
+            value = self._member(value, name) if isinstance(value, Mapping) else None
         return value
 
-    def _named(self, document: Document, name: str) -> object:
+    def _member(self, document: Document, name: str) -> object:
         if name in document:
             return document[name]
         lower = self._lower.get(id(document))

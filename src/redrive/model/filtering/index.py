@@ -238,7 +238,7 @@ class _Group:
         if any(key not in values for key in self._required):
             return set()
         hits = []
-        for key, postings in self._asked(fields).items():
+        for key, postings in self._restricting(fields).items():
             if key not in seen:
                 seen[key] = Values(values[key])
             hits.append(postings.hits(seen[key]))
@@ -250,7 +250,7 @@ class _Group:
             numbers = hit.among(numbers)
         return numbers
 
-    def _asked(self, fields: SubjectFields) -> Mapping[str, Postings]:
+    def _restricting(self, fields: SubjectFields) -> Mapping[str, Postings]:
         """The keys that restrict a message with these fields; all those required are there."""
         if fields.places is not None:
             # A key may be there and still be absent from the array elements that the other keys were found in.

@@ -92,9 +92,9 @@ class FilterPolicy:
         return refusal(self.scope, subject)
 
 
-def read_fields(subject: Subject, scope: Scope, wanted: Wanted) -> SubjectFields | None:
+def read_fields(subject: Subject, scope: Scope, paths: Wanted) -> SubjectFields | None:
     """The fields that a scope shows; None where the body is no JSON object."""
-    return subject.body_fields(wanted) if scope is Scope.BODY else subject.attribute_fields(wanted.keys)
+    return subject.body_fields(paths) if scope is Scope.BODY else subject.attribute_fields(paths.keys)
 
 
 def refusal(scope: Scope, subject: Subject) -> FilterVerdict:

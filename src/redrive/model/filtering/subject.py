@@ -152,12 +152,12 @@ class Subject:
             self._document = _parse(self.body)
         return self._document if isinstance(self._document, dict) else None
 
-    def attribute_fields(self, wanted: Collection[str]) -> SubjectFields:
+    def attribute_fields(self, keys: Collection[str]) -> SubjectFields:
         """The attributes among `wanted`."""
         values: dict[str, list[Scalar]] = {}
         invalid = set()
         for name, attribute in self.attributes.items():
-            if name not in wanted:
+            if name not in keys:
                 continue
             try:
                 read = _attribute_values(attribute)
@@ -168,7 +168,7 @@ class Subject:
                 values[name] = read
         return SubjectFields(values, {}, None, frozenset(invalid))
 
-    def body_fields(self, wanted: Wanted) -> SubjectFields | None:
+    def body_fields(self, paths: Wanted) -> SubjectFields | None:
         """The body's leaves that are wanted.
 
         Returns:
@@ -176,7 +176,7 @@ class Subject:
             that `{"a":{"b":1}}` and `{"a.b":1}` are the same; arrays do not show in a path.
         """
         document = self.document
-        return None if document is None else _flatten(document, wanted)
+        return None if document is None else _flatten(document, paths)
 
 
 _UNREAD: Final = object()
@@ -225,28 +225,28 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _flatten(document: Mapping[str, Any], wanted: Wanted) -> SubjectFields:
+def _flatten(document: Mapping[str, Any], paths: Wanted) -> SubjectFields:
     values: dict[str, list[Scalar]] = {}
     standing: dict[str, list[int]] = {}
     places = ArrayPlaces()
     arrays = 0
     is_scattered = False
     # A stack of its own: a body may be nested deeper than Python calls itself.
-    waiting: list[tuple[_PathStep, Any, int]] = [(wanted.root, document, 0)]
+    waiting: list[tuple[_PathStep, Any, int]] = [(paths.root, document, 0)]
     while waiting:
-        step, node, place = waiting.pop()
+        step, node, array_place = waiting.pop()
         if isinstance(node, dict):
             for name, child in node.items():
                 if (below := step.to(name)) is not None:
-                    waiting.append((below, child, place))
+                    waiting.append((below, child, array_place))
         elif isinstance(node, list):
             # Scalars side by side belong together; objects and arrays stand each in its own element.
             arrays += 1
             for element in node:
                 is_nested = isinstance(element, dict | list)
-                waiting.append((step, element, places.add(place, arrays) if is_nested else place))
+                waiting.append((step, element, places.add(array_place, arrays) if is_nested else array_place))
         elif step.key is not None:
             values.setdefault(step.key, []).append(node)
-            standing.setdefault(step.key, []).append(place)
-            is_scattered = is_scattered or place > 0
+            standing.setdefault(step.key, []).append(array_place)
+            is_scattered = is_scattered or array_place > 0
     return SubjectFields(values, standing, places if is_scattered else None)

@@ -23,8 +23,8 @@ class FilterPolicyInvalid(RedriveError):  # noqa: N818 - an answer, named as a c
         reason: The rule alone.
     """
 
-    def __init__(self, reason: str, place: str = "") -> None:
-        super().__init__(reason + place)
+    def __init__(self, reason: str, position: str = "") -> None:
+        super().__init__(reason + position)
         self.reason = reason
 
 

@@ -127,15 +127,15 @@ class ClaimPasses:
 
     async def _lock(self, front: Sequence[Any]) -> list[int]:
         """Lock the groups at the front of the line; the places of those deliveries that may be touched now."""
-        needed = {seq: self._groups_to_lock(place, name) for seq, place, name in front}
+        needed = {seq: self._groups_to_lock(turn, name) for seq, turn, name in front}
         if any(needed.values()):
             self.ordinary = False
         return await self._locks.lock(needed)
 
-    def _groups_to_lock(self, place: int, name: str | None) -> rows.Groups:
+    def _groups_to_lock(self, turn: int, name: str | None) -> rows.Groups:
         request = self._order
         groups: rows.Groups = set()
-        if name is not None and (request.ordered or place == LinePosition.HEAD):
+        if name is not None and (request.ordered or turn == LinePosition.HEAD):
             groups.add((request.queue_id, name))
         buries = request.limits.attempts_max or request.limits.buries_expired
         if name is not None and request.dead_letters_to is not None and buries:
@@ -147,7 +147,7 @@ class ClaimPasses:
 
         An ordered queue gives as much as possible of its first groups; a fair one a little of each.
         """
-        names = [delivery.group_id for delivery, place in line if place == LinePosition.HEAD]
+        names = [delivery.group_id for delivery, turn in line if turn == LinePosition.HEAD]
         if not names or (not self._order.ordered and len(line) >= room):  # else the line alone is enough
             return {}, True
         most = max(share.room for share in self.shares)

@@ -97,16 +97,16 @@ class _Moving:
     async def _with_followers(self, line: Sequence[Placed], room: int) -> list[Placed]:
         """Each with its place; behind one that has a group's turn, those that may go with it."""
         request = self._order
-        names = [delivery.group_id for delivery, place in line if place == LinePosition.HEAD]
+        names = [delivery.group_id for delivery, turn in line if turn == LinePosition.HEAD]
         behind: dict[str | None, list[Delivery]] = {}
         if names:
             for record in await self._connection.fetch(rows.FOLLOWERS, request.queue_id, names, room, room):
                 follower = rows.delivery_of(record)
                 behind.setdefault(follower.group_id, []).append(follower)
         moving: list[Placed] = []
-        for delivery, place in line:
-            moving.append((delivery, place))
-            if place == LinePosition.HEAD:
+        for delivery, turn in line:
+            moving.append((delivery, turn))
+            if turn == LinePosition.HEAD:
                 followers = self._next(behind.get(delivery.group_id, ()), delivery)
                 moving += [(follower, LinePosition.BEHIND) for follower in followers]
         return moving[:room]
@@ -125,8 +125,8 @@ class _Moving:
         await connection.execute(rows.REMOVE, request.queue_id, [delivery.seq for delivery, _ in moving])
         left = {
             delivery.group_id
-            for delivery, place in moving
-            if place == LinePosition.HEAD and delivery.group_id is not None
+            for delivery, turn in moving
+            if turn == LinePosition.HEAD and delivery.group_id is not None
         }
         await rows.pass_turns(connection, request.queue_id, left)
         seqs = await rows.next_seqs(connection, len(moving))

@@ -212,7 +212,7 @@ async def due(connection: Connection, queue_id: int, seqs: Sequence[int], now: i
     One that another node has locked is left out: it is being claimed, or removed.
     """
     placed = await waiting(connection, queue_id, seqs, now)
-    line = [(delivery, place) for delivery, place in placed if place != LinePosition.BEHIND]
+    line = [(delivery, turn) for delivery, turn in placed if turn != LinePosition.BEHIND]
     return sorted(line, key=lambda placed: order_of_due(placed[0]))
 
 
@@ -220,7 +220,7 @@ async def waiting(connection: Connection, queue_id: int, seqs: Sequence[int], no
     """Those of these deliveries that are still there and due, also behind others of their group, locked."""
     records = await connection.fetch(_LOCKED, queue_id, seqs)
     placed = [(delivery_of(record), record["place"]) for record in records]
-    return [(delivery, place) for delivery, place in placed if delivery.available_at <= now]
+    return [(delivery, turn) for delivery, turn in placed if delivery.available_at <= now]
 
 
 async def insert(
@@ -228,7 +228,7 @@ async def insert(
 ) -> None:
     """Put deliveries, as `values_of` them, at these places; `by_values`: see `inserting`."""
     if by_values:
-        placed = [(*row, place) for row, place in zip(rows, places, strict=True)]
+        placed = [(*row, turn) for row, turn in zip(rows, places, strict=True)]
         await inserting.insert(connection, _INTO, _ROW, placed)
     elif rows:
         await connection.execute(_INSERT, *(list(column) for column in zip(*rows, strict=True)), list(places))

@@ -155,9 +155,9 @@ def move(transaction: Transaction, request: MoveRequest) -> Moved:
         line = _movable(cursor, request, room)
         if not line:
             return Moved(per_queue, left=False, became=became)
-        for delivery, place in line:
+        for delivery, turn in line:
             target = request.target(delivery.origin)
-            rows.remove(cursor, delivery.queue_id, delivery.seq, place, delivery.group_id)
+            rows.remove(cursor, delivery.queue_id, delivery.seq, turn, delivery.group_id)
             entered = request.moved(delivery, transaction.next_seq(), next(ids))
             rows.insert(cursor, entered, ordered=target.ordered)
             per_queue[target.queue_id] += 1

@@ -158,8 +158,8 @@ def _refuse_damaged(connection: apsw.Connection, path: Path) -> None:
         )
 
 
-def _with(row: Row, place: int, value: object) -> Row:
-    return (*row[:place], value, *row[place + 1 :])
+def _with(row: Row, position: int, value: object) -> Row:
+    return (*row[:position], value, *row[position + 1 :])
 
 
 def _sync(path: Path) -> None:

@@ -154,7 +154,7 @@ def _followers(
     followers: Followers = {}
     if not request.ordered and len(line) >= room:
         return followers, True  # the line alone is enough
-    names = [head.group_id for head, place in line if place == _HEAD and head.group_id is not None]
+    names = [head.group_id for head, turn in line if turn == _HEAD and head.group_id is not None]
     if not names:
         return followers, True
     most = room if request.ordered else room // len(names) + 1

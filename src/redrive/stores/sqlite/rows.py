@@ -63,7 +63,7 @@ def placed(row: tuple[Any, ...]) -> Placed:
 def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
     """Put a delivery that came from another queue into its new one."""
     d = delivery
-    place = free_place(cursor, d.queue_id, d.group_id, delayed=False, ordered=ordered)
+    turn = free_place(cursor, d.queue_id, d.group_id, delayed=False, ordered=ordered)
     cursor.execute(
         INSERT,
         (
@@ -82,7 +82,7 @@ def insert(cursor: apsw.Cursor, delivery: Delivery, *, ordered: bool) -> None:
             d.headers,
             d.body,
             d.failure,
-            place,
+            turn,
         ),
     )
 
@@ -105,15 +105,15 @@ def hand_on_turn(cursor: apsw.Cursor, queue_id: int, group_id: str, now: int) ->
     cursor.execute(_HAND_ON_TURN, (queue_id, group_id, now))
 
 
-def remove(cursor: apsw.Cursor, queue_id: int, seq: int, place: int, group_id: str | None) -> None:
+def remove(cursor: apsw.Cursor, queue_id: int, seq: int, turn: int, group_id: str | None) -> None:
     """Take a delivery out of its queue; the turn it held goes to the oldest behind it."""
     cursor.execute("DELETE FROM deliveries WHERE queue_id = ? AND seq = ?", (queue_id, seq))
-    pass_turn(cursor, queue_id, place, group_id)
+    pass_turn(cursor, queue_id, turn, group_id)
 
 
-def pass_turn(cursor: apsw.Cursor, queue_id: int, place: int, group_id: str | None) -> None:
+def pass_turn(cursor: apsw.Cursor, queue_id: int, turn: int, group_id: str | None) -> None:
     """Give the turn that a removed delivery held to the oldest behind it."""
-    if place == LinePosition.HEAD:
+    if turn == LinePosition.HEAD:
         pass_group_turn(cursor, queue_id, group_id)
 
 

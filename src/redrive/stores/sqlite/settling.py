@@ -73,8 +73,8 @@ def _settle(
     row = rows.one(cursor, _DELETE, own)
     if row is None:
         return _why_not(cursor, queue_id, settlement.seq, settlement.token)
-    place, group_id, message_id, attempts = row
-    rows.pass_turn(cursor, queue_id, place, group_id)
+    turn, group_id, message_id, attempts = row
+    rows.pass_turn(cursor, queue_id, turn, group_id)
     if attempts > 1:  # only a delivery that was tried before has left notes
         rows.forget_notes(cursor, queue_id, message_id)
     return _DONE
@@ -92,8 +92,8 @@ def _send_on(
     row = rows.one(cursor, _TAKE_OUT, own)
     if row is None:
         return _why_not(cursor, queue_id, settlement.seq, settlement.token)
-    delivery, place = rows.placed(row)
-    rows.pass_turn(cursor, queue_id, place, delivery.group_id)
+    delivery, turn = rows.placed(row)
+    rows.pass_turn(cursor, queue_id, turn, delivery.group_id)
     if settlement.content is not None:
         delivery.body, delivery.headers = settlement.content
     arrivals.send_on(
@@ -171,6 +171,6 @@ def _seq_at(cursor: apsw.Cursor, queue_id: int, count: int) -> int:
 
 
 def _pass_turns(cursor: apsw.Cursor, queue_id: int, removed: list[Any]) -> int:
-    for place, group_id in removed:
-        rows.pass_turn(cursor, queue_id, place, group_id)
+    for turn, group_id in removed:
+        rows.pass_turn(cursor, queue_id, turn, group_id)
     return len(removed)

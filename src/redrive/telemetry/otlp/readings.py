@@ -110,7 +110,7 @@ class Readings:
             self._sums(
                 f"redrive.queue.{name}",
                 name.replace("_", " "),
-                [(getattr(counts, name), _named("queue", counts.name)) for counts in counted],
+                [(getattr(counts, name), _labels("queue", counts.name)) for counts in counted],
                 at,
             )
             for name in self._counters
@@ -153,14 +153,14 @@ def _gauges(name: str, description: str, values: Iterable[tuple[float, Attribute
 
 def _states(kind: str, levels: Sequence[Level]) -> list[tuple[float, Attributes]]:
     return [
-        (number, {**_named(kind, level.name), "state": state})
+        (number, {**_labels(kind, level.name), "state": state})
         for level in levels
         for state, number in zip(_STATES, level.counts, strict=True)
     ]
 
 
 def _ages(kind: str, levels: Sequence[Level]) -> list[tuple[float, Attributes]]:
-    return [(level.age_seconds, _named(kind, level.name)) for level in levels]
+    return [(level.age_seconds, _labels(kind, level.name)) for level in levels]
 
 
 def _by_cause(counts: Mapping[tuple[str, str], int]) -> list[tuple[float, Attributes]]:
@@ -169,5 +169,5 @@ def _by_cause(counts: Mapping[tuple[str, str], int]) -> list[tuple[float, Attrib
     ]
 
 
-def _named(kind: str, name: ResourceName) -> Attributes:
+def _labels(kind: str, name: ResourceName) -> Attributes:
     return {kind: name.name, "account": name.account, "region": name.region}
