@@ -111,6 +111,30 @@ async def test_the_first_work_that_another_node_makes_is_heard_of(tmp_path: Path
         assert len(server.parts.by_the_clock) == 1
 
 
+async def test_work_that_comes_while_a_node_looks_for_work_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = ALARMS.name
+    (tmp_path / "other").mkdir()
+    async with serving(tmp_path / "other") as server:
+        await put_alarm(server)
+        (alarm,) = await server.core.store.find(kind, "")
+    async with serving(tmp_path) as server:
+        documents, wake = server.core.engine.resources.documents, server.parts.wake
+
+        async def wake_too_early() -> None:
+            await wake()
+            if not made(server):
+                await server.core.store.write([Put(kind, alarm.key, alarm.document)])
+                documents.forget(kind, alarm.key)
+
+        monkeypatch.setattr(server.parts, "wake", wake_too_early)
+        documents.forget(kind, "removed again")
+        (begun,) = (task for task in asyncio.all_tasks() if task.get_name() == "redrive-wake")
+        await begun
+        assert made(server) == {"cloudwatch"}
+
+
 def _module(_: ModuleType) -> Extension:
     return Extension()
 

@@ -31,6 +31,7 @@ class Extensions:
         self._core = core
         self.deferred = deferred
         self._started = self._stopped = False
+        self._is_outdated = False  # a document was written since `wake` began
         self._waking: asyncio.Task[None] | None = None
         self.extensions = [*extensions, *(each.stand_in for each in deferred)]
         self.by_the_clock: list[LivesByTheClock] = []
@@ -73,18 +74,21 @@ class Extensions:
 
     def _heard(self, kind: str, _key: str) -> None:
         """Another node wrote a document: it may be the first that means work."""
-        if self._waking is not None and not self._waking.done():
-            return
         waiting = [each for each in self.deferred if not each.is_open]
         kinds = {wake.name for each in waiting for service in each.services for wake in service.outline.wakes}
         if kind in kinds or (not kind and kinds):
-            self._waking = asyncio.get_running_loop().create_task(self._wake_later(), name="redrive-wake")
+            self._is_outdated = True
+            if self._waking is None or self._waking.done():
+                self._waking = asyncio.get_running_loop().create_task(self._wake_again(), name="redrive-wake")
 
-    async def _wake_later(self) -> None:
-        try:
-            await self.wake()
-        except Exception:  # the store is away, or fails: the next news, or the next request, does it
-            logger.exception("services.unopened: what another node began is not taken up here yet")
+    async def _wake_again(self) -> None:
+        """Look for work until nothing was written meanwhile: `wake` asks for one kind of documents after another."""
+        while self._is_outdated:
+            self._is_outdated = False
+            try:
+                await self.wake()
+            except Exception:  # the store is away, or fails: the next news, or the next request, does it
+                logger.exception("services.unopened: what another node began is not taken up here yet")
 
     async def open_all(self) -> None:
         """Make all that are left."""
