@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import json
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
 
 from tests.contracts.aws.s3.buckets import BUCKET, client, refusal
@@ -34,6 +36,12 @@ def required(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def s3(required: Server) -> Any:
     return client(required, "test", secret="test")
+
+
+def service_client(server: Server, service: str) -> Any:
+    """A client of another service, for the bucket's account."""
+    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+    return session.client(service, endpoint_url=server.url)
 
 
 def ask(method: str, url: str, body: bytes = b"", **headers: str) -> Answer:
@@ -267,3 +275,39 @@ def test_no_path_leads_out_of_the_store(required: Server, path: str) -> None:
     assert (read[0] == 200) is (status == 200)
     assert read[0] != 200 or read[1] == b"escaped"
     assert not (folder.parent / "redrive.db").exists()
+
+
+def test_a_notification_needs_the_policies_of_the_queue_and_of_its_key(required: Server, s3: Any) -> None:
+    sqs, kms = service_client(required, "sqs"), service_client(required, "kms")
+    queue = sqs.create_queue(QueueName="told")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    rule = {"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}
+    wanted = {"Bucket": BUCKET, "NotificationConfiguration": {"QueueConfigurations": [rule]}}
+
+    def policy(service: str, *actions: str, resource: str) -> dict[str, Any]:
+        who = {"Service": service} if "." in service else {"AWS": service}
+        return {"Effect": "Allow", "Principal": who, "Action": list(actions), "Resource": resource}
+
+    def set_queue(**attributes: str) -> None:
+        sqs.set_queue_attributes(QueueUrl=queue, Attributes=attributes)
+
+    refused = ("InvalidArgument", 400)
+    assert refusal(s3.put_bucket_notification_configuration, **wanted) == refused
+    let_in = policy("s3.amazonaws.com", "sqs:SendMessage", resource=arn)
+    let_in["Condition"] = {"ArnEquals": {"aws:SourceArn": f"arn:aws:s3:::{BUCKET}"}}
+    set_queue(Policy=json.dumps({"Version": "2012-10-17", "Statement": [let_in]}))
+    key = kms.create_key()["KeyMetadata"]["KeyId"]
+    set_queue(KmsMasterKeyId=key)
+    assert refusal(s3.put_bucket_notification_configuration, **wanted) == refused
+    owner = policy(f"arn:aws:iam::{arn.split(':')[4]}:root", "kms:*", resource="*")
+    service = policy("s3.amazonaws.com", "kms:GenerateDataKey", "kms:Decrypt", resource="*")
+    both = json.dumps({"Version": "2012-10-17", "Statement": [owner, service]})
+    kms.put_key_policy(KeyId=key, PolicyName="default", Policy=both)
+    s3.put_bucket_notification_configuration(**wanted)
+    s3.put_object(Bucket=BUCKET, Key="told", Body=b"")
+    told: list[str] = []
+    while len(told) < 2:
+        answer = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+        told += [message["Body"] for message in answer.get("Messages", ())]
+    assert [json.loads(text).get("Event", "Records") for text in told] == ["s3:TestEvent", "Records"]
+    s3.put_bucket_notification_configuration(Bucket=BUCKET, NotificationConfiguration={})
