@@ -103,12 +103,38 @@ class World:
         self.ids["http"] = api["ApiId"]
         (integration,) = (await call("apigatewayv2", "GetIntegrations", ApiId=api["ApiId"]))["Items"]
         self.ids["integration"] = integration["IntegrationId"]
+        guard = await call("apigateway", "CreateAuthorizer", restApiId=rest["id"], name="standing", **GUARD)
+        self.ids["guard"] = guard["id"]
+        router = await call("apigatewayv2", "CreateAuthorizer", ApiId=api["ApiId"], **ROUTED)
+        self.ids["router"] = router["AuthorizerId"]
         self.ids["application"] = (
             await call("sns", "CreatePlatformApplication", Name="app", Platform="GCM", Attributes=GCM)
         )["PlatformApplicationArn"]
         await self.stage.advance(5)
 
     # ---- requests --------------------------------------------------------------------------------------------
+
+    def of_authorizers(self) -> dict[str, Callable[[str], Params]]:
+        """Those of authorizers, as `published` has them."""
+        http = {"ApiId": self.ids["http"]}
+        return {
+            "apigateway CreateAuthorizer authorizerCredentials": lambda role: {
+                "restApiId": self.ids["rest"],
+                **GUARD,
+                "name": self.new(),
+                "authorizerCredentials": role,
+            },
+            "apigatewayv2 CreateAuthorizer AuthorizerCredentialsArn": lambda role: {
+                **http,
+                **ROUTED,
+                "AuthorizerCredentialsArn": role,
+            },
+            "apigatewayv2 UpdateAuthorizer AuthorizerCredentialsArn": lambda role: {
+                **http,
+                "AuthorizerId": self.ids["router"],
+                "AuthorizerCredentialsArn": role,
+            },
+        }
 
     def published(self) -> dict[tuple[str, str, str], Callable[[str], Params]]:
         """Requests that are in order but for the role, by service, operation and parameter."""
@@ -137,6 +163,7 @@ class World:
                 **integration,
                 "CredentialsArn": role,
             },
+            **self.of_authorizers(),
             "apigatewayv2 CreateApi CredentialsArn": lambda role: {
                 "Name": "n",
                 **quick,
@@ -218,6 +245,17 @@ class World:
             ),
             Way("apigateway", "UpdateAccount", lambda role: patch("/cloudwatchRoleArn", role)),
             Way("apigateway", "UpdateIntegration", lambda role: {**method, **patch("/credentials", role)}),
+            Way(
+                "apigateway",
+                "UpdateAuthorizer",
+                lambda role: {
+                    "restApiId": rest,
+                    "authorizerId": self.ids["guard"],
+                    **patch("/authorizerCredentials", role),
+                },
+            ),
+            Way("apigateway", "ImportRestApi", lambda role: {"body": guarded(role)}),
+            Way("apigatewayv2", "ImportApi", lambda role: {"Body": guarded(role).decode()}),
             Way("apigateway", "ImportRestApi", lambda role: {"body": definition("2.0", role)}),
             Way(
                 "apigateway", "PutRestApi", lambda role: {"restApiId": rest, "body": definition("2.0", role)}
@@ -238,6 +276,19 @@ class World:
 
 CODE: Final[Params] = {"Code": {"ZipFile": archive()}, "Runtime": "python3.12", "Handler": "f.f"}
 GCM: Final = {"PlatformCredential": "key"}
+GUARD_URI: Final = f"arn:aws:apigateway:{REGION}:lambda:path/2015-03-31/functions/{FUNCTION}/invocations"
+GUARD: Final[Params] = {
+    "type": "TOKEN",
+    "authorizerUri": GUARD_URI,
+    "identitySource": "method.request.header.X-Token",
+}
+ROUTED: Final[Params] = {
+    "Name": "router",
+    "AuthorizerType": "REQUEST",
+    "AuthorizerUri": GUARD_URI,
+    "AuthorizerPayloadFormatVersion": "2.0",
+    "IdentitySource": [],
+}
 ASKED: Final[Params] = {"type": "AWS", "integrationHttpMethod": "POST", "uri": QUEUE_URI}
 
 
@@ -280,6 +331,26 @@ def definition(version: str, role: str) -> bytes:
     operation = {"responses": responses, "x-amazon-apigateway-integration": integration}
     return json.dumps(
         {key: version, "info": {"title": "t", "version": "1"}, "paths": {"/": {"get": operation}}}
+    ).encode()
+
+
+def guarded(role: str) -> bytes:
+    """A definition, for both kinds of APIs, whose authorizer has a role."""
+    guard = {
+        "type": "request",
+        "authorizerUri": GUARD_URI,
+        "authorizerCredentials": role,
+        "authorizerResultTtlInSeconds": 0,
+        "authorizerPayloadFormatVersion": "2.0",
+    }
+    scheme = {"type": "apiKey", "name": "Unused", "in": "header", "x-amazon-apigateway-authorizer": guard}
+    return json.dumps(
+        {
+            "openapi": "3.0.1",
+            "info": {"title": "t", "version": "1"},
+            "components": {"securitySchemes": {"Guard": scheme}},
+            "paths": {},
+        }
     ).encode()
 
 

@@ -10,8 +10,9 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
+from redrive.aws.apigateway.control.answers import ApiAnswer
 from redrive.aws.apigateway.control.callers import Callers
-from redrive.aws.apigateway.control.outgoing import OutgoingCalls
+from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.roles import integration_roles
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.integrations import Integrations
@@ -22,7 +23,6 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.aws.kit.service import offered, service_of
-from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Runtime
 from redrive.model.http import Request, Response
@@ -32,6 +32,7 @@ from tests.fuzz.watched import Watched
 CLIENTS: Final = {name: Client(name, "rest-json") for name in ("apigateway", "apigatewayv2")}
 #: They stand for ids that the server gives.
 RESOURCE, DEPLOYMENT, VALIDATOR, KEY, PLAN = "RESOURCEID", "DEPLOYMENTID", "VALIDATORID", "KEYID", "PLANID"
+AUTHORIZER, HTTP_AUTHORIZER = "GUARDID", "ROUTERID"
 HTTP_API, ROUTE, INTEGRATION, HTTP_DEPLOYMENT = "HTTPAPIID", "ROUTEID", "INTEGRATIONID", "HTTPDEPLOYMENTID"
 API: Final = "rental"
 METHOD: Final = {"restApiId": API, "resourceId": RESOURCE, "httpMethod": "GET"}
@@ -39,6 +40,14 @@ _SIGNED: Final = (
     "AWS4-HMAC-SHA256 Credential=AKIA/20231114/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 )
 FUNCTION: Final = "arn:aws:lambda:us-east-1:000000000000:function:f"
+GUARD: Final = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{FUNCTION}/invocations"
+
+
+class _Nowhere:
+    """Asks no HTTP endpoint."""
+
+    async def ask(self, method: str, url: str, *_: Any) -> ApiAnswer:
+        raise Refusal("INTEGRATION_FAILURE", reason=f"{method} {url}")
 
 
 class GatewayWorld(Watched):
@@ -51,9 +60,8 @@ class GatewayWorld(Watched):
         identities = Identities(self.engine.resources.documents, restricts=False)
         host = SimpleNamespace(engine=self.engine, sessions=SimpleNamespace(identities=identities))
         calls, callers = InnerCalls({}, runtime), Callers(integration_roles(identities), open_functions=True)
-        web = HttpEndpoint(self._clock.now, runtime.chance)
         integrations = Integrations(
-            ServiceIntegration(WireCalls({}, runtime)), calls, OutgoingCalls(web), callers, self._clock
+            ServiceIntegration(WireCalls({}, runtime)), calls, _Nowhere(), callers, self._clock
         )
         authorizers = RestAuthorizers(AuthorizerFunctions(calls, callers, self._clock), self._clock)
         self.facades = {
@@ -81,13 +89,15 @@ class GatewayWorld(Watched):
         await self.call("apigateway", "PutIntegrationResponse", **METHOD, statusCode="200")
         await self._remember(DEPLOYMENT, "CreateDeployment", restApiId=API, stageName="prod")
         await self._remember(VALIDATOR, "CreateRequestValidator", restApiId=API, name="all")
+        guard = {"name": "guard", "type": "TOKEN", "authorizerUri": GUARD}
+        await self._remember(AUTHORIZER, "CreateAuthorizer", restApiId=API, **guard)
         await self.call(
             "apigateway",
             "CreateModel",
             restApiId=API,
             name="Car",
             contentType="application/json",
-            schema="{}",
+            schema='{"type": "object"}',
         )
         await self._remember(KEY, "CreateApiKey", name="team", value="k" * 20)
         await self._remember(PLAN, "CreateUsagePlan", name="few", quota={"limit": 2, "period": "DAY"})
@@ -100,6 +110,17 @@ class GatewayWorld(Watched):
         ):
             (part,) = (await self.call("apigatewayv2", f"Get{plural}", ApiId=HTTP_API))["Items"]
             self.known[place] = part[name]
+        made = await self.call(
+            "apigatewayv2",
+            "CreateAuthorizer",
+            ApiId=HTTP_API,
+            Name="router",
+            AuthorizerType="REQUEST",
+            AuthorizerUri=GUARD,
+            AuthorizerPayloadFormatVersion="2.0",
+            IdentitySource=[],
+        )
+        self.known[HTTP_AUTHORIZER] = made["AuthorizerId"]
         deployed = await self.call("apigatewayv2", "CreateDeployment", ApiId=HTTP_API)
         self.known[HTTP_DEPLOYMENT] = deployed["DeploymentId"]
 

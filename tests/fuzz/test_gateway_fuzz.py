@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from redrive.model.http import Request
 from tests.fuzz.gateway_world import (
     API,
+    AUTHORIZER,
     CLIENTS,
     DEPLOYMENT,
     FUNCTION,
+    GUARD,
     HTTP_API,
+    HTTP_AUTHORIZER,
     INTEGRATION,
     KEY,
     METHOD,
@@ -44,7 +47,23 @@ _DEFINITION: Final = {
     "x-amazon-apigateway-gateway-responses": {
         "THROTTLED": {"statusCode": 429, "responseTemplates": {"a/b": "x"}}
     },
-    "components": {"schemas": {"Car": {"type": "object"}}},
+    "components": {
+        "schemas": {"Car": {"type": "object"}},
+        "securitySchemes": {
+            "Guard": {
+                "type": "apiKey",
+                "name": "X-Token",
+                "in": "header",
+                "x-amazon-apigateway-authorizer": {
+                    "type": "request",
+                    "authorizerUri": GUARD,
+                    "authorizerResultTtlInSeconds": 0,
+                    "authorizerPayloadFormatVersion": "2.0",
+                    "enableSimpleResponses": True,
+                },
+            }
+        },
+    },
     "paths": {
         "/cars/{id}": {
             "parameters": [{"name": "id", "in": "path", "required": True}],
@@ -52,6 +71,7 @@ _DEFINITION: Final = {
                 "responses": {
                     "200": {"description": "d", "content": {"a/b": {"schema": {"$ref": "#/x/Car"}}}}
                 },
+                "security": [{"Guard": []}],
                 "x-amazon-apigateway-request-validator": "all",
                 "x-amazon-apigateway-integration": {
                     "type": "aws_proxy",
@@ -70,6 +90,38 @@ _BODY: Final = json.dumps(_DEFINITION)
 RIGHT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "apigateway": {
         "CreateApiKey": {"name": "k", "enabled": True, "value": "v" * 20, "tags": {"a": "b"}},
+        "CreateAuthorizer": {
+            **_OF_API,
+            "name": "other",
+            "type": "REQUEST",
+            "authorizerUri": GUARD,
+            "authorizerCredentials": "arn:aws:iam::000000000000:role/r",
+            "identitySource": "method.request.header.A,context.stage",
+            "authorizerResultTtlInSeconds": 5,
+        },
+        "UpdateAuthorizer": {
+            **_OF_API,
+            "authorizerId": AUTHORIZER,
+            **_patches(
+                ("replace", "/identityValidationExpression", "[a-z]+"),
+                ("replace", "/authorizerResultTtlInSeconds", "0"),
+            ),
+        },
+        "TestInvokeAuthorizer": {
+            **_OF_API,
+            "authorizerId": AUTHORIZER,
+            "headers": {"Authorization": "a"},
+            "pathWithQueryString": "/cars?a=b",
+            "stageVariables": {"a": "b"},
+        },
+        "TestInvokeMethod": {
+            **METHOD,
+            "headers": {"A": "b"},
+            "multiValueHeaders": {"B": ["c", "d"]},
+            "pathWithQueryString": "/cars?a=b",
+            "body": "{}",
+            "stageVariables": {"a": "b"},
+        },
         "CreateDeployment": {**_STAGE, "variables": {"a": "b"}, "description": "d"},
         "CreateModel": {
             **_OF_API,
@@ -161,7 +213,11 @@ RIGHT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "statusCode": "200",
             **_patches(("add", "/responseModels/a~1b", "Car")),
         },
-        "UpdateModel": {**_OF_API, "modelName": "Car", **_patches(("replace", "/schema", "{}"))},
+        "UpdateModel": {
+            **_OF_API,
+            "modelName": "Car",
+            **_patches(("replace", "/schema", '{"type": "object"}')),
+        },
         "UpdateRequestValidator": {
             **_OF_API,
             "requestValidatorId": VALIDATOR,
@@ -196,6 +252,20 @@ RIGHT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "Name": "Vans",
             "ProtocolType": "HTTP",
             "CorsConfiguration": {"AllowOrigins": ["*"], "MaxAge": 5},
+        },
+        "CreateAuthorizer": {
+            "ApiId": HTTP_API,
+            "Name": "issuer",
+            "AuthorizerType": "JWT",
+            "IdentitySource": ["$request.header.Authorization"],
+            "JwtConfiguration": {"Issuer": "https://issuer.example", "Audience": ["cars"]},
+        },
+        "UpdateAuthorizer": {
+            "ApiId": HTTP_API,
+            "AuthorizerId": HTTP_AUTHORIZER,
+            "IdentitySource": ["$request.header.A", "$context.stage"],
+            "AuthorizerResultTtlInSeconds": 5,
+            "EnableSimpleResponses": True,
         },
         "CreateIntegration": {
             "ApiId": HTTP_API,
