@@ -4,7 +4,6 @@ Only people read these records, and each write of one has every node look anew a
 node says seldom that it is there: six times an hour.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from redrive.engine.ports import Clock, DocumentKind, Removal
 from redrive.engine.resources import Documents
+from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import StoreUnavailable
 
 BEAT_MS: Final = 10 * 60_000
@@ -80,7 +80,7 @@ class Nodes:
         self._clock = clock
         self._own = own
         self._shared = shared
-        self._task: asyncio.Task[None] | None = None
+        self._upkeep = Upkeep(self.beat, clock, BEAT_MS, "node.unseen")
 
     async def all(self) -> list[Node]:
         """This node, and then the others by name, but for those that nobody has heard of for an hour."""
@@ -96,14 +96,13 @@ class Nodes:
     def start(self) -> None:
         """Say at once and every ten minutes that this node is there."""
         if self._shared:
-            self._task = asyncio.create_task(self._run(), name="redrive-node")
+            self._upkeep.start()
 
     async def stop(self) -> None:
         """Say that it is not there any more."""
-        if self._task is None:
+        if not self._shared:
             return
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        await self._upkeep.close()
         with contextlib.suppress(StoreUnavailable):  # the others forget it in an hour
             await self._documents.remove(NODE, self._own.name)
 
@@ -127,12 +126,6 @@ class Nodes:
         removals = [Removal(NODE, node.name) for node in nodes]
         if removals:
             await self._documents.write(removals)
-
-    async def _run(self) -> None:
-        while True:
-            with contextlib.suppress(StoreUnavailable):  # the next beat does it
-                await self.beat()
-            await self._clock.sleep_until(self._clock.now() + BEAT_MS)
 
 
 def _is_forgotten(node: Node, now: int) -> bool:

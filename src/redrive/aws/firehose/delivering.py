@@ -14,6 +14,7 @@ from redrive.aws.firehose.flushing import Flusher, FlushFailed
 from redrive.aws.firehose.records import STREAM, DeliveryStream, buffer_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Timer
+from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import StoreUnavailable
 from redrive.model.names import ResourceName
 
@@ -64,14 +65,14 @@ class Deliveries:
         self._flusher = flusher
         self._alone = alone
         self._buffers: dict[str, _Buffer] = {}
-        self._following: asyncio.Task[None] | None = None
+        self._upkeep = Upkeep(self._take_up, engine.clock, ROUND_MS, "firehose.unread", once=alone)
         self._closed = False
 
     # ---- what lives by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin: take up what waits."""
-        self._following = asyncio.get_running_loop().create_task(self._follow())
+        self._upkeep.start()
 
     @property
     def is_quiet(self) -> bool:
@@ -86,7 +87,8 @@ class Deliveries:
     async def close(self) -> None:
         """Stop; what was not finished is left to the next start, or to another node."""
         self._closed = True
-        tasks = [*self._flushes, *([self._following] if self._following else [])]
+        await self._upkeep.close()
+        tasks = self._flushes
         for task in tasks:
             task.cancel()
         for buffer in self._buffers.values():
@@ -97,18 +99,6 @@ class Deliveries:
     @property
     def _flushes(self) -> list[asyncio.Task[None]]:
         return [buffer.flushing for buffer in self._buffers.values() if buffer.flushing is not None]
-
-    async def _follow(self) -> None:
-        clock = self._engine.clock
-        while True:
-            try:
-                await self._take_up()
-            except StoreUnavailable as error:
-                logger.warning("firehose.unread error=%s", error)
-            else:
-                if self._alone:
-                    return
-            await clock.sleep_until(clock.now() + ROUND_MS)
 
     async def _take_up(self) -> None:
         """Let what waits in any stream fall due, also what came by a node that is there no more."""

@@ -25,6 +25,7 @@ from redrive.aws.cloudformation.documents.states import GIVEN_UP
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft
+from redrive.engine.upkeep import Upkeep
 from redrive.model.errors import NotFound, StoreUnavailable
 from redrive.model.ids import id_text
 from redrive.model.queue import DAY_MS
@@ -56,13 +57,13 @@ class StackOperations:
             leaps: The clock is a simulated one, and this node alone: only a start finds what was left.
         """
         self._alone = alone
-        self._leaps = leaps
         self._engine = engine
         self._services = services
+        self._leaps = leaps
         self.activity = Activity()
         self.words = StackSignals(engine, DocumentWatch(engine, self.activity), services.base_url, key)
         self._tasks = LeasedTasks(engine.runtime, engine.resources.documents, OPERATION)
-        self._keeping_up: asyncio.Task[None] | None = None
+        self._upkeep = Upkeep(self._round, engine.clock, ROUND_MS, "stacks.unread", once=leaps)
         self._forgets_at = 0
 
     async def begin_in(self, draft: Draft, stack: Stack, *, change: str = "") -> None:
@@ -168,22 +169,13 @@ class StackOperations:
 
     def start(self) -> None:
         """Begin to take up what dead nodes leave."""
-        self._keeping_up = asyncio.get_running_loop().create_task(self._keep_up())
+        self._upkeep.start()
 
-    async def _keep_up(self) -> None:
-        clock = self._engine.clock
-        while True:
-            try:
-                with self.activity.going_on():
-                    await self._release()
-                    await self.take_up()
-                    await self._forget()
-            except StoreUnavailable as error:
-                logger.warning("stacks.unread error=%s", error)
-            else:
-                if self._leaps:
-                    return
-            await clock.sleep_until(clock.now() + ROUND_MS)
+    async def _round(self) -> None:
+        with self.activity.going_on():
+            await self._release()
+            await self.take_up()
+            await self._forget()
 
     async def _forget(self) -> None:
         """Forget deleted stacks, once a day."""
@@ -219,6 +211,5 @@ class StackOperations:
 
     async def close(self) -> None:
         """Leave what is under way to the next start."""
-        if self._keeping_up is not None:
-            self._keeping_up.cancel()
+        await self._upkeep.close()
         await self._tasks.stop()

@@ -8,7 +8,7 @@ from typing import Final
 from redrive.aws.lambda_.documents.mapping import MAPPING, EventSourceMapping
 from redrive.aws.lambda_.mappings.consuming import MappingConsumer
 from redrive.engine.engine import Engine
-from redrive.model.errors import StoreUnavailable
+from redrive.engine.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
@@ -33,26 +33,14 @@ class MappingConsumers:
         """
         self._engine = engine
         self._consumer = consumer
-        self._leaps = leaps
         self._consumers: dict[str, MappingConsumer] = {}
         self._stopped: list[MappingConsumer] = []
-        self._following: asyncio.Task[None] | None = None
+        self._upkeep = Upkeep(self.follow, engine.clock, ROUND_MS, "mappings.unread", once=leaps)
         self._lock = asyncio.Lock()
 
     def start(self) -> None:
         """Begin to consume."""
-        self._following = asyncio.get_running_loop().create_task(self._keep_up())
-
-    async def _keep_up(self) -> None:
-        clock = self._engine.clock
-        while True:
-            try:
-                await self.follow()
-            except StoreUnavailable as error:
-                logger.warning("mappings.unread error=%s", error)
-            if self._leaps:
-                return
-            await clock.sleep_until(clock.now() + ROUND_MS)
+        self._upkeep.start()
 
     async def follow(self) -> None:
         """Consume for the mappings that are there now, as they are now."""
@@ -88,6 +76,5 @@ class MappingConsumers:
 
     async def close(self) -> None:
         """Stop consuming; what was not finished is received again."""
-        if self._following is not None:
-            self._following.cancel()
+        await self._upkeep.close()
         await asyncio.gather(*(consumer.close() for consumer in self._all))

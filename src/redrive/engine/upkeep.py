@@ -1,0 +1,60 @@
+"""Work that a server does again and again beside its requests."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from redrive.engine.ports import Clock
+from redrive.model.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """One such work; a store that is away is tried again in the next round."""
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[object]],
+        clock: Clock,
+        round_ms: int,
+        event: str,
+        *,
+        once: bool = False,
+    ) -> None:
+        """Begin with `start`.
+
+        Args:
+            work: Of one round.
+            clock: Tells when the next one begins.
+            round_ms: From the end of one round to the next.
+            event: Of the log line about a store that is away.
+            once: End with the first round that came through: on a simulated clock nothing changes unheard.
+        """
+        self._work = work
+        self._clock = clock
+        self._round_ms = round_ms
+        self._event = event
+        self._once = once
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"redrive-{self._event}")
+
+    async def close(self) -> None:
+        """End; the round under way is cut off."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._work()
+            except StoreUnavailable as error:
+                logger.warning("%s error=%s", self._event, error)
+            else:
+                if self._once:
+                    return
+            await self._clock.sleep_until(self._clock.now() + self._round_ms)
