@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
-from cryptography.hazmat.primitives.serialization import load_der_public_key
+from cryptography.hazmat.primitives.asymmetric import ec, padding
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from tests.aws.iam.stage import Stage, on_stage
 from tests.aws.wire.clients import moment
@@ -120,20 +120,95 @@ def test_a_replica_is_not_replicated() -> None:
     on_stage(play, auth="off")
 
 
+async def importing(stage: Stage, key_id: str, content: bytes) -> dict[str, Any]:
+    """The parameters that import material."""
+    wrapping = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
+    parameters = await stage.call(stage.root, "kms", "GetParametersForImport", KeyId=key_id, **wrapping)
+    public: Any = load_der_public_key(parameters["PublicKey"])
+    oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
+    return {
+        "KeyId": key_id,
+        "ImportToken": parameters["ImportToken"],
+        "EncryptedKeyMaterial": public.encrypt(content, oaep),
+    }
+
+
+def test_imported_material_is_rotated_to_what_was_imported_after_it() -> None:
+    async def play(stage: Stage) -> None:
+        key = await key_of(stage, Origin="EXTERNAL")
+        named = {"KeyId": key["KeyId"]}
+
+        async def brought(content: bytes, **more: str) -> str:
+            params = await importing(stage, key["KeyId"], content)
+            forever = {"ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE", **more}
+            made = await stage.call(stage.root, "kms", "ImportKeyMaterial", **params, **forever)
+            return str(made["KeyMaterialId"])
+
+        async def current() -> str:
+            shown = await stage.call(stage.root, "kms", "DescribeKey", **named)
+            return str(shown["KeyMetadata"]["CurrentKeyMaterialId"])
+
+        first = await brought(b"1" * 32)
+        assert await current() == first
+        refusal = await stage.refusal(stage.root, "kms", "RotateKeyOnDemand", **named)
+        assert refusal == (
+            f"KMSInvalidStateException: No available key material pending rotation for the key: {key['Arn']}."
+        )
+        old = await stage.call(stage.root, "kms", "Encrypt", **named, Plaintext=b"old")
+        second = await brought(b"2" * 32, ImportType="NEW_KEY_MATERIAL")
+        assert (await current(), first != second) == (first, True)
+        third = await importing(stage, key["KeyId"], b"3" * 32)
+        forever = {"ExpirationModel": "KEY_MATERIAL_DOES_NOT_EXPIRE", "ImportType": "NEW_KEY_MATERIAL"}
+        refusal = await stage.refusal(stage.root, "kms", "ImportKeyMaterial", **third, **forever)
+        assert refusal.startswith("KMSInvalidStateException: New key material (id: ")
+        assert refusal.endswith(f"because another key material (id: {second}) is pending rotation.")
+        await stage.call(stage.root, "kms", "RotateKeyOnDemand", **named)
+        assert await current() == second
+        opened = await stage.call(stage.root, "kms", "Decrypt", CiphertextBlob=old["CiphertextBlob"])
+        assert opened["Plaintext"] == b"old"
+
+    on_stage(play, auth="off")
+
+
+@pytest.mark.parametrize(
+    "curve", [ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1()], ids=lambda curve: curve.name
+)
+def test_two_keys_agree_on_a_secret(curve: ec.EllipticCurve) -> None:
+    async def play(stage: Stage) -> None:
+        spec = f"ECC_NIST_P{curve.key_size}"
+        key = await key_of(stage, KeySpec=spec, KeyUsage="KEY_AGREEMENT")
+        assert key["KeyAgreementAlgorithms"] == ["ECDH"]
+        named = {"KeyId": key["KeyId"], "KeyAgreementAlgorithm": "ECDH"}
+        mine = ec.generate_private_key(curve)
+        public = mine.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        answer = await stage.call(stage.root, "kms", "DeriveSharedSecret", **named, PublicKey=public)
+        theirs: Any = load_der_public_key(
+            (await stage.call(stage.root, "kms", "GetPublicKey", KeyId=key["KeyId"]))["PublicKey"]
+        )
+        assert answer["SharedSecret"] == mine.exchange(ec.ECDH(), theirs)
+        assert (answer["KeyId"], answer["KeyAgreementAlgorithm"], answer["KeyOrigin"]) == (
+            key["Arn"],
+            "ECDH",
+            "AWS_KMS",
+        )
+        refusal = await stage.refusal(stage.root, "kms", "DeriveSharedSecret", **named, PublicKey=b"x")
+        assert refusal == "ValidationException: "
+        signs = await key_of(stage, KeySpec=spec, KeyUsage="SIGN_VERIFY")
+        wrong = {**named, "KeyId": signs["KeyId"]}
+        refusal = await stage.refusal(stage.root, "kms", "DeriveSharedSecret", **wrong, PublicKey=public)
+        text = f"{signs['Arn']} key usage is SIGN_VERIFY which is not valid for DeriveSharedSecret."
+        assert refusal == f"InvalidKeyUsageException: {text}"
+        params = {"KeySpec": "RSA_2048", "KeyUsage": "KEY_AGREEMENT"}
+        refusal = await stage.refusal(stage.root, "kms", "CreateKey", **params)
+        assert refusal.endswith("KeyUsage KEY_AGREEMENT is not compatible with KeySpec RSA_2048")
+
+    on_stage(play, auth="off")
+
+
 def test_imported_material_needs_a_date_or_none_at_all() -> None:
     async def play(stage: Stage) -> None:
         key = await key_of(stage, Origin="EXTERNAL")
-        wrapping = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
-        parameters = await stage.call(
-            stage.root, "kms", "GetParametersForImport", KeyId=key["KeyId"], **wrapping
-        )
-        public: Any = load_der_public_key(parameters["PublicKey"])
-        oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
-        params = {
-            "KeyId": key["KeyId"],
-            "ImportToken": parameters["ImportToken"],
-            "EncryptedKeyMaterial": public.encrypt(b"m" * 32, oaep),
-        }
+        params = await importing(stage, key["KeyId"], b"m" * 32)
         refusal = await stage.refusal(stage.root, "kms", "ImportKeyMaterial", **params)
         text = "A validTo date must be set if the ExpirationModel is KEY_MATERIAL_EXPIRES"
         assert refusal == f"ValidationException: {text}"

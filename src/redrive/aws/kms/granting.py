@@ -9,7 +9,7 @@ from redrive.aws.kms import grants
 from redrive.aws.kms.access import KeyAccess, check_enabled
 from redrive.aws.kms.errors import PAGES, denied, dry_run, error, not_found, not_valid, unsupported
 from redrive.aws.kms.records import GRANT, Grant, KmsKey
-from redrive.aws.kms.specs import ENCRYPTS, MACS, SIGNS
+from redrive.aws.kms.specs import AGREES, ENCRYPTS, MACS, SIGNS
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Runtime
 from redrive.engine.resources import Documents, Draft
@@ -32,6 +32,7 @@ _OPERATIONS: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     SIGNS: frozenset({"GetPublicKey", "Sign", "Verify"}),
+    AGREES: frozenset({"GetPublicKey", "DeriveSharedSecret"}),
     MACS: frozenset({"GenerateMac", "VerifyMac"}),
 }
 

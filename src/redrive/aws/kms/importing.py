@@ -21,7 +21,7 @@ from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_state
 from redrive.aws.kms.keyring import KeyRing
 from redrive.aws.kms.material import SYMMETRIC_BYTES, Materials, RootKey
 from redrive.aws.kms.new_material import CURVES, MAC_BYTES, new_private_key, written
-from redrive.aws.kms.records import DAY_MS, KmsKey
+from redrive.aws.kms.records import DAY_MS, KmsKey, Material
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import Resource
 from redrive.model.errors import StoreUnavailable
@@ -35,6 +35,7 @@ _DIGESTS: Final[Mapping[str, Callable[[], hashes.HashAlgorithm]]] = {
     "RSA_AES_KEY_WRAP_SHA_256": hashes.SHA256,
 }
 _MAC_BYTES_MAX: Final = 128
+_FURTHER: Final = "NEW_KEY_MATERIAL"
 _FOREVER: Final = "KEY_MATERIAL_DOES_NOT_EXPIRE"
 
 
@@ -80,16 +81,19 @@ class Importing:
         description: str = params.get("KeyMaterialDescription") or ""
 
         def imported(current: KmsKey) -> KmsKey:
-            known = current.imported_id
-            if known and known != material_id:
-                text = (
-                    f"The key material does not match the key material that {current.arn} was imported with."
-                )
-                raise error("IncorrectKeyMaterialException", text)
             material = self._materials.as_material(
                 current.name, material_id, content, call.now, expires_at=expires_at, description=description
             )
-            return replace(current, materials=(material,), imported_id=material_id)
+            known = {current.imported_id, *(each.id for each in current.materials)}
+            if not current.imported_id or (not current.materials and material_id in known):
+                return replace(current, materials=(material,), imported_id=material_id)
+            if material_id in known:
+                kept = tuple(material if each.id == material_id else each for each in current.materials)
+                return replace(current, materials=kept)
+            if params.get("ImportType") == _FURTHER and current.symmetric and current.materials:
+                return _awaiting(current, material)
+            text = f"The key material does not match the key material that {current.arn} was imported with."
+            raise error("IncorrectKeyMaterialException", text)
 
         await self._keyring.change(key.name, imported)
         return {"KeyId": key.arn, "KeyMaterialId": material_id}
@@ -97,7 +101,7 @@ class Importing:
     async def delete_imported_key_material(self, call: Call, params: Structure) -> Structure:
         key = await self._external(call, params, "DeleteImportedKeyMaterial")
         material_id = key.current.id if key.materials else None
-        await self._keyring.change(key.name, lambda current: replace(current, materials=()))
+        await self._keyring.change(key.name, lambda current: replace(current, materials=(), pending=None))
         return {"KeyId": key.arn, "KeyMaterialId": material_id}
 
     async def _external(self, call: Call, params: Structure, operation: str) -> KmsKey:
@@ -115,6 +119,17 @@ class Importing:
             return {**document, "private": b64decode(document["private"])}
         except (ValueError, StoreUnavailable, KeyError, TypeError):
             raise error("InvalidImportTokenException", "The import token is not of this key.") from None
+
+
+def _awaiting(key: KmsKey, material: Material) -> KmsKey:
+    """A key with further material, which the next rotation on demand makes current."""
+    if key.pending is not None and key.pending.id != material.id:
+        raise error(
+            "KMSInvalidStateException",
+            f"New key material (id: {material.id}) cannot be imported into KMS key {key.arn}, because another key"
+            f" material (id: {key.pending.id}) is pending rotation.",
+        )
+    return replace(key, pending=material)
 
 
 def _unwrapped(token: Mapping[str, Any], wrapped: bytes) -> bytes:

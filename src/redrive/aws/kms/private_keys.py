@@ -3,12 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_private_key,
+    load_der_public_key,
+)
 
 from redrive.aws.kms.errors import bad_ciphertext, not_valid
 
@@ -111,6 +116,24 @@ def is_signature(
     except InvalidSignature:
         return False
     return True
+
+
+def agreed(content: bytes, other: bytes) -> bytes:
+    """The secret of a private key with somebody's public one (SubjectPublicKeyInfo, DER): the x coordinate.
+
+    Raises:
+        AwsError: `ValidationException` without a text (recorded): it is no public key of the same curve.
+    """
+    private = loaded(content)
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"no key that agrees: {type(private)}")
+    try:
+        public = load_der_public_key(other)
+        if not isinstance(public, ec.EllipticCurvePublicKey):
+            raise not_valid("")
+        return private.exchange(ec.ECDH(), public)
+    except (ValueError, UnsupportedAlgorithm):
+        raise not_valid("") from None
 
 
 def public_key(content: bytes) -> bytes:

@@ -64,9 +64,15 @@ class KmsKey(Document):
         replica_regions: Of a multi-Region primary: where its replicas stand.
         tags: Free labels.
         imported_id: The id of the material that was imported: after it has gone, the same can come back.
+        pending: Imported material that the next rotation on demand makes current.
     """
 
-    restored: ClassVar = {"name": ResourceName._make, "materials": _materials, "replica_regions": tuple}
+    restored: ClassVar = {
+        "name": ResourceName._make,
+        "materials": _materials,
+        "replica_regions": tuple,
+        "pending": lambda row: Material(**row),
+    }
 
     name: ResourceName
     created_at: int
@@ -86,6 +92,7 @@ class KmsKey(Document):
     replica_regions: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     imported_id: str = ""
+    pending: Material | None = None
 
     @property
     def id(self) -> str:

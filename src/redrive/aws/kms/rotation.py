@@ -67,12 +67,10 @@ class Rotation:
 
     async def rotate_key_on_demand(self, call: Call, params: Structure) -> Structure:
         key = await self._rotatable(call, params, "RotateKeyOnDemand", unfit="")
-        if key.origin == "EXTERNAL":
-            raise unsupported(
-                f"{key.arn} has imported key material: Redrive offers no rotation to further material of that kind."
-            )
 
         def rotated(current: KmsKey) -> KmsKey:
+            if current.origin == "EXTERNAL":
+                return _with_pending(current, call.now)
             if sum(material.rotation == ON_DEMAND for material in current.materials) >= ON_DEMAND_MAX:
                 text = f"{current.arn} was rotated on demand {ON_DEMAND_MAX} times, which is as often as it can be."
                 raise error("LimitExceededException", text)
@@ -102,6 +100,15 @@ class Rotation:
                 f"{key.arn} has replicas; Redrive rotates multi-Region keys without replicas alone."
             )
         return key
+
+
+def _with_pending(key: KmsKey, now: int) -> KmsKey:
+    """A key whose imported material that was pending is current."""
+    if key.pending is None:
+        text = f"No available key material pending rotation for the key: {key.arn}."
+        raise error("KMSInvalidStateException", text)
+    material = replace(key.pending, rotation=ON_DEMAND, created_at=now)
+    return replace(key, materials=(*key.materials, material), pending=None, imported_id=material.id)
 
 
 def _check_symmetric(key: KmsKey, unfit: str | None = None) -> None:

@@ -11,7 +11,16 @@ from redrive.aws.kms.errors import error, not_valid, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.new_material import new_private_key, written
 from redrive.aws.kms.records import KmsKey
-from redrive.aws.kms.specs import ALGORITHM_MEMBERS, MACS, SIGNS, SPECS, SYMMETRIC, algorithms_of
+from redrive.aws.kms.specs import (
+    AGREES,
+    ALGORITHM_MEMBERS,
+    ECDH,
+    MACS,
+    SIGNS,
+    SPECS,
+    SYMMETRIC,
+    algorithms_of,
+)
 from redrive.aws.wire.shapes import Structure
 
 _DIGESTS: Final = {f"HMAC_SHA_{bits}": f"sha{bits}" for bits in (224, 256, 384, 512)}
@@ -64,6 +73,22 @@ class Signing:
             "KeySpec": key.spec,
             "KeyUsage": key.usage,
             ALGORITHM_MEMBERS[key.usage]: list(algorithms_of(key.spec, key.usage)),
+        }
+
+    # ---- secrets that two keys share ---------------------------------------------------------------------------
+
+    async def derive_shared_secret(self, call: Call, params: Structure) -> Structure:
+        check_no_recipient(params)
+        key = await self._access.usable(call, params["KeyId"], "DeriveSharedSecret")
+        if key.usage != AGREES:
+            raise wrong_usage(key, "DeriveSharedSecret")
+        secret = private_keys.agreed(self._materials.opened(key, key.current), params["PublicKey"])
+        check_dry_run(params)
+        return {
+            "KeyId": key.arn,
+            "SharedSecret": secret,
+            "KeyAgreementAlgorithm": ECDH,
+            "KeyOrigin": key.origin,
         }
 
     # ---- message authentication codes -----------------------------------------------------------------------

@@ -10,7 +10,9 @@ from typing import Final
 ENCRYPTS: Final = "ENCRYPT_DECRYPT"
 SIGNS: Final = "SIGN_VERIFY"
 MACS: Final = "GENERATE_VERIFY_MAC"
+AGREES: Final = "KEY_AGREEMENT"
 
+ECDH: Final = "ECDH"
 SYMMETRIC: Final = "SYMMETRIC_DEFAULT"
 _RSA_ENCRYPTION: Final = ("RSAES_OAEP_SHA_1", "RSAES_OAEP_SHA_256")
 _RSA_SIGNING: Final = (
@@ -37,9 +39,9 @@ _RSA: Final = KeySpec({ENCRYPTS: _RSA_ENCRYPTION, SIGNS: _RSA_SIGNING})
 SPECS: Final[Mapping[str, KeySpec]] = {
     SYMMETRIC: KeySpec({ENCRYPTS: (SYMMETRIC,)}, ENCRYPTS),
     **dict.fromkeys(("RSA_2048", "RSA_3072", "RSA_4096"), _RSA),
-    "ECC_NIST_P256": KeySpec({SIGNS: ("ECDSA_SHA_256",)}),
-    "ECC_NIST_P384": KeySpec({SIGNS: ("ECDSA_SHA_384",)}),
-    "ECC_NIST_P521": KeySpec({SIGNS: ("ECDSA_SHA_512",)}),
+    "ECC_NIST_P256": KeySpec({SIGNS: ("ECDSA_SHA_256",), AGREES: (ECDH,)}),
+    "ECC_NIST_P384": KeySpec({SIGNS: ("ECDSA_SHA_384",), AGREES: (ECDH,)}),
+    "ECC_NIST_P521": KeySpec({SIGNS: ("ECDSA_SHA_512",), AGREES: (ECDH,)}),
     "ECC_SECG_P256K1": KeySpec({SIGNS: ("ECDSA_SHA_256",)}),
     **{f"HMAC_{bits}": KeySpec({MACS: (f"HMAC_SHA_{bits}",)}) for bits in (224, 256, 384, 512)},
 }
@@ -49,6 +51,7 @@ ALGORITHM_MEMBERS: Final = {
     ENCRYPTS: "EncryptionAlgorithms",
     SIGNS: "SigningAlgorithms",
     MACS: "MacAlgorithms",
+    AGREES: "KeyAgreementAlgorithms",
 }
 
 

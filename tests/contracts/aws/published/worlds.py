@@ -363,6 +363,12 @@ def _cloudformation(published: Published) -> Lists:
     }
 
 
+_AUTHORIZER = (
+    "arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/"
+    "arn:aws:lambda:us-east-1:000000000000:function:f/invocations"
+)
+
+
 def _apigateway(published: Published) -> Lists:
     rest = published.of("apigateway")
     apis = [rest.create_rest_api(name=name)["id"] for name in THREE]
@@ -375,8 +381,20 @@ def _apigateway(published: Published) -> Lists:
         key = rest.create_api_key(name=name, enabled=True)["id"]
         rest.create_usage_plan_key(usagePlanId=plans[0], keyId=key, keyType="API_KEY")
         rest.create_resource(**api, parentId=root, pathPart=name)
-        rest.create_model(**api, name=name, contentType="application/json", schema="{}")
+        rest.create_model(
+            **api,
+            name=name,
+            contentType="application/json",
+            schema='{"type": "object", "properties": {"car": {"type": "string"}}}',
+        )
         rest.create_request_validator(**api, name=name, validateRequestBody=True)
+        rest.create_authorizer(
+            **api,
+            name=name,
+            type="TOKEN",
+            identitySource="method.request.header.Authorization",
+            authorizerUri=_AUTHORIZER,
+        )
         rest.create_deployment(**api)
     days = {"usagePlanId": plans[0], "startDate": "2026-01-01", "endDate": "2026-01-02"}
     return {
@@ -385,6 +403,7 @@ def _apigateway(published: Published) -> Lists:
         "GetDeployments": Listed(3, api),
         "GetModels": Listed(len(rest.get_models(**api)["items"]), api),
         "GetRequestValidators": Listed(3, api),
+        "GetAuthorizers": Listed(3, api),
         "GetGatewayResponses": Listed(len(rest.get_gateway_responses(**api, limit=500)["items"]), api, 10),
         "GetApiKeys": Listed(3),
         "GetUsagePlans": Listed(3),
@@ -408,8 +427,16 @@ def _apigatewayv2(published: Published) -> Lists:
         http.create_route(**api, RouteKey=f"GET /{name}", Target=f"integrations/{integration}")
         http.create_stage(**api, StageName=name)
         http.create_deployment(**api)
+        http.create_authorizer(
+            **api,
+            Name=name,
+            AuthorizerType="JWT",
+            IdentitySource=["$request.header.Authorization"],
+            JwtConfiguration={"Issuer": "http://127.0.0.1:9", "Audience": ["cars"]},
+        )
     return {
         "GetApis": Listed(3),
+        "GetAuthorizers": Listed(3, api),
         "GetIntegrations": Listed(3, api),
         "GetRoutes": Listed(3, api),
         "GetStages": Listed(3, api),

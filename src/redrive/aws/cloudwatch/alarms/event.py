@@ -1,11 +1,13 @@
 """The event that a function gets of an alarm (recorded)."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 from redrive.aws.cloudwatch.alarms.change import StateChange
 from redrive.aws.cloudwatch.alarms.reasons import data_moment
 from redrive.aws.cloudwatch.alarms.records import COMPOSITE, Alarm, State
+from redrive.model.ids import id_text
 
 
 def event(change: StateChange) -> dict[str, Any]:
@@ -59,7 +61,11 @@ def _as_query(alarm: Alarm) -> dict[str, Any]:
     metric = {name: settings[name] for name in ("Namespace", "MetricName", "Dimensions") if name in settings}
     stat = settings.get("Statistic") or settings["ExtendedStatistic"]
     unit = {"Unit": settings["Unit"]} if settings.get("Unit") else {}
-    return {"Id": "m1", "MetricStat": {"Metric": metric, "Period": settings["Period"], "Stat": stat, **unit}}
+    identity = id_text(sha256(alarm.arn.encode()).digest()[:16])  # a UUID of its own (recorded)
+    return {
+        "Id": identity,
+        "MetricStat": {"Metric": metric, "Period": settings["Period"], "Stat": stat, **unit},
+    }
 
 
 def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
