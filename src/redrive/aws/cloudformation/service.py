@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final
 
 from redrive.aws.cloudformation.documents.errors import translated
-from redrive.aws.cloudformation.documents.finding import find_stack, place
+from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, place
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, EVENT, EXPORT, IMPORT, SIGNAL
 from redrive.aws.cloudformation.documents.names import PATH, stack_arn
 from redrive.aws.cloudformation.documents.records import OPERATION, RESOURCE, STACK, STACK_NAME, TEMPLATE
@@ -24,8 +24,6 @@ async def _scopes(engine: Engine, call: Call, _operation: str, params: Structure
 
 
 async def _stacks(engine: Engine, call: Call, params: Structure) -> AsyncIterator[str]:
-    from redrive.aws.cloudformation.stacks.change_sets import find_change_set
-
     if name := params.get("StackName"):
         stack = await find_stack(engine, call, name)
         unknown = name if name.startswith("arn:") else stack_arn(place(call, name), "*")

@@ -9,12 +9,11 @@ import orjson
 
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
 from redrive.aws.apigateway.mapping.parameters import request_value
 from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
-from redrive.aws.apigateway.rest.kinds import GATEWAY_RESPONSES
 from redrive.aws.wire.errors import AwsError
 from redrive.model.http import Response
 

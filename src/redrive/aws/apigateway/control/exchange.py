@@ -1,5 +1,6 @@
 """One request to an API on its way: what is known of it, and what became of it so far."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from redrive.model.http import Request
 
 _QUERY_FIELDS_MAX: Final = 1000
 _NOTHING: Final[Mapping[str, Any]] = {}
+
+_STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +209,9 @@ def lists_of(headers: Mapping[str, str]) -> dict[str, list[str]]:
 def last_values(query: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Parameters of a query by their last values."""
     return {name: values[-1] for name, values in query.items()}
+
+
+def with_variables(exchange: Exchange, uri: str) -> str:
+    """A URI with the stage's variables in their places."""
+    variables = exchange.place.variables
+    return _STAGE_VARIABLE.sub(lambda match: variables.get(match[1], ""), uri)

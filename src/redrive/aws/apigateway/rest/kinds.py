@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redrive.aws.apigateway.control.errors import not_found
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
 from redrive.aws.apigateway.rest.trees import found
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
@@ -18,7 +18,6 @@ RESOURCES: Final = "resources"
 METHODS: Final = "resourceMethods"
 INTEGRATION: Final = "methodIntegration"
 STAGES: Final = "stages"
-GATEWAY_RESPONSES: Final = "gatewayResponses"
 
 #: By what stands above: the text for what is not there.
 _MISSING: Final[Mapping[str, str]] = {

@@ -10,13 +10,12 @@ from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authori
 from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
 from redrive.aws.apigateway.control.gateway_responses import RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
-from redrive.aws.apigateway.control.records import Tree
+from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
 from redrive.aws.apigateway.control.schemas import check_schema
 from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.kinds import (
     AUTHORIZER,
     GATEWAY_RESPONSE,
-    GATEWAY_RESPONSES,
     INTEGRATION_RESPONSE,
     METHOD,
     METHOD_INTEGRATION,

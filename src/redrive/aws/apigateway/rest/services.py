@@ -9,7 +9,7 @@ import orjson
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
-from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.rest.mapping import Mapped
 from redrive.aws.gateway.wire_calls import WireCalls
@@ -19,7 +19,6 @@ _URI: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:([a-z0-9-]+):(?:([a-z0-9-]+)\.)?([a-z0-9.-]+):(path|action)/(.*)", re.DOTALL
 )
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
-_STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
 _FORM: Final = "application/x-www-form-urlencoded"
 _FUNCTION_ERROR: Final = "X-Amz-Function-Error"
 
@@ -40,12 +39,6 @@ class ServiceUri(NamedTuple):
     subdomain: str
     kind: str
     rest: str
-
-
-def with_variables(exchange: Exchange, uri: str) -> str:
-    """A URI with the stage's variables in their places."""
-    variables = exchange.place.variables
-    return _STAGE_VARIABLE.sub(lambda match: variables.get(match[1], ""), uri)
 
 
 def read_uri(uri: str) -> ServiceUri:

@@ -15,8 +15,6 @@ from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.removal import ResourceRemoval
 from redrive.aws.cloudformation.changes.steps import Steps
 from redrive.aws.cloudformation.changes.values import StackValues
-from redrive.aws.cloudformation.changes.waiting import Activity
-from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, Export, export_key, import_key
 from redrive.aws.cloudformation.documents.records import (
     RESOURCE,
@@ -28,6 +26,8 @@ from redrive.aws.cloudformation.documents.records import (
     StackOperation,
     StackResource,
 )
+from redrive.aws.cloudformation.documents.waiting import Activity
+from redrive.aws.cloudformation.documents.words import StackSignals
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine

@@ -11,8 +11,6 @@ from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.forgetting import forget_deleted
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
-from redrive.aws.cloudformation.changes.waiting import Activity, DocumentWatch
-from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
@@ -22,6 +20,8 @@ from redrive.aws.cloudformation.documents.records import (
     StackOperation,
 )
 from redrive.aws.cloudformation.documents.states import GIVEN_UP
+from redrive.aws.cloudformation.documents.waiting import Activity, DocumentWatch
+from redrive.aws.cloudformation.documents.words import StackSignals
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft

@@ -11,7 +11,6 @@ from redrive.aws.cloudformation.changes.order import StepFailed
 from redrive.aws.cloudformation.changes.reasons import reason_of
 from redrive.aws.cloudformation.changes.values import resolved
 from redrive.aws.cloudformation.changes.wishes import wanted_of
-from redrive.aws.cloudformation.changes.words import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.documents.history import (
     EXPORT,
     IMPORT,
@@ -22,6 +21,7 @@ from redrive.aws.cloudformation.documents.history import (
 )
 from redrive.aws.cloudformation.documents.names import made_up
 from redrive.aws.cloudformation.documents.records import Before, Leftover, Stack, StackResource
+from redrive.aws.cloudformation.documents.words import SIGNALS, StackSignals, duration_ms
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.types.resource_type import Act, Ask, ResourceSpec, ResourceState, ResourceType
 from redrive.aws.wire.errors import AwsError

@@ -1,7 +1,7 @@
 """Wishes: a resource of a stack, as its type wants to know it."""
 
-from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.documents.records import Stack, StackResource
+from redrive.aws.cloudformation.documents.words import StackSignals
 from redrive.aws.cloudformation.types.resource_type import ResourceSpec
 
 

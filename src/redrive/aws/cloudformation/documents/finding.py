@@ -1,6 +1,7 @@
 """Stacks as callers name them: by name, or by the ARN that still leads to those that were deleted."""
 
-from redrive.aws.cloudformation.documents.errors import no_stack
+from redrive.aws.cloudformation.documents.errors import error, invalid, no_stack
+from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
 from redrive.aws.cloudformation.documents.names import id_in
 from redrive.aws.cloudformation.documents.records import STACK, STACK_NAME, Stack
 from redrive.aws.kit.call import Call
@@ -55,3 +56,23 @@ async def current_in(draft: Draft, stack: Stack) -> Stack:
     if found is None:
         raise no_stack(stack.name.name)
     return found
+
+
+async def find_change_set(engine: Engine, call: Call, given: str, stack_name: str | None) -> ChangeSet:
+    """The change set of an ARN, or of a name and a stack's.
+
+    Raises:
+        AwsError: The change set does not exist.
+    """
+    prefix = f"{call.account}/{call.region}/"
+    if not given.startswith("arn:"):
+        if not stack_name:
+            raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
+        stack = await standing_stack(engine, call, stack_name)
+        prefix = f"{stack.key}/"
+    found = await engine.resources.documents.find(CHANGE_SET, prefix)
+    # One that was carried out leaves its name to the next, which may be of the same millisecond.
+    for change_set in sorted(found, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
+        if given == change_set.name or id_in(given) == change_set.id:
+            return change_set
+    raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")

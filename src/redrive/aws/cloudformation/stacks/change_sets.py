@@ -7,9 +7,15 @@ from redrive.aws.cloudformation.changes.journal import put_events
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.documents.errors import PAGES, error, invalid, no_stack
-from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
+from redrive.aws.cloudformation.documents.finding import (
+    current_in,
+    find_change_set,
+    find_stack,
+    place,
+    standing_stack,
+)
 from redrive.aws.cloudformation.documents.history import CHANGE_SET, ChangeSet
-from redrive.aws.cloudformation.documents.names import change_set_arn, check_name, id_in
+from redrive.aws.cloudformation.documents.names import change_set_arn, check_name
 from redrive.aws.cloudformation.documents.records import (
     STACK,
     STACK_NAME,
@@ -224,26 +230,6 @@ class ChangeSetOperations:
         if stack is None:
             raise no_stack(change_set.stack)
         return change_set, stack
-
-
-async def find_change_set(engine: Engine, call: Call, given: str, stack_name: str | None) -> ChangeSet:
-    """The change set of an ARN, or of a name and a stack's.
-
-    Raises:
-        AwsError: The change set does not exist.
-    """
-    prefix = f"{call.account}/{call.region}/"
-    if not given.startswith("arn:"):
-        if not stack_name:
-            raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
-        stack = await standing_stack(engine, call, stack_name)
-        prefix = f"{stack.key}/"
-    found = await engine.resources.documents.find(CHANGE_SET, prefix)
-    # One that was carried out leaves its name to the next, which may be of the same millisecond.
-    for change_set in sorted(found, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
-        if given == change_set.name or id_in(given) == change_set.id:
-            return change_set
-    raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")
 
 
 def _standing(stack: str, change_set: str) -> AwsError:

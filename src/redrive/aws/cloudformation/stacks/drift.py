@@ -8,7 +8,6 @@ import orjson
 
 from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.wishes import wanted_of
-from redrive.aws.cloudformation.changes.words import StackSignals
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.finding import standing_stack
 from redrive.aws.cloudformation.documents.records import (
@@ -19,6 +18,7 @@ from redrive.aws.cloudformation.documents.records import (
     asked_by,
     resource_key,
 )
+from redrive.aws.cloudformation.documents.words import StackSignals
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.errors import AwsError

@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.words import SIGNALS, StackSignals
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.finding import standing_stack
 from redrive.aws.cloudformation.documents.history import Signal
 from redrive.aws.cloudformation.documents.names import PATH
 from redrive.aws.cloudformation.documents.records import RESOURCE, resource_key
+from redrive.aws.cloudformation.documents.words import SIGNALS, StackSignals
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

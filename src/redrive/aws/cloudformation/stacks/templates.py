@@ -9,11 +9,10 @@ from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.sources import template_body
 from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
-from redrive.aws.cloudformation.documents.finding import find_stack, standing_stack
+from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, standing_stack
 from redrive.aws.cloudformation.documents.records import TEMPLATE, template_key
 from redrive.aws.cloudformation.documents.states import REVIEW
 from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
-from redrive.aws.cloudformation.stacks.change_sets import find_change_set
 from redrive.aws.cloudformation.stacks.describing import hash_order
 from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid

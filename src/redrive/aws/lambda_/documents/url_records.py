@@ -1,11 +1,13 @@
 """The addresses of function URLs: which function an id leads to, and how the URL is written."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
 
+from redrive.aws.lambda_.documents.records import FunctionRecord
 from redrive.aws.wire.hosted_urls import hosted_url
 from redrive.engine.ports import DocumentKind
+from redrive.engine.resources import Draft
 from redrive.model.document import Document
 from redrive.model.http import Request
 from redrive.model.names import ResourceName
@@ -68,3 +70,12 @@ def target_of(request: Request) -> UrlTarget | None:
 def url_text(base_url: str, url_id: str, region: str) -> str:
     """The URL as callers are told it: `redrive.aws.wire.hosted_urls`."""
     return f"{hosted_url(base_url, f'{url_id}{_IN_HOST}{region}', f'{PATH}{url_id}')}/"
+
+
+def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:
+    """The function without the URL of an alias, or its own; the draft forgets the URL's id."""
+    gone = function.urls.get(qualifier)
+    if gone is None:
+        return function
+    draft.remove(FUNCTION_URL, gone.id)
+    return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})

@@ -27,8 +27,8 @@ from redrive.aws.lambda_.documents.records import (
     alias_key,
     version_key,
 )
+from redrive.aws.lambda_.documents.url_records import without_url_in
 from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
-from redrive.aws.lambda_.urls.operations import without_url_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

@@ -12,7 +12,7 @@ from redrive.aws.lambda_.documents.errors import PAGES, error, no_such, taken
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import ALIAS, FUNCTION, FunctionRecord, FunctionUrl, alias_key
-from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, url_text
+from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, UrlPlace, url_text, without_url_in
 from redrive.aws.lambda_.functions.rendering import timestamp
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
@@ -97,15 +97,6 @@ class UrlOperations:
     def _new_id(self) -> str:
         digest = hashlib.sha256(self._engine.runtime.message_id()).digest()
         return b32encode(digest[:_ID_BYTES]).decode().lower()
-
-
-def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:
-    """The function without the URL of an alias, or its own; the draft forgets the URL's id."""
-    gone = function.urls.get(qualifier)
-    if gone is None:
-        return function
-    draft.remove(FUNCTION_URL, gone.id)
-    return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})
 
 
 def _read(call: Call, params: Structure) -> FunctionReference:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from redrive.aws.cloudformation.changes.waiting import DocumentWatch
 from redrive.aws.cloudformation.documents.history import SIGNAL, Signal, escaped
 from redrive.aws.cloudformation.documents.names import PATH, id_in
 from redrive.aws.cloudformation.documents.records import STACK, Stack
+from redrive.aws.cloudformation.documents.waiting import DocumentWatch
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
