@@ -302,3 +302,25 @@ async def test_no_link_leaves_the_prefix_of_a_proxy() -> None:
         for path in pages_of(world, seqs[0]):
             for link in _LINK.findall(text(await visitor.get(path, host="ops.example.com"))):
                 assert link.startswith(("/redrive/_redrive/console/", "#main")), (path, link)
+
+
+async def test_lists_are_sorted_by_links_in_their_heads() -> None:
+    async with visiting(functions="on") as visitor:
+        world = await make_world(visitor)
+        await world.die("a", "b")
+        await world.engine.messages.send(world.orders, [Message(bytes(16), "c")])
+        for room, column, order in (
+            ("queues", "name", ["orders", "orders-dead"]),
+            ("queues", "-name", ["orders-dead", "orders"]),
+            ("queues", "waiting", ["orders-dead", "orders"]),
+            ("queues", "-waiting", ["orders", "orders-dead"]),
+            ("queues", "nothing", ["orders", "orders-dead"]),
+            ("topics", "-name", ["Rentals"]),
+            ("functions", "errors", []),
+        ):
+            page = text(await visitor.get(f"{ROOM}/{room}?sort={column}"))
+            rows = re.findall(r'<tr data-row><th scope="row"><a class="mono" href="[^"]+">([^<]+)</a>', page)
+            assert rows == order, (room, column)
+        turned = text(await visitor.get(f"{ROOM}/queues?sort=waiting"))
+        assert 'aria-sort="descending"' in turned
+        assert f'href="{ROOM}/queues?sort=-waiting"' in turned

@@ -1,4 +1,6 @@
 import json
+import re
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -89,3 +91,20 @@ def test_a_rate_has_no_more_digits_than_say_something(a_second: float, shown: st
 )
 def test_a_size_is_said_in_the_unit_that_fits(length: int, shown: str) -> None:
     assert words.size(length) == shown
+
+
+#: Words of templates that the design has others for; what stands in names of parameters, classes and fields is no text.
+_OTHER_WORDS = re.compile(
+    r"\b(Look|Lift|Goes off|goes off|picked|Needs you|with rests|Schedules|Insufficient data|message id)\b"
+)
+_MARKUP = re.compile(r"\{[{%].*?[%}]\}|<[^>]*>", re.DOTALL)
+
+
+def test_templates_say_the_glossarys_words() -> None:
+    templates = resources.files("redrive.console") / "templates"
+    others = {
+        (each.name, word)
+        for each in templates.iterdir()
+        for word in _OTHER_WORDS.findall(_MARKUP.sub(" ", each.read_text()))
+    }
+    assert others == set()

@@ -1,6 +1,7 @@
 """Functions: listed with their troubles of the last hour, and one with its log, its sources and where failures go."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, BacklogTarget
@@ -11,6 +12,7 @@ from redrive.aws.wire.errors import AwsError
 from redrive.console import links
 from redrive.console.commands import aws_command
 from redrive.console.invocations import Invocation, invocations
+from redrive.console.sorting import Row, sort_rows
 from redrive.console.time_chart import time_chart, with_zeros
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Visit
 from redrive.model.log import LogQuery
@@ -47,9 +49,17 @@ async def listed(visit: Visit) -> Page:
         }
         for function in answer["Functions"]
     ]
+    columns: dict[str, Callable[[Row], Any]] = {
+        "name": lambda row: row["function"]["FunctionName"],
+        **{figure.lower(): functools.partial(_figure, figure) for figure in _FIGURES},
+        "waiting": lambda row: row["waiting"][0],
+    }
+    after = visit.asked("after")
+    ordered, heads = sort_rows(visit, sorted(rows, key=_urgency), columns, "functions", after=after)
     more = answer.get("NextMarker")
     values = {
-        "rows": sorted(rows, key=_urgency),
+        "rows": ordered,
+        "heads": heads,
         "start": _create_command(visit),
         "at_most": COUNTED_MAX,
         "next": visit.link("functions", after=more) if more else "",
@@ -61,6 +71,10 @@ async def listed(visit: Visit) -> Page:
 def _urgency(row: Mapping[str, Any]) -> tuple[int, int, int]:
     """The order of functions of a page: those that fail first, then those that are throttled, then by what waits."""
     return -row["figures"]["Errors"], -row["figures"]["Throttles"], -row["waiting"][0]
+
+
+def _figure(figure: str, row: Row) -> int:
+    return int(row["figures"][figure])
 
 
 def _create_command(visit: Visit) -> str:

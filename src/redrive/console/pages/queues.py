@@ -1,10 +1,12 @@
 """Queues: listed with their numbers, and one in detail."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from redrive.aws.sqs import names
 from redrive.console.commands import aws_command
 from redrive.console.pages.dead_letters import source_text
+from redrive.console.sorting import Row, sort_rows
 from redrive.console.visit import PAGE_ROWS, Page, Visit
 from redrive.model.queue import Queue
 
@@ -36,8 +38,22 @@ async def listed(visit: Visit) -> Page:
         }
         for queue in shown
     ]
+    columns: dict[str, Callable[[Row], Any]] = {
+        "name": lambda row: row["queue"].name.name,
+        "waiting": lambda row: row["counts"].available,
+        "in-flight": lambda row: row["counts"].claimed,
+        "delayed": lambda row: row["counts"].delayed,
+    }
+    ordered, heads = sort_rows(visit, rows, columns, "queues", prefix=prefix, after=after)
     more = visit.link("queues", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
-    values = {"rows": rows, "at_most": COUNTED_MAX, "prefix": prefix, "next": more, "after": after}
+    values = {
+        "rows": ordered,
+        "heads": heads,
+        "at_most": COUNTED_MAX,
+        "prefix": prefix,
+        "next": more,
+        "after": after,
+    }
     values["start"] = aws_command(visit, "sqs", "create-queue", "--queue-name", "orders")
     return Page("queues.html", values, live_seconds=2)
 

@@ -1,6 +1,6 @@
 """Topics and their subscriptions: the curve of each retry schedule, a filter tester, and publishing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from redrive.console.hour import last_hour
 from redrive.console.lab import typed_from
 from redrive.console.pages.messages import delivery_logs, owed_first
 from redrive.console.schedule_chart import drawn
+from redrive.console.sorting import Row, sort_rows
 from redrive.console.typed_messages import (
     SAMPLES,
     TYPES,
@@ -79,10 +80,18 @@ async def listed(visit: Visit) -> Page:
         for topic in shown
     ]
     rows.sort(key=lambda row: not row["troubled"])  # of a page: those that need somebody first
+    columns: dict[str, Callable[[Row], Any]] = {
+        "name": lambda row: row["topic"].name.name,
+        "state": lambda row: row["troubled"],
+        "created": lambda row: row["topic"].created_at,
+    }
+    ordered, heads = sort_rows(visit, rows, columns, "topics", prefix=prefix, after=after)
     more = visit.link("topics", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
     start = aws_command(visit, "sns", "create-topic", "--name", "orders")
     return Page(
-        "topics.html", {"rows": rows, "prefix": prefix, "next": more, "start": start}, live_seconds=10
+        "topics.html",
+        {"rows": ordered, "heads": heads, "prefix": prefix, "next": more, "start": start},
+        live_seconds=10,
     )
 
 

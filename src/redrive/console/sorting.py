@@ -1,0 +1,54 @@
+"""Sorting: the rows of a page by one of its columns, chosen by a link in the column's head."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from redrive.console.visit import Visit
+
+Row = Mapping[str, Any]
+
+
+class Head(NamedTuple):
+    """The head of a column that rows are sorted by.
+
+    Attributes:
+        link: The page sorted by it, or the other way round where it is already.
+        order: `ascending` or `descending`; empty: it is sorted by another, or by none.
+    """
+
+    link: str
+    order: str
+
+
+def sort_rows(
+    visit: Visit, rows: Sequence[Row], columns: Mapping[str, Callable[[Row], Any]], *parts: str, **query: Any
+) -> tuple[list[Row], dict[str, Head]]:
+    """The rows of a page in the order that its address asks for, and the heads of the columns.
+
+    Numbers begin with the greatest, names with the first; a hyphen before the column turns that round.
+
+    Args:
+        visit: Whose address names the column as `sort`.
+        rows: In the order that holds where it names none.
+        columns: The value of a row by each.
+        parts: Of the page's own link.
+        query: What the heads' links keep.
+    """
+    asked = visit.asked("sort")
+    column, turned = asked.removeprefix("-"), asked.startswith("-")
+    if column not in columns:
+        column = ""
+    found = list(rows)
+    orders = dict.fromkeys(columns, "")
+    if column and found:
+        falls = not isinstance(columns[column](found[0]), str) and not turned
+        falls = falls or (turned and isinstance(columns[column](found[0]), str))
+        found.sort(key=columns[column], reverse=falls)
+        orders[column] = "descending" if falls else "ascending"
+    heads = {
+        name: Head(
+            visit.link(*parts, **query, sort=f"-{name}" if name == column and not turned else name), order
+        )
+        for name, order in orders.items()
+    }
+    return found, heads
