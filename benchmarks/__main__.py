@@ -2,7 +2,7 @@
 
 Everything stays on loopback. The exit status is 1 where a figure misses what it is held to. A new question is a file
 with a function `counters(bench)` that yields figures, and its name in QUESTIONS. `stories 1 7` asks for two
-stories by number.
+stories by number, `brokers NAME=URL` for another server that speaks Amazon SQS.
 """
 
 import argparse
@@ -40,6 +40,7 @@ from benchmarks import (
     workers,
 )
 from benchmarks.bench import SMALL, Bench, Scale
+from benchmarks.brokers import brokers
 from benchmarks.figures import Figure
 from benchmarks.load import LoadFailedError
 from benchmarks.stores import KINDS
@@ -69,6 +70,7 @@ QUESTIONS: Final[dict[str, Callable[[Bench], Iterator[Figure]]]] = {
     "poolers": poolers.counters,
     "search": searching.counters,
     "stories": stories.counters,
+    "brokers": brokers.counters,
 }
 
 
@@ -97,7 +99,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="runs of each server, of which the median counts")
     wanted = parser.parse_intermixed_args()
     wanted.stories = tuple(int(name) for name in wanted.names if name.isdecimal())
-    wanted.names = [name for name in wanted.names if not name.isdecimal()]
+    wanted.others = dict(name.split("=", 1) for name in wanted.names if "=" in name)
+    wanted.names = [name for name in wanted.names if not name.isdecimal() and "=" not in name]
     if strange := set(wanted.stories) - stories.STORIES.keys():
         parser.error(
             f"no story {', '.join(map(str, sorted(strange)))} is measured here; 5 is the question search"
@@ -114,7 +117,7 @@ def _bench(wanted: argparse.Namespace) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="redrive-bench-", dir=wanted.directory) as name:
         directory = Path(name)
         with KINDS[wanted.store](directory) as new_store:
-            yield Bench(scale, directory, wanted.store, new_store, wanted.stories)
+            yield Bench(scale, directory, wanted.store, new_store, wanted.stories, wanted.others)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The bench that a question is laid on: how much of everything, on which store, where on the disk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -84,6 +84,7 @@ class Bench:
         store_name: `sqlite`, `postgresql`, `pgbouncer` (PostgreSQL behind one) or `citus`.
         new_store: Makes an empty store; its URL holds as long as the block.
         stories: Numbers of the console's stories that are asked for; none: all of them.
+        others: The URLs of other servers that speak Amazon SQS, by name, for the question of brokers.
     """
 
     scale: Scale
@@ -91,3 +92,4 @@ class Bench:
     store_name: str
     new_store: Callable[[], AbstractContextManager[str]]
     stories: tuple[int, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)

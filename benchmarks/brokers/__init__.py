@@ -1,0 +1,1 @@
+"""Other brokers beside Redrive, under one load."""
