@@ -274,3 +274,16 @@ def test_the_mode_of_a_url_is_answered_to_who_gave_it() -> None:
         assert changed["InvokeMode"] == "RESPONSE_STREAM"
 
     played(play)
+
+
+def test_a_trace_names_files_where_amazon_has_them() -> None:
+    async def play(stage: Stage) -> None:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("index.py", "def handler(event, context):\n    raise ValueError('no')\n")
+        await new_function(stage, Code={"ZipFile": packed.getvalue()})
+        answer = await stage.call(stage.root, "lambda", "Invoke", FunctionName="f")
+        (line,) = orjson.loads(answer["Payload"])["stackTrace"]
+        assert line.startswith('  File "/var/task/index.py", line 2, in handler\n')
+
+    played(play)

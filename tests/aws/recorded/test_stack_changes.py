@@ -7,6 +7,7 @@ import pytest
 
 from tests.aws.iam.stage import Stage, on_stage
 from tests.aws.recorded.test_cloudformation import QUEUE, body, described, stack
+from tests.aws.recorded.test_lambda import new_function
 
 _DENIES: Final = (
     '{"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}'
@@ -297,3 +298,27 @@ def test_a_mapping_without_the_key_of_a_parameter_is_refused_at_once() -> None:
         assert refusal == "ValidationError: Template error: Unable to get mapping for Delays::test::seconds"
 
     on_stage(play, auth="off")
+
+
+def test_an_archive_policy_has_texts_and_an_alias_its_provisioned_concurrency() -> None:
+    async def play(stage: Stage) -> None:
+        made = await new_function(stage, Publish=True)
+        alias = {"FunctionName": "f", "FunctionVersion": made["Version"], "Name": "live"}
+        provided = {"ProvisionedConcurrencyConfig": {"ProvisionedConcurrentExecutions": 1}}
+        archive = {"FifoTopic": True, "ArchivePolicy": {"MessageRetentionPeriod": 30}}
+        resources = {
+            "Live": {"Type": "AWS::Lambda::Alias", "Properties": {**alias, **provided}},
+            "Events": {"Type": "AWS::SNS::Topic", "Properties": archive},
+        }
+        assert (await stack(stage, TemplateBody=body(Resources=resources)))[
+            "StackStatus"
+        ] == "CREATE_COMPLETE"
+        named = {"FunctionName": "f", "Qualifier": "live"}
+        kept = await stage.call(stage.root, "lambda", "GetProvisionedConcurrencyConfig", **named)
+        assert kept["RequestedProvisionedConcurrentExecutions"] == 1
+        topic = await ask(stage, "DescribeStackResource", StackName="rental", LogicalResourceId="Events")
+        arn = topic["StackResourceDetail"]["PhysicalResourceId"]
+        shown = await stage.call(stage.root, "sns", "GetTopicAttributes", TopicArn=arn)
+        assert shown["Attributes"]["ArchivePolicy"] == '{"MessageRetentionPeriod":"30"}'
+
+    on_stage(play, auth="off", functions="on")
