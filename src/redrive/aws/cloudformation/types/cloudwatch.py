@@ -38,7 +38,6 @@ class AlarmType(ResourceType):
     operation: ClassVar[str] = "PutMetricAlarm"
     kind: ClassVar[str] = "MetricAlarm"
     members: ClassVar[tuple[str, ...]] = _ALARM
-    needs = "PutMetricAlarm"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -78,7 +77,6 @@ class CompositeAlarmType(AlarmType):
     operation = "PutCompositeAlarm"
     kind = "CompositeAlarm"
     members = _COMPOSITE
-    needs = "PutCompositeAlarm"
 
 
 class DashboardType(PutResourceType):
@@ -86,7 +84,6 @@ class DashboardType(PutResourceType):
 
     service = "cloudwatch"
     name_property = "DashboardName"
-    needs = "PutDashboard"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -42,7 +42,6 @@ class DeliveryStreamType(ResourceType):
     service = _SERVICE
     name_property = "DeliveryStreamName"
     name_chars_max = 64
-    needs = "CreateDeliveryStream"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

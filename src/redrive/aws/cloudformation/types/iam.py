@@ -113,7 +113,6 @@ class RoleType(_HolderType):
 
     kind = "Role"
     name_property = "RoleName"
-    needs = "CreateRole"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -152,7 +151,6 @@ class UserType(_HolderType):
 
     kind = "User"
     name_property = "UserName"
-    needs = "CreateUser"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -191,7 +189,6 @@ class GroupType(_HolderType):
     kind = "Group"
     name_property = "GroupName"
     name_chars_max = 128
-    needs = "CreateGroup"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -219,7 +216,6 @@ class InlinePolicyType(ResourceType):
     """`AWS::IAM::Policy`: written into roles, users and groups; its id is its name."""
 
     service = "iam"
-    needs = "PutRolePolicy"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -252,7 +248,6 @@ class ManagedPolicyType(ResourceType):
     service = "iam"
     name_property = "ManagedPolicyName"
     name_chars_max = 128
-    needs = "CreatePolicy"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -25,7 +25,6 @@ class AccessKeyType(ResourceType):
 
     service = "iam"
     name_chars_max = 0
-    needs = "CreateAccessKey"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
@@ -61,7 +60,6 @@ class InstanceProfileType(ResourceType):
     service = "iam"
     name_property = "InstanceProfileName"
     name_chars_max = 128
-    needs = "CreateInstanceProfile"
 
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:

@@ -233,7 +233,6 @@ class LayerVersionType(PutResourceType):
     """`AWS::Lambda::LayerVersion`; its id is the ARN of the version."""
 
     service = "lambda"
-    needs = "PublishLayerVersion"
     name_property = "LayerName"
     name_chars_max = 140
 

@@ -92,7 +92,6 @@ class UrlType(ResourceType):
     """`AWS::Lambda::Url`; its id is the ARN of its function."""
 
     service = "lambda"
-    needs = "CreateFunctionUrlConfig"
     name_chars_max = 0
 
     @override

@@ -73,7 +73,6 @@ class MetricFilterType(_FilterType):
 
     kind = "MetricFilter"
     listed = "metricFilters"
-    needs = "PutMetricFilter"
 
     @override
     def _rest(self, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +90,6 @@ class SubscriptionFilterType(_FilterType):
 
     kind = "SubscriptionFilter"
     listed = "subscriptionFilters"
-    needs = "PutSubscriptionFilter"
 
     @override
     def _rest(self, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,6 @@ class ResourceType:
 
     Attributes:
         service: Botocore's name of the service that has it; empty: CloudFormation itself.
-        needs: An operation without which it cannot be made.
         name_property: The property that callers may name it by.
         name_chars_max: The longest name; 0: its service chooses its id.
         lower_case: Names have small letters only.
@@ -108,7 +107,6 @@ class ResourceType:
     """
 
     service: str = ""
-    needs: str = ""
     name_property: str = ""
     name_chars_max: int = 255
     lower_case: ClassVar[bool] = False

@@ -62,7 +62,7 @@ class RowType(ResourceType):
     def __init__(self, name: str, row: Row) -> None:
         super().__init__(name)
         self._row = row
-        self.service, self.needs = row.service, row.create
+        self.service = row.service
         self.name_property, self.name_chars_max = row.name_property, row.name_chars_max
 
     @override
