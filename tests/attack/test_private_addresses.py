@@ -52,7 +52,7 @@ def web_of(settings: Settings) -> Endpoint:
 def resolve_to(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
 
-    def resolve(_: str, port: int, *__: object) -> list[Any]:
+    def resolve(_: str, port: int, *__: object, **___: object) -> list[Any]:
         return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
@@ -62,9 +62,9 @@ def resolve_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the system read numbers in all its spellings, and ask no name server."""
     system = socket.getaddrinfo
 
-    def resolve(host: str, port: int, *rest: Any) -> Any:
-        named = "127.0.0.1" if host.rstrip(".").lower() == "localhost" else host
-        return system(named, port, *rest, flags=socket.AI_NUMERICHOST)
+    def resolve(host: str, port: int, *rest: Any, **named: Any) -> Any:
+        address = "127.0.0.1" if host.rstrip(".").lower() == "localhost" else host
+        return system(address, port, *rest, **{**named, "flags": socket.AI_NUMERICHOST})
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
