@@ -10,12 +10,12 @@ import pytest
 
 from redrive.azure.arm.call import ArmCall
 from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.insights import METRICS, Insights
 from redrive.azure.arm.subscribers import Subscribers
 from redrive.azure.arm.system_topic import SYSTEM_TOPIC, SystemTopic
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.insights import METRICS, Insights
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.publishing import Publishers
 from redrive.azure.eventgrid.refusals import Unacceptable

@@ -16,6 +16,7 @@ from redrive.access.keys import AccessKey, Keyring
 from redrive.access.secret import InstallationSecret
 from redrive.azure import handshake
 from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.insights import Insights
 from redrive.azure.arm.service import Arm, build_operations
 from redrive.azure.arm.storage import StorageAccounts, StorageOperations
 from redrive.azure.arm.subscribers import Subscribers
@@ -24,7 +25,6 @@ from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.dialect import EventGridDeliveryProfile
 from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.insights import Insights
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint
 from redrive.azure.gateway import AzureGateway

@@ -3,6 +3,7 @@
 from functools import partial
 
 from redrive.azure.arm.event_sources import EventSources
+from redrive.azure.arm.insights import Insights
 from redrive.azure.arm.service import KINDS, Arm, build_operations
 from redrive.azure.arm.storage import BLOBS, StorageAccounts, StorageOperations
 from redrive.azure.arm.subscribers import Subscribers
@@ -11,7 +12,6 @@ from redrive.azure.entra import Entra
 from redrive.azure.eventgrid import dialect
 from redrive.azure.eventgrid.credentials import PublisherCredentials
 from redrive.azure.eventgrid.failure_log import FailureLog
-from redrive.azure.eventgrid.insights import Insights
 from redrive.azure.eventgrid.measures import Measures
 from redrive.azure.eventgrid.names import DIALECT
 from redrive.azure.eventgrid.publishing import Publishers, TopicEndpoint

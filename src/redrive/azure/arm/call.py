@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import orjson
 
@@ -14,9 +13,7 @@ from redrive.azure.wire.bearer import BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid
 from redrive.model.http import Request, Response
 
-_PARAMETERS_MAX: Final = 100  # of a query
 _LEVELS_ABOVE: Final = 8  # that answers may have above a document, in lists; orjson writes 254 in all
-_DIGITS_MAX: Final = 20  # of a number; Python reads no more than 4,300
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +101,6 @@ def check_theirs(call: ArmCall, *resources: ArmId) -> None:
             raise forbidden(
                 f"The client does not have authorization over '{resource.text}', which the request names."
             )
-
-
-def query_of(request: Request) -> Mapping[str, str]:
-    """The query by names in lower case; of a repeated one the last counts.
-
-    Raises:
-        AzureError: It is longer than anybody's.
-    """
-    try:
-        pairs = parse_qsl(request.query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
-    except ValueError:
-        raise invalid(f"The query has more than {_PARAMETERS_MAX} parameters.") from None
-    return {name.lower(): value for name, value in pairs}
-
-
-def whole_number(text: str, least: int, most: int) -> int | None:
-    """A whole number in digits, as queries have them; None: it is none, or outside the range."""
-    if not text.isdecimal() or len(text) > _DIGITS_MAX:
-        return None
-    number = int(text)
-    return number if least <= number <= most else None
 
 
 def _wrapped(document: Any, _: int) -> list[Any]:

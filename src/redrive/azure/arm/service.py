@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from redrive.azure.arm import specs
 from redrive.azure.arm.accounts import GROUP, AzureSubscriptionOperations
-from redrive.azure.arm.call import ArmCall, Verb, query_of
+from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.deployments import DEPLOYMENT, ArmDeploymentOperations
 from redrive.azure.arm.destinations import EndpointResolver
 from redrive.azure.arm.event_sources import EventSources
@@ -28,7 +28,7 @@ from redrive.azure.handshake import QUESTION, Handshakes
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.bearer import BearerAuthentication, BearerCaller
 from redrive.azure.wire.errors import AzureError, forbidden, invalid, not_found
-from redrive.azure.wire.routes import RouteTable
+from redrive.azure.wire.routes import RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock, DocumentKind
 from redrive.engine.resources import Documents

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from redrive.azure.arm.call import whole_number
 from redrive.azure.wire.errors import AzureError, invalid
+from redrive.azure.wire.routes import whole_number
 from redrive.model.http import Request
 from redrive.model.queue import Queue
 from redrive.model.topic import Topic

@@ -13,7 +13,6 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 
 from redrive.access.secret import InstallationSecret
-from redrive.azure.arm.call import query_of
 from redrive.azure.eventgrid import json_text, names
 from redrive.azure.eventgrid.credentials import CredentialFault, Guarded, NotAdmitted, PublisherCredentials
 from redrive.azure.eventgrid.dialect import PULL
@@ -41,7 +40,7 @@ from redrive.azure.namespaces.settling import LockTokens, NamespaceReceiving, Na
 from redrive.azure.wire.answers import json_answer
 from redrive.azure.wire.arm_id import ArmId
 from redrive.azure.wire.errors import AzureError, not_found, unauthorized
-from redrive.azure.wire.routes import RouteMatch, RouteTable
+from redrive.azure.wire.routes import RouteMatch, RouteTable, query_of
 from redrive.engine.engine import Engine
 from redrive.model.http import Request, Response
 from redrive.model.ids import bytes_of

@@ -1,4 +1,4 @@
-"""Routes: which verb a method and a path stand for.
+"""Routes: which verb a method and a path stand for; and queries.
 
 A pattern is a path with names in braces. `{topic}` takes one part of the path, `{scope...}` any number of them; what
 they take is handed on as it was spelt, percent-decoded. The words between are compared without regard to case:
@@ -10,10 +10,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
+
+from redrive.azure.wire.errors import invalid
+from redrive.model.http import Request
 
 T = TypeVar("T")
 
+_PARAMETERS_MAX: Final = 100  # of a query
+_DIGITS_MAX: Final = 20  # of a number; Python reads no more than 4,300
 _NAME: Final = re.compile(r"\\\{(\w+)(\\\.\\\.\\\.)?\\\}")  # as re.escape leaves it
 #: Resource ids have some hundred characters; to compare 16 KiB with each pattern takes 2 ms, for anybody who sends them.
 PATH_CHARS_MAX: Final = 4096
@@ -85,3 +90,24 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return f"(?P<{match[1]}>{'.+' if match[2] else '[^/:]+'})"
 
     return re.compile(_NAME.sub(taken, re.escape(pattern)) + "/?", re.IGNORECASE)
+
+
+def query_of(request: Request) -> Mapping[str, str]:
+    """The query by names in lower case; of a repeated one the last counts.
+
+    Raises:
+        AzureError: It is longer than anybody's.
+    """
+    try:
+        pairs = parse_qsl(request.query, keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
+    except ValueError:
+        raise invalid(f"The query has more than {_PARAMETERS_MAX} parameters.") from None
+    return {name.lower(): value for name, value in pairs}
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """A whole number in digits, as queries have them; None: it is none, or outside the range."""
+    if not text.isdecimal() or len(text) > _DIGITS_MAX:
+        return None
+    number = int(text)
+    return number if least <= number <= most else None
