@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 SUDO := $(shell [ "$$(id -u)" -eq 0 ] || echo sudo -n)
 
 .DEFAULT_GOAL := help
-.PHONY: help run docs demo test browser pictures quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
+.PHONY: help run docs demo test affected browser pictures quick check format test-deep simulate bench postgresql azurite rabbitmq bubblewrap java chromium axe compiler az lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ pictures: $(VENV)/test.stamp chromium axe ## Take the documentation's pictures o
 
 quick: $(VENV)/test.stamp ## Run the tests that need nothing but Python, in under a minute
 	$(PYTEST) --quick --hypothesis-profile=quick $(QUICK_TESTS) $(args)
+
+affected: $(VENV)/test.stamp ## Run the tests that your changes can reach: make affected base=main
+	$(BIN)/python -m tests.affected $(or $(base),HEAD) | xargs $(PYTEST) $(args)
 
 check: $(VENV)/test.stamp ## Run the linters and the type checker only
 	$(BIN)/ruff check
