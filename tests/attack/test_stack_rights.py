@@ -154,7 +154,8 @@ def test_a_stack_of_a_session_is_bound_by_the_session_s_policy() -> None:
         body = template(Q=QUEUE, U={**ADMINISTRATOR, "DependsOn": "Q"}).encode()
         await stage.call(stage.root, "s3", "PutObject", Bucket="templates", Key="inner", Body=body)
         reads = await stage.assume(bob, role, Policy=policy(allow("cloudformation:*", "sqs:*", "s3:*")))
-        inner = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "s3://templates/inner"}}
+        url = "https://s3.amazonaws.com/templates/inner"
+        inner = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}
         outer = {
             "StackName": "o",
             "TemplateBody": template(N=inner),

@@ -59,6 +59,7 @@ async def test_a_role_has_to_trust_and_to_be_allowed() -> None:
     settings = Settings(store="sqlite://:memory:", clock="simulated", auth="required", functions="on")
     async with assembled(settings, "http://localhost") as server:
         await server.open()
+        await server.parts.open_all()
         at = Stage(server)
         await at.ask("s3", "CreateBucket", Bucket="landing")
         await at.ask("iam", "CreateRole", RoleName="writer", AssumeRolePolicyDocument=trust("lambda"))

@@ -141,6 +141,7 @@ def test_the_method_of_an_operation_has_its_name_in_snake_case(operation: str, m
 
 async def test_no_operation_is_missing() -> None:
     async with stage() as made:
+        await made.server.parts.open_all()
         for service in SERVICES:
             expected = OFFERED_IN_PART.get(service, Service.load(service).operation_names)
             assert set(made.facade(service).operations) == expected, service
@@ -149,6 +150,7 @@ async def test_no_operation_is_missing() -> None:
 async def test_every_method_that_looks_like_an_operation_is_one() -> None:
     """A misspelt method would not be offered, and no type checker would say so."""
     async with stage() as made:
+        await made.server.parts.open_all()
         for service in SERVICES:
             operations = made.facade(service).operations
             methods = {snake_case(operation) for operation in operations}
