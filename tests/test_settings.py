@@ -105,8 +105,8 @@ def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
     [
         ("apns", "NAME=VALUE"),
         ("wns=https://h", "a name in push_endpoints"),
-        ("fcm=ftp://h", "no http"),
-        ("fcm=x", "no http"),
+        ("fcm=ftp://h", "must be an http"),
+        ("fcm=x", "must be an http"),
     ],
 )
 def test_a_push_service_has_a_name_and_a_url(pairs: str, complaint: str) -> None:
@@ -142,7 +142,7 @@ def test_private_networks_are_opened_by_their_prefix() -> None:
 
 @pytest.mark.parametrize("networks", ["10.1.0.1/16", "10.0.0.0/33", "localhost", "10.0.0.0-10.0.0.9"])
 def test_a_private_network_is_in_cidr_notation(networks: str) -> None:
-    with pytest.raises(SettingsInvalid, match="allow_private_endpoints has no network"):
+    with pytest.raises(SettingsInvalid, match="allow_private_endpoints must list networks"):
         Settings(allow_private_endpoints=networks)
 
 
@@ -160,7 +160,7 @@ def test_hosts_are_names_without_scheme_and_port() -> None:
     "hosts", ["http://queues.example", "queues.example:4566", "a/b", "*.*.example", "a..b"]
 )
 def test_other_hosts_are_refused(hosts: str) -> None:
-    with pytest.raises(SettingsInvalid, match="allow_hosts has names, without scheme and port"):
+    with pytest.raises(SettingsInvalid, match="allow_hosts must list host names without scheme or port"):
         Settings(allow_hosts=hosts)
 
 
@@ -266,11 +266,11 @@ def test_a_stream_has_a_server_of_its_own_or_that_of_all() -> None:
         ("sqs=http://h", "names lambda and firehose, or ARNs; not 'sqs'"),
         ("arn:aws:sqs:us-east-1:1:q=http://h", "not 'arn:aws:sqs:us-east-1:1:q'"),
         ("arn:aws:lambda=http://h", "not 'arn:aws:lambda'"),
-        ("lambda=amazon", "lambda neither 'aws' nor an http or https URL"),
-        ("lambda=ftp://k:secret@h", "lambda neither"),
-        ("lambda=http://", "lambda neither"),
-        ("lambda=http://[::1", "lambda neither"),
-        ("lambda=http://my_host:3001", "without underscores"),
+        ("lambda=amazon", "lambda must be 'aws' or an http or https URL"),
+        ("lambda=ftp://k:secret@h", "lambda must be"),
+        ("lambda=http://", "lambda must be"),
+        ("lambda=http://[::1", "lambda must be"),
+        ("lambda=http://my_host:3001", "whose host has no underscore"),
         ("lambda=http://h/{Name}/invocations", "braces"),
     ],
 )

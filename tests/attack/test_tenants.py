@@ -207,4 +207,4 @@ def test_control_routes_show_ones_own_alone(ours: Tenant, theirs: Tenant) -> Non
 def test_a_group_of_another_account_is_not_shown(ours: Tenant, theirs: Tenant) -> None:
     guid = f"00000000-0000-0000-0000-{ours.account}"
     status, answer = theirs.ask(f"/_redrive/endpoints?subscription={guid}&group=rg&all=true")
-    assert (status, "is not one of account" in answer["message"]) == (400, True)
+    assert (status, "does not belong to account" in answer["message"]) == (400, True)

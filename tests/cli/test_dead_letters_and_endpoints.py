@@ -270,16 +270,16 @@ def test_an_arn_says_its_region(sns: Sns, redrive: Command) -> None:
     [
         (
             "arn:aws:sqs:us-east-1:210987654321:orders",
-            "is of account 210987654321, and the request of account",
+            "belongs to account 210987654321, and the request is made as account",
         ),
         (
             "http://localhost:4566/210987654321/orders",
-            "is of account 210987654321, and the request of account",
+            "belongs to account 210987654321, and the request is made as account",
         ),
         ("arn:aws:sns:us-east-1:000000000000:orders", "is of sns, not of sqs"),
         ("arn:aws:sqs", "An ARN must have at least 6 elements"),
         ("http://localhost:4566/orders", "is not the URL of a queue"),
-        ("", "no queue is named"),
+        ("", '"queue" must be a text that is not empty'),
     ],
 )
 def test_a_name_of_no_queue_of_the_callers(redrive: Command, name: str, why: str) -> None:
@@ -294,7 +294,7 @@ def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webh
     assert redrive("endpoints", "set", f"{topic.arn}:{subscription}", "--circuit-breaker", "on") == told
     assert redrive("endpoints", "set", topic.arn, subscription, "--circuit-breaker", "on") == told
     assert redrive("endpoints", "close", name, f"{topic.arn}:{subscription}") == "it was not open\n"
-    assert "no subscription is named" in redrive("endpoints", "close", topic.arn, status=1)
+    assert '"subscription" must be a text' in redrive("endpoints", "close", topic.arn, status=1)
 
 
 # ---- listings ----------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def test_a_task_that_is_cancelled_moves_no_more(sns: Sns, redrive: Command, serv
     (task,) = json.loads(redrive("dlq", "tasks", dead.name, "--json"))["tasks"]
     assert task["state"] == "cancelled"
     assert task["moved"] == len(other.bodies()) < 5
-    assert "no task of" in redrive("dlq", "cancel", dead.name, status=1)
+    assert "has no active redrive task" in redrive("dlq", "cancel", dead.name, status=1)
     assert "is cancelled" in redrive("dlq", "cancel", dead.name, task["task"], status=1)
     assert "there is no task 1 of" in redrive("dlq", "cancel", dead.name, "1", status=1)
 

@@ -101,7 +101,10 @@ def test_a_store_is_backed_up_verified_and_migrated(
         (["backup", "copy.db", "--store", "postgresql://db.example/redrive"], "pg_dump"),
         (["verify", "--store", "sqlite://:memory:"], "a store in memory is its server's alone"),
         (["migrate", "--store", "postgresql://a/b", "--to", "postgresql://a/b"], "only a SQLite store"),
-        (["migrate", "--store", "sqlite:///a.db", "--to", "sqlite:///b.db"], "--to names a PostgreSQL"),
+        (
+            ["migrate", "--store", "sqlite:///a.db", "--to", "sqlite:///b.db"],
+            "--to must be the URL of a PostgreSQL",
+        ),
         (["verify", "--store", "sqlite:///absent.db"], "there is no store at absent.db"),
     ],
 )

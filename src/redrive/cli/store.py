@@ -138,7 +138,7 @@ def _migrate(parsed: argparse.Namespace) -> int:
     if not settings.store.startswith(_SQLITE):
         raise CommandFailed("only a SQLite store can be migrated: name its file with --store sqlite:///PATH")
     if not parsed.to.startswith(("postgresql://", "postgres://")):
-        raise CommandFailed("--to names a PostgreSQL database: postgresql://…")
+        raise CommandFailed("--to must be the URL of a PostgreSQL database: postgresql://…")
     progress = (lambda *_: None) if parsed.json else _show_table
     contents = asyncio.run(migrate_store(settings, parsed.to, progress))
     if parsed.json:

@@ -343,7 +343,11 @@ class Connection(asyncio.Protocol):
         self._counted = held
         has_room = self._shared.held.add(self._address, more)
         if more > 0 and not has_room and reader.begun_bytes and not reader.is_finished:
-            reader.refuse(RefusedRequestError(503, "The server holds too much that is not answered yet"))
+            reader.refuse(
+                RefusedRequestError(
+                    503, "Too many unanswered requests, from this address or in all; try again later"
+                )
+            )
             self._held = b""
             self._answer()
             self._count()

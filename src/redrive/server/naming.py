@@ -18,7 +18,7 @@ def queue_named(where: ResourceName, text: object) -> ResourceName:
         text: A name, an ARN or a URL.
 
     Raises:
-        Unusable: Nothing is named, or what is another account's.
+        ControlRefusal: Nothing is named, or what is another account's.
     """
     name = _text("queue", text)
     if name.startswith("arn:"):
@@ -32,7 +32,7 @@ def topic_named(where: ResourceName, text: object) -> ResourceName:
     """The topic that is meant, by name or ARN.
 
     Raises:
-        Unusable: Nothing is named, or what is another account's.
+        ControlRefusal: Nothing is named, or what is another account's.
     """
     name = _text("topic", text)
     return _by_arn(where, name, "sns") if name.startswith("arn:") else where._replace(name=name)
@@ -42,7 +42,7 @@ def subscription_named(where: ResourceName, topic: object, name: object) -> tupl
     """The topic and the id of the subscription that is meant: both, or a subscription's ARN for the two.
 
     Raises:
-        Unusable: Nothing is named, or what is another account's.
+        ControlRefusal: Nothing is named, or what is another account's.
     """
     whole = name if isinstance(name, str) and name.startswith("arn:") else topic
     if isinstance(whole, str) and whole.startswith("arn:"):
@@ -55,7 +55,7 @@ def subscription_named(where: ResourceName, topic: object, name: object) -> tupl
 
 def _text(kind: str, text: object) -> str:
     if not isinstance(text, str) or not text:
-        raise ControlRefusal(f"no {kind} is named")
+        raise ControlRefusal(f'"{kind}" must be a text that is not empty')
     return text
 
 
@@ -79,6 +79,6 @@ def _by_url(where: ResourceName, text: str) -> ResourceName:
 def _own(where: ResourceName, queue_name: ResourceName, text: str) -> ResourceName:
     if queue_name.account != where.account:
         raise ControlRefusal(
-            f"{text} is of account {queue_name.account}, and the request of account {where.account}"
+            f"{text} belongs to account {queue_name.account}, and the request is made as account {where.account}"
         )
     return queue_name

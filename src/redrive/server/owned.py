@@ -61,7 +61,10 @@ class OwnedRoutes:
             return ResourceName(account, caller.region, "")
         trusts_all = isinstance(self._authentication, TrustAll)
         if not trusts_all and not subscription.endswith(f"-{account}"):
-            raise ControlRefusal(f"the subscription {subscription} is not one of account {account}")
+            raise ControlRefusal(
+                f"the Azure subscription {subscription} does not belong to account {account}:"
+                f" its id must end in -{account}"
+            )
         return ResourceName(subscription, arguments.get("group", "").lower(), "")
 
 
@@ -79,7 +82,7 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     """The body as a JSON object.
 
     Raises:
-        Unusable: Not acceptable.
+        ControlRefusal: Not acceptable.
     """
     try:
         document = orjson.loads(body)
@@ -94,7 +97,7 @@ def number(value: object, least: int, most: int = 2**63 - 1) -> int:
     """A number within bounds, from JSON or from a query.
 
     Raises:
-        Unusable: Not acceptable.
+        ControlRefusal: Not acceptable.
     """
     text = str(value)
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:

@@ -110,7 +110,7 @@ class RedriveRoutes:
         tasks = await self._engine.operations.redrive_tasks(queue.name)
         name = next((task.id for task in tasks if task.state.active), None)
         if name is None:
-            raise ControlRefusal(f"no task of {queue.name.name} is running")
+            raise ControlRefusal(f"{queue.name.name} has no active redrive task")
         return name
 
     async def _edit(self, request: Request, where: ResourceName) -> Response:
@@ -144,7 +144,7 @@ async def existing(engine: Engine, where: ResourceName, text: object) -> Queue:
     """The queue that is meant.
 
     Raises:
-        Unusable: Nothing is named, or what is named does not stand.
+        ControlRefusal: Nothing is named, or what is named does not stand.
     """
     name = queue_named(where, text)
     queue = await engine.resources.queues.get(name)
@@ -157,7 +157,7 @@ def cause_of(text: object) -> Cause | None:
     """The cause that a listing of causes calls so: the number of its origin, a colon and the failure.
 
     Raises:
-        Unusable: It is written otherwise.
+        ControlRefusal: It is written otherwise.
     """
     if text is None:
         return None
@@ -171,7 +171,7 @@ def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
     """The cause, or the finds of a search, that are to be redriven, but for some.
 
     Raises:
-        Unusable: It is not one, there are exceptions without one, or the search cannot be read.
+        ControlRefusal: It is not one, there are exceptions without one, or the search cannot be read.
     """
     cause = cause_of(wish.get("cause"))
     excepted = wish.get("except") or []
@@ -180,7 +180,7 @@ def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
         return _found_by(query, cause, excepted, now)
     if cause is None:
         if excepted:
-            raise ControlRefusal("except goes with a cause")
+            raise ControlRefusal('"except" can only be given with "cause"')
         return None
     return MoveChoice(cause.origin, cause.failure, _ids(excepted) if excepted else [])
 
@@ -199,7 +199,7 @@ def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
     """The pace that is wished for: careful, or so many a second, 0 for as fast as it goes; None: nothing is said.
 
     Raises:
-        Unusable: Neither, or both.
+        ControlRefusal: Neither, or both.
     """
     pace, rate = wish.get("pace"), wish.get("rate")
     if pace is not None and (pace not in PACES or rate is not None):

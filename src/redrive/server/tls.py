@@ -47,7 +47,7 @@ def server_context(cert_file: Path, key_file: Path) -> ssl.SSLContext:
         context.load_cert_chain(cert_file, key_file)
     except ssl.SSLError as error:
         raise CertificateUnusable(
-            f"the key in {key_file} does not serve the certificate in {cert_file}: {error.reason}"
+            f"cannot use the certificate in {cert_file} with the key in {key_file}: {error.reason}"
         ) from error
     return context
 

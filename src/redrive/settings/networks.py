@@ -31,7 +31,9 @@ def read_networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
         return tuple(ip_network(part) for part in text.replace(",", " ").split())
     except ValueError as error:
-        raise SettingsInvalid(f"allow_private_endpoints has no network like 10.0.0.0/8: {error}") from None
+        raise SettingsInvalid(
+            f"allow_private_endpoints must list networks such as 10.0.0.0/8: {error}"
+        ) from None
 
 
 def read_hosts(text: str) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def read_hosts(text: str) -> tuple[str, ...]:
     names = tuple(text.replace(",", " ").split())
     for name in names:
         if name != ANY_HOST and not _HOST_NAME.fullmatch(name):
-            raise SettingsInvalid(f"allow_hosts has names, without scheme and port, not {name!r}")
+            raise SettingsInvalid(f"allow_hosts must list host names without scheme or port, not {name!r}")
     return names
 
 

@@ -44,11 +44,13 @@ def read_aws_endpoints(pairs: str) -> dict[str, str]:
     for name, value in endpoints.items():
         service = name.split(":")[2] if name.startswith("arn:") and name.count(":") >= _ARN_COLONS else name
         if service not in AWS_SERVICES:
-            raise SettingsInvalid(f"aws_endpoints names {' and '.join(AWS_SERVICES)}, or ARNs; not {name!r}")
+            raise SettingsInvalid(
+                f"aws_endpoints takes the names {' and '.join(AWS_SERVICES)}, or ARNs; not {name!r}"
+            )
         if value != AWS_ITSELF and not _is_url(_PLACEHOLDER.sub("x", value)):
             raise SettingsInvalid(
-                f"aws_endpoints has for {name} neither {AWS_ITSELF!r} nor an http or https URL, without underscores in"
-                " its host, and without braces but {region} and {name}"
+                f"aws_endpoints: the value for {name} must be {AWS_ITSELF!r} or an http or https URL, whose host has no"
+                " underscore, and whose only braces are {region} and {name}"
             )
     return endpoints
 
@@ -63,10 +65,10 @@ def read_push_endpoints(pairs: str) -> dict[str, str]:
     for name, url in urls.items():
         if name not in PUSH_SERVICES:
             raise SettingsInvalid(
-                f"a name in push_endpoints is one of {', '.join(PUSH_SERVICES)}, not {name!r}"
+                f"a name in push_endpoints must be one of {', '.join(PUSH_SERVICES)}, not {name!r}"
             )
         if not _is_url(url):
-            raise SettingsInvalid(f"push_endpoints has for {name} no http or https URL")
+            raise SettingsInvalid(f"push_endpoints: the value for {name} must be an http or https URL")
     return urls
 
 
