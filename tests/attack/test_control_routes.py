@@ -21,6 +21,7 @@ SHOWN = (
     "/_redrive/trace?message=00000000-0000-0000-0000-000000000000",
     f"/_aws/sqs/messages/us-east-1/{ACCOUNT}/kept",
     f"/_aws/sqs/messages?QueueUrl=http://a/{ACCOUNT}/kept",
+    "/_localstack/init",
 )
 CHANGED = (
     RESET,

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 import pytest
 
 from redrive.console.typed_messages import SAMPLES, read_lines
+from redrive.console.visit import Unusable
 from tests.console.services import Services
 from tests.console.world import ROOM, make_world, visiting
 
@@ -113,3 +114,11 @@ async def test_a_publication_has_attributes_and_a_text_for_each_protocol() -> No
         envelope = json.loads(message["Body"])
         assert envelope["Message"] == "to queues"
         assert envelope["MessageAttributes"] == {"city": {"Type": "String", "Value": "Oslo"}}
+
+
+def test_a_line_ends_where_json_says_so_and_blank_lines_are_counted_first() -> None:
+    separators = "one\u2028line\x85of text"
+    lines = read_lines(json.dumps({"body": separators}, ensure_ascii=False) + "\r\n[1]\n\n")
+    assert [entry["MessageBody"] for entry in lines.entries] == [separators, "[1]"]
+    with pytest.raises(Unusable, match="At most 1,000 lines"):
+        read_lines("\n" * 10_001)

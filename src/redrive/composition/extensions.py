@@ -3,12 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from redrive.composition.core import Core
 from redrive.composition.deferred import Deferred
 from redrive.composition.extension import Extension, LivesByTheClock
+from redrive.model.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
+
+_AGAIN_MS: Final = 1_000  # after which a store that was away is asked again
 
 
 class Extensions:
@@ -87,7 +91,12 @@ class Extensions:
             self._is_outdated = False
             try:
                 await self.wake()
-            except Exception:  # the store is away, or fails: the next news, or the next request, does it
+            except StoreUnavailable as error:
+                logger.warning("services.unopened error=%s", error)
+                self._is_outdated = True
+                clock = self._core.runtime.clock
+                await clock.sleep_until(clock.now() + _AGAIN_MS)
+            except Exception:  # a fault of ours: the next news, or the next request, tries again
                 logger.exception("services.unopened: what another node began is not taken up here yet")
 
     async def open_all(self) -> None:

@@ -12,6 +12,7 @@ from redrive.console.visit import Unusable, Visit
 ATTRIBUTE_ROWS: Final = 4
 TYPES: Final = ("String", "Number", "Binary")
 LINES_MAX: Final = 1000
+_LINES_WITH_BLANKS_MAX: Final = 10 * LINES_MAX
 LINES_BYTES_MAX: Final = 1 << 20
 BATCH: Final = 10  # entries that one call of SQS takes
 _MEMBERS: Final = ("body", "attributes", "group", "deduplication", "delay")
@@ -144,7 +145,10 @@ def read_lines(text: str) -> Lines:
     """
     if len(text.encode("utf-8", "surrogatepass")) > LINES_BYTES_MAX:
         raise Unusable("At most 1 MiB is sent at once.")
-    numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if text.count("\n") > _LINES_WITH_BLANKS_MAX:
+        raise Unusable(f"At most {LINES_MAX:,} lines are sent at once.")
+    # Not `splitlines`: JSON lets other separators of lines stand in its texts.
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(numbered) > LINES_MAX:
         raise Unusable(f"At most {LINES_MAX:,} lines are sent at once.")
     entries, problems = [], []

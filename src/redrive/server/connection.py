@@ -343,11 +343,7 @@ class Connection(asyncio.Protocol):
         self._counted = held
         has_room = self._shared.held.add(self._address, more)
         if more > 0 and not has_room and reader.begun_bytes and not reader.is_finished:
-            reader.refuse(
-                RefusedRequestError(
-                    503, "Too many unanswered requests, from this address or in all; try again later"
-                )
-            )
+            reader.refuse(RefusedRequestError(503, "Too many unanswered requests; try again later"))
             self._held = b""
             self._answer()
             self._count()
