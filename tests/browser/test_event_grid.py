@@ -38,7 +38,7 @@ def test_a_day_of_attempts_passes_by_the_clocks_buttons(
     screen.press_clock("86400000")  # its time to live is looked at when its next attempt falls due
     screen.wait_for("dead letter")
     assert f"{DAY_ATTEMPTS} attempts" in screen.text()
-    screen.press("Look at it")
+    screen.follow(".trace .who a")
     assert "TimeToLiveExceeded" in screen.text()
     assert len(screen.all("svg.timeline circle")) == DAY_ATTEMPTS
     for _ in range(1, DAY_ATTEMPTS):

@@ -6,6 +6,8 @@ from tests.browser.dying import ALL_DEAD, dead_orders
 from tests.browser.screen import Screen
 from tests.browser.services import make_services
 from tests.contracts.aws.sns.client import Sns, Webhook
+from tests.contracts.azure.grid import Grid, Subscriber
+from tests.contracts.azure.namespaces import GROUP, SUBSCRIPTION
 from tests.services.server import Server
 
 #: What a theme can spoil: the rest of a page is the same in both.
@@ -47,41 +49,59 @@ _OUT_OF_SIGHT: Final = """
 const bar = document.querySelector(".actions");
 return bar ? Math.max(0, bar.getBoundingClientRect().bottom - innerHeight) : 0;
 """
+#: What is seen and does nothing where scripts are off, and what does something that the tabulator never comes to.
+_OUT_OF_REACH: Final = """
+const needsScripts = "button[type=button], a:not([href]), [onclick]";
+const controls = "a[href], button, input, select, textarea, summary";
+return [...document.querySelectorAll(`${needsScripts}, ${controls}`)].filter(each =>
+  each.checkVisibility() && (each.matches(needsScripts) || each.tabIndex < 0)).map(each => each.outerHTML);
+"""
 
 
 def test_every_page_suits_everybody_in_both_themes_and_on_a_telephone(
     screen: Screen, sns: Sns, server: Server, webhook: Webhook
 ) -> None:
     dead = dead_orders(sns, server, webhook)
+    (subscription,) = sns.client.list_subscriptions()["Subscriptions"]
+    topic, identifier = subscription["SubscriptionArn"].split(":")[-2:]
     screen.open(f"{server.url}/")
     screen.press(ALL_DEAD)
     room = screen.url.partition("/dead-letters")[0]
     letter = screen.find("#letters a").get_attribute("href") or ""
+    screen.open(letter)
+    trace = screen.find("dl.facts a[href*='/messages/']").get_attribute("href") or ""
     paths = [
-        *(f"{server.url}/_redrive/console/{path}" for path in ("", "keys", "login")),
+        *(f"{server.url}/_redrive/console/{path}" for path in ("", "keys", "login", "find?q=o")),
         *(
             f"{room}/{path}"
             for path in (
                 "dead-letters",
+                "redrives",
                 "queues",
                 "topics",
                 "endpoints?state=all",
                 "messages",
+                "views",
             )
         ),
         *(
             f"{room}/dead-letters/{dead.name}{path}"
-            for path in ("", "?cause=all", "/plan?what=all&cause=all")
+            for path in ("", "?cause=all", "?cause=all&q=EURO", "/plan?what=all&cause=all")
         ),
-        *(f"{room}/queues/{dead.name}{path}" for path in ("", "/messages", "/send")),
+        *(f"{room}/queues/{dead.name}{path}" for path in ("", "/messages", "/send", "/import")),
+        *(f"{room}/topics/{topic}{path}" for path in ("", "/publish", f"/{identifier}")),
         letter,
         f"{letter.partition('?')[0]}/edit",
+        f"{room}/queues/{dead.name}/messages/{letter.partition('?')[0].rpartition('/')[2]}",
+        trace,
     ]
     for path in paths:
         _suits_everybody(screen, path)
 
 
-def test_every_room_without_dead_letters_suits_everybody(screen: Screen, sns: Sns, server: Server) -> None:
+def test_every_room_without_dead_letters_suits_everybody(
+    screen: Screen, sns: Sns, server: Server, grid: Grid, subscriber: Subscriber
+) -> None:
     sns.sqs.queue().send("order")
     server.advance(120)
     sns.topic().publish("order")
@@ -95,6 +115,9 @@ def test_every_room_without_dead_letters_suits_everybody(screen: Screen, sns: Sn
         "metrics",
     ):
         _suits_everybody(screen, f"{room}/{path}")
+    grid.subscribe(grid.topic().id, subscriber, container="dead")
+    screen.open(f"{server.url}/_redrive/console/{SUBSCRIPTION}/{GROUP}/event-grid")
+    _suits_everybody(screen, screen.find("main tbody a").get_attribute("href") or "")
 
 
 def test_every_page_of_a_service_suits_everybody(screen: Screen, sns: Sns, server: Server) -> None:
@@ -160,3 +183,7 @@ def _suits_everybody(screen: Screen, path: str) -> None:
         assert across <= width, (path, width)
         assert screen.run(_OUT_OF_SIGHT) < 1, (path, width)
     assert screen.run(_HEADER) <= _HEADER_MAX, path
+    screen.scripts(on=False)
+    screen.open(path)
+    assert screen.run(_OUT_OF_REACH) == [], (path, "without scripts")
+    screen.scripts(on=True)
