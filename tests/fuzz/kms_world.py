@@ -19,10 +19,11 @@ from redrive.stores.seal import Seal
 from tests.fuzz.json_world import JsonWorld
 
 #: They stand for what only the server knows.
-KEY, RSA, CURVE, MAC, EXTERNAL, MULTI, OFF = (
+KEY, RSA, CURVE, SHARED, MAC, EXTERNAL, MULTI, OFF = (
     "<key>",
     "<rsa>",
     "<curve>",
+    "<shared>",
     "<mac>",
     "<external>",
     "<multi>",
@@ -34,6 +35,7 @@ _KINDS: Final[dict[str, dict[str, Any]]] = {
     KEY: {},
     RSA: {"KeySpec": "RSA_2048", "KeyUsage": "ENCRYPT_DECRYPT"},
     CURVE: {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"},
+    SHARED: {"KeySpec": "ECC_NIST_P256", "KeyUsage": "KEY_AGREEMENT"},
     MAC: {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"},
     EXTERNAL: {"Origin": "EXTERNAL"},
     MULTI: {"MultiRegion": True},

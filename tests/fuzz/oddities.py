@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from redrive.aws.sqs.errors import PAGES
 from tests.aws.wire.clients import Client
 from tests.fuzz.spoiling import plain, spoilt, spoilt_forms
 from tests.fuzz.world import DEAD, DEAD_ARN, FIFO, FIFO_HANDLE, HANDLE, STANDARD, TASK
@@ -86,7 +87,7 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("ListDeadLetterSourceQueues", {"QueueUrl": DEAD, "MaxResults": 1, "NextToken": ""}),
     ("ListMessageMoveTasks", {"SourceArn": DEAD_ARN, "MaxResults": 10}),
     ("ListQueueTags", {"QueueUrl": STANDARD}),
-    ("ListQueues", {"QueueNamePrefix": "s", "MaxResults": 1, "NextToken": "YQ=="}),
+    ("ListQueues", {"QueueNamePrefix": "s", "MaxResults": 1, **PAGES.ending("ListQueues", "a")}),
     ("PurgeQueue", {"QueueUrl": STANDARD}),
     (
         "ReceiveMessage",

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 
 from hypothesis import strategies as st
 
+from redrive.aws.sns.errors import PAGES
 from redrive.model.http import Request
 from tests.fuzz.sns_world import (
     APPLICATION,
@@ -137,6 +138,12 @@ _CREDENTIAL: Final = {"PlatformCredential": "secret", "SuccessFeedbackSampleRate
 
 Right = tuple[str, Mapping[str, Any]]
 
+
+def _second_page(operation: str) -> dict[str, Any]:
+    """The token of a list's second page."""
+    return dict(PAGES.ending(operation, "0"))
+
+
 RIGHT: Final[list[Right]] = [
     (
         "AddPermission",
@@ -187,15 +194,18 @@ RIGHT: Final[list[Right]] = [
     ("GetSMSSandboxAccountStatus", {}),
     ("GetSubscriptionAttributes", {"SubscriptionArn": SUBSCRIPTION}),
     ("GetTopicAttributes", {"TopicArn": STANDARD}),
-    ("ListEndpointsByPlatformApplication", {"PlatformApplicationArn": APPLICATION, "NextToken": "YQ=="}),
-    ("ListOriginationNumbers", {"MaxResults": 1, "NextToken": "YQ=="}),
-    ("ListPhoneNumbersOptedOut", {"nextToken": "YQ=="}),
-    ("ListPlatformApplications", {"NextToken": "YQ=="}),
-    ("ListSMSSandboxPhoneNumbers", {"MaxResults": 1, "NextToken": "YQ=="}),
-    ("ListSubscriptions", {"NextToken": "YQ=="}),
-    ("ListSubscriptionsByTopic", {"TopicArn": STANDARD, "NextToken": "YQ=="}),
+    (
+        "ListEndpointsByPlatformApplication",
+        {"PlatformApplicationArn": APPLICATION, **_second_page("ListEndpointsByPlatformApplication")},
+    ),
+    ("ListOriginationNumbers", {"MaxResults": 1, **_second_page("ListOriginationNumbers")}),
+    ("ListPhoneNumbersOptedOut", _second_page("ListPhoneNumbersOptedOut")),
+    ("ListPlatformApplications", _second_page("ListPlatformApplications")),
+    ("ListSMSSandboxPhoneNumbers", {"MaxResults": 1, **_second_page("ListSMSSandboxPhoneNumbers")}),
+    ("ListSubscriptions", _second_page("ListSubscriptions")),
+    ("ListSubscriptionsByTopic", {"TopicArn": STANDARD, **_second_page("ListSubscriptionsByTopic")}),
     ("ListTagsForResource", {"ResourceArn": STANDARD}),
-    ("ListTopics", {"NextToken": "YQ=="}),
+    ("ListTopics", _second_page("ListTopics")),
     ("OptInPhoneNumber", {"phoneNumber": PHONE}),
     (
         "Publish",

@@ -17,6 +17,7 @@ from tests.fuzz.kms_world import (
     MULTI,
     OFF,
     RSA,
+    SHARED,
     SIGNATURE,
     TOKEN,
     KmsWorld,
@@ -30,6 +31,11 @@ _POLICY: Final = json.dumps(
 )
 _CONTEXT: Final = {"tenant": "7"}
 _IMPORT: Final = {"WrappingAlgorithm": "RSAES_OAEP_SHA_256", "WrappingKeySpec": "RSA_2048"}
+#: Of somebody else, on the curve P-256.
+_PUBLIC_KEY: Final = (
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEjlM7b6C/e0YluzBmfAH7YH75+LioD+9bMAYocDGHsqNz6x294DMYNm0Gn4Om9ZAAU8c2M8sEGyHFXhqGwfQA"
+    "tA=="
+)
 #: A request of each operation that is accepted, but for those that are named below.
 RIGHT: Final[dict[str, dict[str, Any]]] = {
     "CancelKeyDeletion": {"KeyId": OFF},
@@ -45,6 +51,7 @@ RIGHT: Final[dict[str, dict[str, Any]]] = {
     "Decrypt": {"CiphertextBlob": BLOB, "KeyId": KEY},
     "DeleteAlias": {"AliasName": "alias/a"},
     "DeleteImportedKeyMaterial": {"KeyId": EXTERNAL},
+    "DeriveSharedSecret": {"KeyId": SHARED, "KeyAgreementAlgorithm": "ECDH", "PublicKey": _PUBLIC_KEY},
     "DescribeKey": {"KeyId": "alias/a", "GrantTokens": [TOKEN]},
     "DisableKey": {"KeyId": KEY},
     "DisableKeyRotation": {"KeyId": KEY},
