@@ -355,7 +355,7 @@ _PARTICIPLES: Final = frozenset(
 )
 #: How many uses of them as names each package may have; none in those that are not here.
 PARTICIPLES_MAX: Final = {
-    "aws": 1_600,
+    "aws": 140,
     "azure": 30,
     "console": 900,
     "endpoints": 25,

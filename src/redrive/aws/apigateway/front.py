@@ -89,7 +89,7 @@ class ApiFront:
             return response_of(await self._forbidden(exchange), exchange)
         exchange.place = StagePlace(api.account, api.region, api.id, api.settings["name"], stage)
         answer = await self._rest.answer(exchange, staged)
-        self._told(exchange, staged, answer)
+        self._count_and_log(exchange, staged, answer)
         return response_of(answer, exchange)
 
     async def _http_answer(self, exchange: Exchange, api_place: ApiPlace) -> Response:
@@ -130,7 +130,7 @@ class ApiFront:
         """True if the API is not to be reached at its own host, which is the only one that this server has for it."""
         return bool(api.settings.get("disableExecuteApiEndpoint")) and bool(exchange.target.api)
 
-    def _told(self, exchange: Exchange, staged: Staged, answer: ApiAnswer) -> None:
+    def _count_and_log(self, exchange: Exchange, staged: Staged, answer: ApiAnswer) -> None:
         """Count and log a request that was answered."""
         now = self._engine.runtime.clock.now()
         settings: Any = staged.settings.get("methodSettings") or {}

@@ -27,7 +27,7 @@ class DashboardOperations:
         self._documents = documents
 
     async def put_dashboard(self, call: Call, params: Structure) -> Structure:
-        name, body = _named(call, params["DashboardName"]), params["DashboardBody"]
+        name, body = _name(call, params["DashboardName"]), params["DashboardBody"]
         _check_name(name.name)
         _check_body(body)
         dashboard = Dashboard(name, body, call.now)
@@ -35,14 +35,14 @@ class DashboardOperations:
         return {"DashboardValidationMessages": []}
 
     async def get_dashboard(self, call: Call, params: Structure) -> Structure:
-        name = _named(call, params["DashboardName"])
+        name = _name(call, params["DashboardName"])
         dashboard = await self._documents.get(DASHBOARD, name.key)
         if dashboard is None:
             raise _no_such(name.name)
         return {"DashboardArn": _arn(name), "DashboardBody": dashboard.body, "DashboardName": name.name}
 
     async def list_dashboards(self, call: Call, params: Structure) -> Structure:
-        prefix = _named(call, params.get("DashboardNamePrefix") or "").key
+        prefix = _name(call, params.get("DashboardNamePrefix") or "").key
         after = PAGES.after("ListDashboards", params)
         dashboards = await self._documents.find(DASHBOARD, prefix, after, PAGE + 1)
         page, ending = PAGES.cut(
@@ -55,7 +55,7 @@ class DashboardOperations:
 
         All of them or none.
         """
-        names = [_named(call, name) for name in dict.fromkeys(params["DashboardNames"])]
+        names = [_name(call, name) for name in dict.fromkeys(params["DashboardNames"])]
 
         async def decide(draft: Draft) -> None:
             for name in names:
@@ -67,7 +67,7 @@ class DashboardOperations:
         return {}
 
 
-def _named(call: Call, name: str) -> ResourceName:
+def _name(call: Call, name: str) -> ResourceName:
     return ResourceName(call.account, "", name)
 
 

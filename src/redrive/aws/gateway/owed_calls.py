@@ -57,8 +57,8 @@ async def backlog_in(
         topic = await resources.topics.create_in(draft, Topic(0, name, dialect))
     subscription = await resources.subscriptions.get_in(draft, name, backlog)
     if subscription is None:
-        wanted = Subscription(backlog, name, 0, account, protocol, "")
-        subscription = await resources.subscriptions.create_in(draft, wanted)
+        backlog_subscription = Subscription(backlog, name, 0, account, protocol, "")
+        subscription = await resources.subscriptions.create_in(draft, backlog_subscription)
     return topic, subscription
 
 

@@ -47,15 +47,15 @@ class AccessKeyOperations:
             draft.put(USERS.kind, user.key, user)  # so that of several at once none is a third
             return new_key
 
-        made = await self._resources.write(decide)
-        answer = {**_shown(made), "SecretAccessKey": made.secret}
+        access_key = await self._resources.write(decide)
+        answer = {**_as_structure(access_key), "SecretAccessKey": access_key.secret}
         return {"AccessKey": answer}
 
     async def list_access_keys(self, call: Call, params: Structure) -> Structure:
         documents = self._resources.documents
         user = await USERS.get(documents, call.account, name_in(call, params))
         keys = [key for key in await documents.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
-        return PAGES.of("ListAccessKeys", params, keys, _shown, lambda key: key.access_key_id)
+        return PAGES.of("ListAccessKeys", params, keys, _as_structure, lambda key: key.access_key_id)
 
     async def update_access_key(self, call: Call, params: Structure) -> Structure:
         active = params["Status"] == _ACTIVE
@@ -103,7 +103,7 @@ def _missing(params: Structure) -> Exception:
     return absent(f"The Access Key with id {params['AccessKeyId']} cannot be found.")
 
 
-def _shown(key: AccessKey) -> Structure:
+def _as_structure(key: AccessKey) -> Structure:
     return {
         "UserName": key.user,
         "AccessKeyId": key.access_key_id,

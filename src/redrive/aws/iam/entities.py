@@ -142,19 +142,19 @@ def in_path(params: Structure) -> Callable[[Named], bool]:
 
 def shown_user(user: User, *, whole: bool = True) -> Structure:
     """A user; lists leave out the tags and the boundary."""
-    members = _shown("User", user)
+    members = _as_structure("User", user)
     return {**members, **_more(user)} if whole else members
 
 
 def shown_group(group: Group) -> Structure:
     """A group."""
-    return _shown("Group", group)
+    return _as_structure("Group", group)
 
 
 def shown_role(role: Role, *, whole: bool = True) -> Structure:
     """A role; lists leave out the tags and the boundary."""
     members = {
-        **_shown("Role", role),
+        **_as_structure("Role", role),
         "AssumeRolePolicyDocument": handed_back(role.trust),
         "MaxSessionDuration": role.max_session_seconds,
     }
@@ -166,7 +166,7 @@ def shown_role(role: Role, *, whole: bool = True) -> Structure:
 def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = True) -> Structure:
     """An instance profile; lists leave out the tags."""
     members = {
-        **_shown("InstanceProfile", profile),
+        **_as_structure("InstanceProfile", profile),
         "Roles": [shown_role(role, whole=False) for role in roles],
     }
     return {**members, "Tags": TAGS.shown(profile.tags)} if whole and profile.tags else members
@@ -175,7 +175,7 @@ def shown_profile(profile: InstanceProfile, roles: list[Role], *, whole: bool = 
 def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True) -> Structure:
     """A managed policy; lists leave out the description and the tags."""
     members = {
-        **_shown("Policy", policy),
+        **_as_structure("Policy", policy),
         "DefaultVersionId": f"v{policy.default}",
         "AttachmentCount": attachments,
         "PermissionsBoundaryUsageCount": policy.boundaries,
@@ -189,7 +189,7 @@ def shown_policy(policy: ManagedPolicy, attachments: int, *, whole: bool = True)
     return members
 
 
-def _shown(word: str, reference: Named) -> dict[str, Any]:
+def _as_structure(word: str, reference: Named) -> dict[str, Any]:
     return {
         "Path": reference.path,
         f"{word}Name": reference.name,

@@ -42,16 +42,18 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
         AwsError: `AccessDenied`.
     """
     arn, keys = await _about(call, operation, params, documents)
-    named = [await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)]
-    asked = [(f"iam:{operation}", ResourceScope(arn, (*named, *values_of(params, "PolicyArn"))))]
+    entity_arns = [
+        await _arn(call, entity, params, documents) for entity in _NAMED if params.get(entity.parameter)
+    ]
+    scopes = [(f"iam:{operation}", ResourceScope(arn, (*entity_arns, *values_of(params, "PolicyArn"))))]
     # "To change a user name, the requester must have appropriate permissions on both the source object and the target
     # object" (UpdateUser)
     for name in values_of(params, "NewUserName", "NewGroupName"):
-        asked += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
+        scopes += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
     if operation == _PASSING:
         role = await ROLES.get(documents, call.account, params["RoleName"])
-        asked += [("iam:PassRole", ResourceScope(role.arn))]
-    for action, scope in asked:
+        scopes += [("iam:PassRole", ResourceScope(role.arn))]
+    for action, scope in scopes:
         decision = call.decide_own(action, scope, keys)
         if not decision.allowed:
             raise denied(call.principal.name, action, scope.arn, decision.reason(action))
@@ -73,9 +75,13 @@ async def _about(
                 keys["iam:policyarn"] = params["PolicyArn"]
             if operation == f"Create{entity.word}":
                 return _new_arn(call, entity, name, params), keys
-            found = await documents.get(entity.kind, key_of(call.account, name))
-            if isinstance(found, PolicyHolder) and found.boundary and "iam:permissionsboundary" not in keys:
-                keys["iam:permissionsboundary"] = found.boundary
+            document = await documents.get(entity.kind, key_of(call.account, name))
+            if (
+                isinstance(document, PolicyHolder)
+                and document.boundary
+                and "iam:permissionsboundary" not in keys
+            ):
+                keys["iam:permissionsboundary"] = document.boundary
             return await _arn(call, entity, params, documents), keys
     if params.get("PolicyName") and operation == "CreatePolicy":
         return f"arn:aws:iam::{call.account}:policy{params.get('Path') or '/'}{params['PolicyName']}", keys
@@ -85,8 +91,8 @@ async def _about(
 async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Documents) -> str:
     """The ARN of something that a parameter names, whether it is there or not."""
     name = params[entity.parameter]
-    found = await documents.get(entity.kind, key_of(call.account, name))
-    arn: str = _new_arn(call, entity, name, params) if found is None else found.arn
+    document = await documents.get(entity.kind, key_of(call.account, name))
+    arn: str = _new_arn(call, entity, name, params) if document is None else document.arn
     return arn
 
 

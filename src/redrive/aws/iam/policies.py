@@ -49,13 +49,13 @@ class PolicyOperations:
             draft.put(POLICIES.kind, managed_policy.key, managed_policy)
 
         await self._resources.write(decide)
-        shown = shown_policy(managed_policy, 0)
-        return {"Policy": {name: value for name, value in shown.items() if name not in _NOT_AT_CREATION}}
+        answer = shown_policy(managed_policy, 0)
+        return {"Policy": {name: value for name, value in answer.items() if name not in _NOT_AT_CREATION}}
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
-        policy = await self._found(call, params)
-        shown = shown_policy(policy, await self._attachments(call, policy))
-        return {"Policy": {**shown, "Tags": TAGS.shown(policy.tags)}}  # empty, too (recorded)
+        policy = await self._read(call, params)
+        answer = shown_policy(policy, await self._attachments(call, policy))
+        return {"Policy": {**answer, "Tags": TAGS.shown(policy.tags)}}  # empty, too (recorded)
 
     async def list_policies(self, call: Call, params: Structure) -> Structure:
         scope, usage = params.get("Scope") or "All", params.get("PolicyUsageFilter")
@@ -66,13 +66,13 @@ class PolicyOperations:
         if scope != "AWS":
             policies += await self._resources.documents.find(POLICIES.kind, f"{call.account}/")
 
-        def wanted(policy: ManagedPolicy) -> bool:
+        def matches(policy: ManagedPolicy) -> bool:
             if params.get("OnlyAttached") and policy.arn not in attached:
                 return False
             return usage is None or policy.arn in (bounding if usage == "PermissionsBoundary" else attached)
 
         policies_in_path = sorted(
-            filter(wanted, filter(in_path(params), policies)), key=lambda policy: policy.arn
+            filter(matches, filter(in_path(params), policies)), key=lambda policy: policy.arn
         )
         return PAGES.of(
             "ListPolicies",
@@ -127,29 +127,31 @@ class PolicyOperations:
         return {"PolicyVersion": {name: value for name, value in version.items() if name != "Document"}}
 
     async def get_policy_version(self, call: Call, params: Structure) -> Structure:
-        policy = await self._found(call, params)
+        policy = await self._read(call, params)
         return {"PolicyVersion": _version(policy, _number(policy, params["VersionId"]))}
 
     async def list_policy_versions(self, call: Call, params: Structure) -> Structure:
-        policy = await self._found(call, params)
+        policy = await self._read(call, params)
 
-        def shown(number: int) -> Structure:
+        def as_structure(number: int) -> Structure:
             version = _version(policy, number)
             return {name: value for name, value in version.items() if name != "Document"}
 
         newest_first = sorted(policy.versions, reverse=True)
         return PAGES.of(
-            "ListPolicyVersions", params, newest_first, shown, lambda number: f"{10**9 - number:010}"
+            "ListPolicyVersions", params, newest_first, as_structure, lambda number: f"{10**9 - number:010}"
         )
 
     async def delete_policy_version(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
             policy = await self._own_in(draft, call, params, "DeletePolicyVersion")
-            gone = _number(policy, params["VersionId"])
-            if gone == policy.default:
+            version_number = _number(policy, params["VersionId"])
+            if version_number == policy.default:
                 raise in_use("Cannot delete the default version of a policy.")
-            left = {number: version for number, version in policy.versions.items() if number != gone}
+            left = {
+                number: version for number, version in policy.versions.items() if number != version_number
+            }
             draft.put(POLICIES.kind, policy.key, replace(policy, versions=left))
 
         await self._resources.write(decide)
@@ -168,7 +170,7 @@ class PolicyOperations:
     # ---- who has it --------------------------------------------------------------------------------------------
 
     async def list_entities_for_policy(self, call: Call, params: Structure) -> Structure:
-        arn, usage = (await self._found(call, params)).arn, params.get("PolicyUsageFilter")
+        arn, usage = (await self._read(call, params)).arn, params.get("PolicyUsageFilter")
         entity_type = params.get("EntityFilter")
 
         def has(holder: PolicyHolder) -> bool:
@@ -191,7 +193,7 @@ class PolicyOperations:
             ]
         return answer
 
-    async def _found(self, call: Call, params: Structure) -> ManagedPolicy:
+    async def _read(self, call: Call, params: Structure) -> ManagedPolicy:
         policy = await managed_in(self._resources.documents, params["PolicyArn"])
         if policy is None or policy.account not in (call.account, AMAZON):
             raise absent(POLICIES.missing.format(params["PolicyArn"]))

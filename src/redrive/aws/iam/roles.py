@@ -50,8 +50,8 @@ class RoleOperations:
             draft.put(ROLES.kind, role.key, role)
 
         await self._resources.write(decide)
-        shown = shown_role(role)
-        return {"Role": {name: value for name, value in shown.items() if name not in _NOT_AT_CREATION}}
+        answer = shown_role(role)
+        return {"Role": {name: value for name, value in answer.items() if name not in _NOT_AT_CREATION}}
 
     async def get_role(self, call: Call, params: Structure) -> Structure:
         role = await ROLES.get(self._resources.documents, call.account, params["RoleName"])

@@ -49,21 +49,21 @@ class Simulating:
         self._documents = resources.documents
 
     async def simulate_custom_policy(self, call: Call, params: Structure) -> Structure:
-        texts = _named("PolicyInputList", params.get("PolicyInputList"))
+        texts = _texts_by_member("PolicyInputList", params.get("PolicyInputList"))
         return await _simulated("SimulateCustomPolicy", call, params, texts, [])
 
     async def simulate_principal_policy(self, call: Call, params: Structure) -> Structure:
         texts, boundary = await self._of(call, params["PolicySourceArn"])
-        texts |= _named("PolicyInputList", params.get("PolicyInputList"))
-        asked = {"CallerArn": params["PolicySourceArn"], **params}
-        return await _simulated("SimulatePrincipalPolicy", call, asked, texts, boundary)
+        texts |= _texts_by_member("PolicyInputList", params.get("PolicyInputList"))
+        request = {"CallerArn": params["PolicySourceArn"], **params}
+        return await _simulated("SimulatePrincipalPolicy", call, request, texts, boundary)
 
     async def get_context_keys_for_custom_policy(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
-        return _keys(_named("PolicyInputList", params["PolicyInputList"]))
+        return _keys(_texts_by_member("PolicyInputList", params["PolicyInputList"]))
 
     async def get_context_keys_for_principal_policy(self, call: Call, params: Structure) -> Structure:
         texts, _ = await self._of(call, params["PolicySourceArn"])
-        return _keys(texts | _named("PolicyInputList", params.get("PolicyInputList")))
+        return _keys(texts | _texts_by_member("PolicyInputList", params.get("PolicyInputList")))
 
     async def _of(self, call: Call, arn: str) -> tuple[dict[str, str], list[str]]:
         """The policies of a user, a group or a role by their names, and its boundary."""
@@ -89,7 +89,7 @@ class Simulating:
         return '{"Statement": []}' if policy is None else policy.text
 
 
-def _named(member: str, texts: Sequence[str] | None) -> dict[str, str]:
+def _texts_by_member(member: str, texts: Sequence[str] | None) -> dict[str, str]:
     return {f"{member}.{number}": text for number, text in enumerate(texts or (), start=1)}
 
 
@@ -101,8 +101,8 @@ def _read(text: str, form: Form = Form.IDENTITY) -> Policy:
 
 
 def _keys(texts: Mapping[str, str]) -> Structure:
-    found = frozenset[str]().union(*(_read(text).keys for text in texts.values()))
-    return {"ContextKeyNames": sorted(found)}
+    keys = frozenset[str]().union(*(_read(text).keys for text in texts.values()))
+    return {"ContextKeyNames": sorted(keys)}
 
 
 async def _simulated(
@@ -118,14 +118,16 @@ async def _simulated(
         _read(text) for text in (*bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ()))
     ]
     permissions = permissions_of(list(policies.values()), boundaries[-1] if boundaries else None)
-    given = params.get("ResourcePolicy")
-    of_resource = None if given is None else _read(given, Form.RESOURCE)
+    policy_text = params.get("ResourcePolicy")
+    of_resource = None if policy_text is None else _read(policy_text, Form.RESOURCE)
     caller = _caller(call, params, permissions)
     owner = params.get("ResourceOwner") or caller.account
     owner = owner.split(":")[4] if owner.count(":") >= 5 else owner  # noqa: PLR2004 - an ARN's colons
     keys = request_keys(_context(params.get("ContextEntries") or ()))
-    asked = frozenset[str]().union(permissions.keys, frozenset() if of_resource is None else of_resource.keys)
-    missing = sorted(asked - keys.keys() - caller.keys.keys())
+    condition_keys = frozenset[str]().union(
+        permissions.keys, frozenset() if of_resource is None else of_resource.keys
+    )
+    missing = sorted(condition_keys - keys.keys() - caller.keys.keys())
 
     def result(question: tuple[str, str]) -> Structure:
         action, resource = question
@@ -133,7 +135,7 @@ async def _simulated(
         decision = evaluate(of_resource, request, owner)
         if decision.allowed and resource.endswith("*"):
             decision = denial(request) or decision
-        shown: Structure = {
+        description: Structure = {
             "EvalActionName": action,
             "EvalResourceName": resource,
             "EvalDecision": _word(decision),
@@ -142,17 +144,19 @@ async def _simulated(
             "EvalDecisionDetails": {},
             "OrganizationsDecisionDetail": {"AllowedByOrganizations": True},  # there is none that forbids
         }
-        shown["ResourceSpecificResults"] = [_of_resource(shown)]
+        description["ResourceSpecificResults"] = [_of_resource(description)]
         if boundaries:
             within = evaluate(None, _with(request, permissions_of(boundaries[-1:])), owner)
-            shown["PermissionsBoundaryDecisionDetail"] = {"AllowedByPermissionsBoundary": within.allowed}
-        return shown
+            description["PermissionsBoundaryDecisionDetail"] = {
+                "AllowedByPermissionsBoundary": within.allowed
+            }
+        return description
 
     actions, resources = params["ActionNames"], params.get("ResourceArns") or (_EVERYTHING,)
     chars = sum(
         map(len, (*texts.values(), *bounds, *(params.get("PermissionsBoundaryPolicyInputList") or ())))
     )
-    chars += len(given or "")
+    chars += len(policy_text or "")
 
     steps = _QUESTION_STEPS + chars * max(map(len, (*actions, *resources))) // _PAIRS_PER_STEP
     if steps > _QUESTION_STEPS_MAX:
@@ -195,12 +199,12 @@ def _context(entries: Iterable[Mapping[str, Any]]) -> dict[str, Values]:
     }
 
 
-def _of_resource(shown: Structure) -> Structure:
+def _of_resource(description: Structure) -> Structure:
     """A result once more, for its resource."""
     return {
-        "EvalResourceName": shown["EvalResourceName"],
-        "EvalResourceDecision": shown["EvalDecision"],
-        "MatchedStatements": shown["MatchedStatements"],
+        "EvalResourceName": description["EvalResourceName"],
+        "EvalResourceDecision": description["EvalDecision"],
+        "MatchedStatements": description["MatchedStatements"],
         "MissingContextValues": [],
     }
 

@@ -25,23 +25,23 @@ class EntityTags:
     def operations(self) -> Mapping[str, Verb]:
         """Those of this kind."""
         word = self._entity.word
-        named = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
-        return named.operations(self)
+        operation_names = replace(TAGS, add=f"Tag{word}", remove=f"Untag{word}", list=f"List{word}Tags")
+        return operation_names.operations(self)
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        return (await self._found(self._resources.documents, request.call, request.params)).tags
+        return (await self._read(self._resources.documents, request.call, request.params)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
 
         async def decide(draft: Draft) -> None:
-            entity = await self._found(draft, request.call, request.params)
+            entity = await self._read(draft, request.call, request.params)
             draft.put(self._entity.kind, entity.key, replace(entity, tags=change(entity.tags)))
 
         await self._resources.write(decide)
 
-    async def _found(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
+    async def _read(self, source: Documents | Draft, call: Call, params: Structure) -> Named:
         if self._entity is not POLICIES:
             entity: Named = await self._entity.get(source, call.account, params[self._entity.parameter])
             return entity

@@ -85,7 +85,7 @@ class Aliases:
             key = await self._access.managed(call, key_id, "ListAliases")
             aliases = [alias for alias in aliases if alias.key_id == key.id]
         page, answer = PAGES.cut("ListAliases", params, aliases, lambda alias: alias.name.name, size=50)
-        return {"Aliases": [_shown(alias) for alias in page], **answer}
+        return {"Aliases": [_as_structure(alias) for alias in page], **answer}
 
     async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:
         if key_id.startswith(_PREFIX) or ":alias/" in key_id:
@@ -113,7 +113,7 @@ def _no_alias(name: ResourceName) -> AwsError:
     return not_found(f"Alias {alias_arn(name)} is not found.")
 
 
-def _shown(alias: KeyAlias) -> Structure:
+def _as_structure(alias: KeyAlias) -> Structure:
     return {
         "AliasName": alias.name.name,
         "AliasArn": alias.arn,

@@ -85,14 +85,14 @@ def parse(blob: bytes) -> Ciphertext:
     head = blob[: _HEAD.size]
     _, is_multi, account, key_id, material = _HEAD.unpack(head)
     digits = key_id.hex()
-    named = (
+    key_name = (
         f"{_MULTI_REGION}{digits}"
         if is_multi
         else f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
     )
     return Ciphertext(
         f"{int.from_bytes(account):012d}",
-        named,
+        key_name,
         material.hex(),
         head,
         blob[_HEAD.size : nonce_end],

@@ -229,10 +229,10 @@ def check_dry_run(params: Structure) -> None:
         raise dry_run()
 
 
-def _algorithm(key: KmsKey, given: str | None) -> str:
+def _algorithm(key: KmsKey, algorithm_name: str | None) -> str:
     """The algorithm that a request asks for; symmetric keys have one alone."""
     offered = algorithms_of(key.spec, key.usage)
-    algorithm = given or SYMMETRIC
+    algorithm = algorithm_name or SYMMETRIC
     if algorithm not in offered:
         raise not_valid(
             f"Algorithm {algorithm} and key spec {key.spec} are incompatible: it offers {', '.join(offered)}."

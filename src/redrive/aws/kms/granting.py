@@ -49,23 +49,23 @@ class Granting:
         key = await self._access.named(call, params["KeyId"])
         parents = await self._access.check(call, key, "CreateGrant")
         check_enabled(key, call.now)
-        asked = self._asked(call, key, params)
-        if parents and not any(grants.covers(parent, asked) for parent in parents):
+        new_grant = self._new_grant(call, key, params)
+        if parents and not any(grants.covers(parent, new_grant) for parent in parents):
             raise denied(call.principal.name, "kms:CreateGrant", key.arn, NOT_ALLOWED)
         if params.get("DryRun"):
             raise dry_run()
 
         async def decide(draft: Draft) -> Grant:
             for _, grant in await draft.find(GRANT, f"{key.name.key}/"):
-                if asked.name and _is_same(grant, asked):
+                if new_grant.name and _is_same(grant, new_grant):
                     return grant
-            draft.put(GRANT, _place(asked), asked)
-            return asked
+            draft.put(GRANT, _document_key(new_grant), new_grant)
+            return new_grant
 
-        made = await self._documents.transact(decide)
-        return {"GrantId": made.id, "GrantToken": made.token}
+        grant_written = await self._documents.transact(decide)
+        return {"GrantId": grant_written.id, "GrantToken": grant_written.token}
 
-    def _asked(self, call: Call, key: KmsKey, params: Structure) -> Grant:
+    def _new_grant(self, call: Call, key: KmsKey, params: Structure) -> Grant:
         operations: Sequence[str] = params["Operations"]
         foreign = sorted(set(operations) - _OPERATIONS[key.usage] - _ANY)
         if foreign or not operations:
@@ -115,7 +115,7 @@ class Granting:
         return _listed("ListRetirableGrants", params, retirable)
 
     async def retire_grant(self, call: Call, params: Structure) -> Structure:
-        grant = await self._meant(call, params)
+        grant = await self._grant_to_retire(call, params)
         if params.get("DryRun"):
             raise dry_run()
         may = (grant.retirer and grants.is_of(grant.retirer, call)) or (
@@ -127,10 +127,10 @@ class Granting:
             raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
         if not may:
             await self._access.check(call, await self._access.named(call, arn), "RetireGrant")
-        await self._documents.remove(GRANT, _place(grant))
+        await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
-    async def _meant(self, call: Call, params: Structure) -> Grant:
+    async def _grant_to_retire(self, call: Call, params: Structure) -> Grant:
         """The grant that a token proves, or that an id names."""
         if token := params.get("GrantToken"):
             for grant in await self._documents.find(GRANT, f"{call.account}/{call.region}/"):
@@ -148,7 +148,7 @@ class Granting:
         grant = await self._of(key, params["GrantId"])
         if params.get("DryRun"):
             raise dry_run()
-        await self._documents.remove(GRANT, _place(grant))
+        await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
     async def _of(self, key: KmsKey, grant_id: str) -> Grant:
@@ -158,7 +158,7 @@ class Granting:
         return grant
 
 
-def _place(grant: Grant) -> str:
+def _document_key(grant: Grant) -> str:
     return f"{grant.key.key}/{grant.id}"
 
 
@@ -166,21 +166,23 @@ def _arn_of(grant: Grant) -> str:
     return f"arn:aws:kms:{grant.key.region}:{grant.key.account}:key/{grant.key.name}"
 
 
-def _is_same(grant: Grant, asked: Grant) -> bool:
+def _is_same(grant: Grant, new_grant: Grant) -> bool:
     """True if a grant of that name gives the same."""
     return all(
-        getattr(grant, name) == getattr(asked, name)
+        getattr(grant, name) == getattr(new_grant, name)
         for name in ("name", "grantee", "operations", "retirer", "context_equals", "context_subset")
     )
 
 
 def _listed(operation: str, params: Structure, grants: Iterable[Grant]) -> Structure:
-    page, answer = PAGES.cut(operation, params, sorted(grants, key=_place), _place, size=_LISTED)
-    return {"Grants": [_shown(grant) for grant in page], **answer}
+    page, answer = PAGES.cut(
+        operation, params, sorted(grants, key=_document_key), _document_key, size=_LISTED
+    )
+    return {"Grants": [_as_structure(grant) for grant in page], **answer}
 
 
-def _shown(grant: Grant) -> Structure:
-    shown: Structure = {
+def _as_structure(grant: Grant) -> Structure:
+    description: Structure = {
         "KeyId": _arn_of(grant),
         "GrantId": grant.id,
         "Name": grant.name,
@@ -190,7 +192,7 @@ def _shown(grant: Grant) -> Structure:
         "Operations": list(grant.operations),
     }
     if grant.retirer:
-        shown["RetiringPrincipal"] = grant.retirer
+        description["RetiringPrincipal"] = grant.retirer
     constraints = {
         name: dict(pairs)
         for name, pairs in (
@@ -200,5 +202,5 @@ def _shown(grant: Grant) -> Structure:
         if pairs is not None
     }
     if constraints:
-        shown["Constraints"] = constraints
-    return shown
+        description["Constraints"] = constraints
+    return description

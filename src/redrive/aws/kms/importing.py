@@ -88,8 +88,8 @@ class Importing:
             if not current.imported_id or (not current.materials and material_id in known):
                 return replace(current, materials=(material,), imported_id=material_id)
             if material_id in known:
-                kept = tuple(material if each.id == material_id else each for each in current.materials)
-                return replace(current, materials=kept)
+                materials = tuple(material if each.id == material_id else each for each in current.materials)
+                return replace(current, materials=materials)
             if params.get("ImportType") == _FURTHER and current.symmetric and current.materials:
                 return _awaiting(current, material)
             text = f"The key material does not match the key material that {current.arn} was imported with."

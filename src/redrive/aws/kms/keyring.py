@@ -140,17 +140,17 @@ class KeyRing:
         )
 
         async def decide(draft: Draft) -> str:
-            found = await draft.get(ALIAS, alias.key)
-            if found is not None:
-                return found.key_id
+            document = await draft.get(ALIAS, alias.key)
+            if document is not None:
+                return document.key_id
             draft.put(KEY, name.key, key)
             draft.put(ALIAS, alias.key, KeyAlias(alias, name.name, now, now))
             return name.name
 
         key_id = await self._documents.transact(decide)
-        return key if key_id == name.name else await self._there(alias._replace(name=key_id))
+        return key if key_id == name.name else await self._require(alias._replace(name=key_id))
 
-    async def _there(self, name: ResourceName) -> KmsKey:
+    async def _require(self, name: ResourceName) -> KmsKey:
         key = await self._documents.get(KEY, name.key)
         if key is None:
             raise not_found(f"Key '{key_arn(name)}' does not exist")

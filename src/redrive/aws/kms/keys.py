@@ -66,10 +66,10 @@ class Keys:
     async def list_keys(self, call: Call, params: Structure) -> Structure:
         keys = await self._keyring.of_account(call.account, call.region, call.now)
 
-        def shown(key: KmsKey) -> Structure:
+        def as_structure(key: KmsKey) -> Structure:
             return {"KeyId": key.id, "KeyArn": key.arn}
 
-        return PAGES.of("ListKeys", params, keys, shown, lambda key: key.id)
+        return PAGES.of("ListKeys", params, keys, as_structure, lambda key: key.id)
 
     async def update_key_description(self, call: Call, params: Structure) -> Structure:
         key = await self._access.changeable(call, params["KeyId"], "UpdateKeyDescription")

@@ -8,7 +8,7 @@ from redrive.aws.wire.shapes import Structure
 def metadata(key: KmsKey, now: int) -> Structure:
     """`KeyMetadata` of a key at a moment (ms)."""
     state = key.state(now)
-    shown: Structure = {
+    description: Structure = {
         "AWSAccountId": key.name.account,
         "Arn": key.arn,
         "CreationDate": key.created_at,
@@ -25,15 +25,15 @@ def metadata(key: KmsKey, now: int) -> Structure:
         "Origin": key.origin,
     }
     if key.symmetric and (key.materials or key.imported_id):
-        shown["CurrentKeyMaterialId"] = key.current.id if key.materials else key.imported_id
+        description["CurrentKeyMaterialId"] = key.current.id if key.materials else key.imported_id
     if key.deletion_at is not None:
-        shown["DeletionDate"] = key.deletion_at
-        shown["PendingDeletionWindowInDays"] = key.deletion_days
+        description["DeletionDate"] = key.deletion_at
+        description["PendingDeletionWindowInDays"] = key.deletion_days
     if key.primary_region:
-        shown["MultiRegionConfiguration"] = _multi_region(key)
+        description["MultiRegionConfiguration"] = _multi_region(key)
     if key.origin == "EXTERNAL" and key.materials:
-        shown |= _expiration(key)
-    return shown
+        description |= _expiration(key)
+    return description
 
 
 def _expiration(key: KmsKey) -> Structure:

@@ -57,10 +57,10 @@ class Replicating:
             await self._set_regions(draft, current, current.primary_region, regions, skip=region)
 
         await self._documents.transact(decide)
-        shown = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
-        shown.pop("CurrentKeyMaterialId", None)  # the answer describes the replica as it is made
+        answer = {**metadata(replica, call.now), "KeyState": "Creating", "Enabled": False}
+        answer.pop("CurrentKeyMaterialId", None)  # the answer describes the replica as it is made
         tags = {"ReplicaTags": params["Tags"]} if params.get("Tags") else {}
-        return {"ReplicaKeyMetadata": shown, "ReplicaPolicy": policy, **tags}
+        return {"ReplicaKeyMetadata": answer, "ReplicaPolicy": policy, **tags}
 
     async def update_primary_region(self, call: Call, params: Structure) -> Structure:
         key = await self._access.managed(call, params["KeyId"], "UpdatePrimaryRegion")

@@ -85,7 +85,7 @@ class Rotation:
         _check_symmetric(key)
         every = params.get("IncludeKeyMaterial") == "ALL_KEY_MATERIAL"
         chosen = [material for material in key.materials if every or material.rotation]
-        return PAGES.of("ListKeyRotations", params, chosen, lambda material: _shown(key, material))
+        return PAGES.of("ListKeyRotations", params, chosen, lambda material: _as_structure(key, material))
 
     async def _rotatable(
         self, call: Call, params: Structure, operation: str, unfit: str | None = None
@@ -118,7 +118,7 @@ def _check_symmetric(key: KmsKey, unfit: str | None = None) -> None:
         raise unsupported(usual if unfit is None else unfit)
 
 
-def _shown(key: KmsKey, material: Material) -> Structure:
+def _as_structure(key: KmsKey, material: Material) -> Structure:
     members: Structure = {
         "KeyId": key.arn,
         "KeyMaterialId": material.id,

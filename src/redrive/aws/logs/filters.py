@@ -47,10 +47,10 @@ class MetricFilters:
         _check(transformation)
         read_pattern(params["filterPattern"])
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
-        made = MetricFilter(
+        metric_filter = MetricFilter(
             group.name, group.id, params["filterName"], params["filterPattern"], call.now, transformation
         )
-        await self.kept.put(made)
+        await self.kept.put(metric_filter)
         return {}
 
     async def delete_metric_filter(self, call: Call, params: Structure) -> Structure:
@@ -61,10 +61,12 @@ class MetricFilters:
         metric = params.get("metricName"), params.get("metricNamespace")
         if (metric[0] is None) != (metric[1] is None):
             raise invalid("metricName and metricNamespace go together.")
-        found = [
+        filters = [
             each for each in await self.kept.find(call, params) if metric in ((None, None), _metric(each))
         ]
-        return PAGES.of("DescribeMetricFilters", params, sorted(found, key=place_of), _shown, place_of)
+        return PAGES.of(
+            "DescribeMetricFilters", params, sorted(filters, key=place_of), _as_structure, place_of
+        )
 
     async def test_metric_filter(self, call: Call, params: Structure) -> Structure:
         pattern = read_pattern(params["filterPattern"])
@@ -75,7 +77,7 @@ class MetricFilters:
                 return None
             return {"eventMessage": message, "extractedValues": pattern.extracted(message)}
 
-        found = await each_in_turn(
+        matches = await each_in_turn(
             call.account,
             params["logEventMessages"],
             lambda message: match_steps(text, pattern.regexes, message),
@@ -83,7 +85,9 @@ class MetricFilters:
         )
         return {
             "matches": [
-                {"eventNumber": number, **match} for number, match in enumerate(found, 1) if match is not None
+                {"eventNumber": number, **match}
+                for number, match in enumerate(matches, 1)
+                if match is not None
             ]
         }
 
@@ -134,49 +138,52 @@ async def _points(filters: Sequence[Compiled[MetricFilter]], events: Sequence[Lo
         return sum(compiled.steps(longest) for compiled in filters) * len(some)
 
     def work(some: Sequence[LogEvent]) -> list[MetricPoint]:
-        found = (_point(compiled, event) for event in some for compiled in filters)
-        return _summed(point for point in found if point is not None)
+        parts_points = (_point(compiled, event) for event in some for compiled in filters)
+        return _summed(point for point in parts_points if point is not None)
 
     account = filters[0].filter.group.account
     parts = [events[begin : begin + _EVENTS_AT_ONCE] for begin in range(0, len(events), _EVENTS_AT_ONCE)]
-    found = await each_in_turn(account, parts, steps, work)
-    return _summed(point for part in found for point in part)
+    parts_points = await each_in_turn(account, parts, steps, work)
+    return _summed(point for part in parts_points for point in part)
 
 
 def _summed(points: Iterable[MetricPoint]) -> list[MetricPoint]:
     """One point for each moment of a series; of those that only fill the first counts, as in the store."""
-    found: dict[tuple[Series, int, str, bool], tuple[Statistics, dict[float, float]]] = {}
+    sums: dict[tuple[Series, int, str, bool], tuple[Statistics, dict[float, float]]] = {}
     for point in points:
-        place = point.series, point.at, point.unit, point.fills
-        if place not in found:
-            found[place] = point.statistics, dict(point.values)
+        key = point.series, point.at, point.unit, point.fills
+        if key not in sums:
+            sums[key] = point.statistics, dict(point.values)
         elif not point.fills:
-            statistics, values = found[place]
+            statistics, values = sums[key]
             for value, samples in point.values.items():
                 values[value] = values.get(value, 0.0) + samples
-            found[place] = statistics + point.statistics, values
+            sums[key] = statistics + point.statistics, values
     return [
         MetricPoint(series, at, unit, statistics, values, fills)
-        for (series, at, unit, fills), (statistics, values) in found.items()
+        for (series, at, unit, fills), (statistics, values) in sums.items()
     ]
 
 
 def _point(compiled: Compiled[MetricFilter], event: LogEvent) -> MetricPoint | None:
-    given, pattern = compiled.filter.transformation, compiled.pattern
+    transformation, pattern = compiled.filter.transformation, compiled.pattern
     if not pattern.matches(event.message):
-        default = given.get("defaultValue")
-        return None if default is None else _made(compiled.filter, event, default, {}, fills=True)
-    wanted = given["metricValue"]
-    value = _number(pattern.field(event.message, wanted) if wanted.startswith("$") else wanted)
+        default = transformation.get("defaultValue")
+        return None if default is None else _metric_point(compiled.filter, event, default, {}, fills=True)
+    value_text = transformation["metricValue"]
+    value = _number(pattern.field(event.message, value_text) if value_text.startswith("$") else value_text)
     dimensions = {
-        name: pattern.field(event.message, field) for name, field in (given.get("dimensions") or {}).items()
+        name: pattern.field(event.message, field)
+        for name, field in (transformation.get("dimensions") or {}).items()
     }
-    if value is None or any(found is None for found in dimensions.values()):
+    if value is None or any(dimension is None for dimension in dimensions.values()):
         return None
-    return _made(compiled.filter, event, value, {name: str(found) for name, found in dimensions.items()})
+    return _metric_point(
+        compiled.filter, event, value, {name: str(dimension) for name, dimension in dimensions.items()}
+    )
 
 
-def _made(
+def _metric_point(
     made_by: MetricFilter,
     event: LogEvent,
     value: float,
@@ -184,25 +191,25 @@ def _made(
     *,
     fills: bool = False,
 ) -> MetricPoint:
-    given, group = made_by.transformation, made_by.group
+    transformation, group = made_by.transformation, made_by.group
     series = Series(
         group.account,
         group.region,
-        given["metricNamespace"],
-        given["metricName"],
+        transformation["metricNamespace"],
+        transformation["metricName"],
         tuple(sorted(dimensions.items())),
     )
     at = event.at - event.at % MINUTE_MS
     values = {} if fills else {rounded(value): 1.0}
-    return MetricPoint(series, at, given.get("unit") or "None", Statistics.of(value), values, fills)
+    return MetricPoint(series, at, transformation.get("unit") or "None", Statistics.of(value), values, fills)
 
 
 def _metric(made_by: MetricFilter) -> tuple[str, str]:
-    given = made_by.transformation
-    return given["metricName"], given["metricNamespace"]
+    transformation = made_by.transformation
+    return transformation["metricName"], transformation["metricNamespace"]
 
 
-def _shown(each: MetricFilter) -> Structure:
+def _as_structure(each: MetricFilter) -> Structure:
     return {
         "filterName": each.name,
         "filterPattern": each.pattern,

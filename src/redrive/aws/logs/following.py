@@ -63,8 +63,8 @@ class FollowedGroup:
     async def begin(self) -> None:
         """Begin behind what is there, or go on there: what stands before it is left out."""
         last = LogQuery(self.group.id, limit=1, arrived_after=0, backwards=True)
-        found = await self._store.find_events(last)
-        self._after = found[0].seq if found else 0
+        events = await self._store.find_events(last)
+        self._after = events[0].seq if events else 0
         self._seen.clear()
         self._ends.clear()
 
@@ -80,24 +80,24 @@ class FollowedGroup:
             now: ms.
         """
         self._close_ends(now)
-        kept: list[tuple[str, LogEvent]] = []
+        events: list[tuple[str, LogEvent]] = []
         after = self._after
         while not room.is_short:
             query = LogQuery(self.group.id, limit=EVENTS_PER_PAGE, arrived_after=after)
             page = await self._store.find_events(query)
             await self._learn_streams(page)
-            kept += await self._read(page, keeps, steps, room)
+            events += await self._read(page, keeps, steps, room)
             if len(page) < EVENTS_PER_PAGE:
                 break
             after = page[-1].seq
         if self._seen:
             self._ends.append((now, max(self._seen)))
-        return kept
+        return events
 
     async def _read(
         self, page: Sequence[LogEvent], keeps: Keeps, steps: Steps, room: ReadingRoom
     ) -> list[tuple[str, LogEvent]]:
-        kept: list[tuple[str, LogEvent]] = []
+        matches: list[tuple[str, LogEvent]] = []
         new = [event for event in page if event.seq not in self._seen]
         streams = self._streams
 
@@ -115,15 +115,15 @@ class FollowedGroup:
             stream = streams[event.stream_id]
             if stream is not None and is_told:
                 room.take(event)
-                kept.append((stream, event))
-        return kept
+                matches.append((stream, event))
+        return matches
 
     async def _learn_streams(self, events: Sequence[LogEvent]) -> None:
         numbers = {event.stream_id for event in events}
         if numbers <= self._streams.keys():
             return
-        found = {stream.id: stream.name for stream in await self._places.streams(self.group)}
-        self._streams = dict.fromkeys(numbers) | found
+        names = {stream.id: stream.name for stream in await self._places.streams(self.group)}
+        self._streams = dict.fromkeys(numbers) | names
 
     def _close_ends(self, now: int) -> None:
         """Take as read for good whatever was read long enough ago."""

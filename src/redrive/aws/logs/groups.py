@@ -84,7 +84,7 @@ class LogGroupOperations:
         sizes = await self._store.log_bytes()
         filters = await self._filters.count()
         answer["logGroups"] = [
-            _shown(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page
+            _as_structure(group, sizes.get(group.id, 0), filters.get(group.id, 0)) for group in page
         ]
         if pattern:  # then the answer leaves out what is counted (recorded)
             for described in answer["logGroups"]:
@@ -146,7 +146,7 @@ def _check_plain(params: Structure) -> None:
         raise invalid("logGroupClass STANDARD is the only one available.")
 
 
-def _shown(group: LogGroup, stored_bytes: int, filters: int) -> Structure:
+def _as_structure(group: LogGroup, stored_bytes: int, filters: int) -> Structure:
     arn = names.arn_of(group.name)
     return {
         "logGroupName": group.name.name,

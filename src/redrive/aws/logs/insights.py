@@ -62,7 +62,7 @@ class Query:
 
     def narrowed(self, rows: Rows) -> Rows:
         """Some events, as far as each can be looked at by itself."""
-        return functools.reduce(lambda found, step: step(found), self.each, rows)
+        return functools.reduce(lambda remaining, step: step(remaining), self.each, rows)
 
     def results(self, rows: Rows, limit: int | None) -> Iterator[list[dict[str, str]]]:
         """The answer: each row's fields, as far as it has them.
@@ -74,14 +74,14 @@ class Query:
             rows[0].budget.spend(len(rows) * self.weight)
         if not self.aggregated and not self.whole:
             rows = sorted(rows, key=lambda row: number_of(row.get("@timestamp")) or 0.0, reverse=True)
-        found = functools.reduce(lambda kept, step: step(kept), self.whole, rows)
+        answer = functools.reduce(lambda remaining, step: step(remaining), self.whole, rows)
         columns = self.shown if self.aggregated else [*self.shown, _POINTER]
-        return (_shown(row, columns) for row in found[: self.limit or limit or ROWS_MAX])
+        return (_as_cells(row, columns) for row in answer[: self.limit or limit or ROWS_MAX])
 
 
-def _shown(row: Fields, columns: Iterable[str]) -> list[dict[str, str]]:
-    found = ((column, row.get(column)) for column in columns)
-    return [{"field": column, "value": _text(column, value)} for column, value in found if value is not None]
+def _as_cells(row: Fields, columns: Iterable[str]) -> list[dict[str, str]]:
+    cells = ((column, row.get(column)) for column in columns)
+    return [{"field": column, "value": _text(column, value)} for column, value in cells if value is not None]
 
 
 def _text(column: str, value: Value) -> str:
@@ -104,7 +104,7 @@ class _Builder:
         self._text = text
         self._each: list[Step] = []
         self._whole: list[Step] = []
-        self._shown: list[str] = []
+        self._as_cells: list[str] = []
         self._displayed = False
         self._limit: int | None = None
         self._aggregated = False
@@ -122,11 +122,11 @@ class _Builder:
             reader = InsightsReader(self._text, tokens[1:])
             build(self, reader)
             reader.end()
-        shown = self._shown or list(_SHOWN)
+        columns = self._as_cells or list(_SHOWN)
         return Query(
             self._each,
             self._whole,
-            list(dict.fromkeys(shown)),
+            list(dict.fromkeys(columns)),
             self._limit,
             self._aggregated,
             frozenset(token.text for token in every if token.kind in ("name", "quoted")),
@@ -141,13 +141,13 @@ class _Builder:
         terms: list[Term] = reader.listed(reader.term)
         self._step(functools.partial(_with, terms))
         if not self._displayed:
-            self._shown += [term.name for term in terms]
+            self._as_cells += [term.name for term in terms]
 
     def display(self, reader: InsightsReader) -> None:
         """`display a, b`: no other columns."""
         terms: list[Term] = reader.listed(reader.term)
         self._step(functools.partial(_with, terms))
-        self._shown, self._displayed = [term.name for term in terms], True
+        self._as_cells, self._displayed = [term.name for term in terms], True
 
     def filter(self, reader: InsightsReader) -> None:
         """`filter status = "FAILURE" and attempts > 1`."""
@@ -173,7 +173,7 @@ class _Builder:
         aggregates = reader.listed(functools.partial(_aggregate, reader))
         groups: list[Term] = reader.listed(reader.term) if reader.take("by") else []
         self._step(functools.partial(_aggregated, aggregates, groups), whole=True)
-        self._shown = [*(term.name for term in groups), *(name for name, _ in aggregates)]
+        self._as_cells = [*(term.name for term in groups), *(name for name, _ in aggregates)]
         self._aggregated = self._displayed = True
 
     def sort(self, reader: InsightsReader) -> None:
@@ -234,9 +234,9 @@ def _parsed(source: Compute, parts: Sequence[str], names: Sequence[str], rows: R
     for row in rows:
         value = source(row)
         row.spend(value)
-        found = None if value is None else _between(text_of(value), parts)
-        if found is not None:
-            row.update(zip(names, found, strict=True))
+        values = None if value is None else _between(text_of(value), parts)
+        if values is not None:
+            row.update(zip(names, values, strict=True))
     return rows
 
 
@@ -245,9 +245,9 @@ def _searched(source: Compute, pattern: Any, rows: Rows) -> Rows:
     for row in rows:
         value = source(row)
         row.spend(value)
-        found = None if value is None else pattern.search(text_of(value))
-        if found is not None:
-            row.update({name: text for name, text in found.groupdict().items() if text is not None})
+        match = None if value is None else pattern.search(text_of(value))
+        if match is not None:
+            row.update({name: text for name, text in match.groupdict().items() if text is not None})
     return rows
 
 
@@ -256,14 +256,14 @@ def _between(text: str, parts: Sequence[str]) -> list[str] | None:
     at = text.find(parts[0])
     if at < 0:
         return None
-    at, found = at + len(parts[0]), []
-    for place, part in enumerate(parts[1:], 1):
-        end = len(text) if not part and place == len(parts) - 1 else text.find(part, at)
+    at, parts_text = at + len(parts[0]), []
+    for number, part in enumerate(parts[1:], 1):
+        end = len(text) if not part and number == len(parts) - 1 else text.find(part, at)
         if end < 0:
             return None
-        found.append(text[at:end])
+        parts_text.append(text[at:end])
         at = end + len(part)
-    return found
+    return parts_text
 
 
 def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
@@ -276,11 +276,11 @@ def _sort_key(reader: InsightsReader) -> tuple[Compute, bool]:
 
 def _sorted(keys: Sequence[tuple[Compute, bool]], rows: Rows) -> Rows:
     for value, descending in reversed(keys):
-        rows = sorted(rows, key=lambda row: _place(value(row)), reverse=descending)
+        rows = sorted(rows, key=lambda row: _order(value(row)), reverse=descending)
     return rows
 
 
-def _place(value: Value) -> tuple[int, float, str]:
+def _order(value: Value) -> tuple[int, float, str]:
     """The place of a value among others: nothing first, then numbers, then texts."""
     number = number_of(value)
     if value is None:
@@ -304,16 +304,16 @@ def _aggregate(reader: InsightsReader) -> tuple[str, Aggregate]:
     function = reader.expect("name").lower()
     reader.need("(")
     argument: Compute | None = None
-    shown = "*"
+    label = "*"
     if not reader.take("*") and reader.next.text != ")":
         term = reader.term()
-        argument, shown = term.value, term.name
+        argument, label = term.value, term.name
     percent = None
     if reader.take(","):
         percent = float(reader.expect("number"))
-        shown = f"{shown}, {text_of(percent)}"
+        label = f"{label}, {text_of(percent)}"
     reader.need(")")
-    name = f"{function}({shown})"
+    name = f"{function}({label})"
     aggregate = _aggregate_of(function, argument, percent)
     return (reader.expect("name", "quoted") if reader.take("as") else name), aggregate
 
@@ -349,15 +349,15 @@ _SUMMARIES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 
 def _numbers(argument: Compute, rows: Rows) -> list[float]:
-    found = (number_of(argument(row)) for row in rows)
-    return [number for number in found if number is not None]
+    numbers = (number_of(argument(row)) for row in rows)
+    return [number for number in numbers if number is not None]
 
 
 def _percentile(numbers: Sequence[float], percent: float) -> Value:
     if not numbers:
         return None
-    place = math.ceil(min(max(percent, 0.0), 100.0) / 100 * len(numbers))
-    return sorted(numbers)[max(place - 1, 0)]
+    rank = math.ceil(min(max(percent, 0.0), 100.0) / 100 * len(numbers))
+    return sorted(numbers)[max(rank - 1, 0)]
 
 
 def _aggregated(aggregates: Sequence[tuple[str, Aggregate]], groups: Sequence[Term], rows: Rows) -> Rows:

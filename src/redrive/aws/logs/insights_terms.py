@@ -76,20 +76,20 @@ def tokens_of(query: str) -> list[InsightsToken]:
     Raises:
         AwsError: `MalformedQueryException`.
     """
-    found: list[InsightsToken] = []
+    tokens: list[InsightsToken] = []
     at, end = 0, len(query.rstrip())
     command = 0  # the place of the first token of the command at hand
     while at < end:
-        may_be_regex = _may_be_regex(found, command)
+        may_be_regex = _may_be_regex(tokens, command)
         token = (_REGEX.match(query, at) if may_be_regex else None) or _TOKEN.match(query, at)
         if token is None or token.lastgroup is None:
             raise malformed(f"unexpected symbol found {query[at:].strip()[:20]} at position {at}")
         kind = token.lastgroup
-        found.append(InsightsToken(kind, token[kind], token.start(kind), token.end(kind)))
+        tokens.append(InsightsToken(kind, token[kind], token.start(kind), token.end(kind)))
         if kind == "sign" and token[kind] == "|":
-            command = len(found)
+            command = len(tokens)
         at = token.end()
-    return found
+    return tokens
 
 
 def _may_be_regex(before: Sequence[InsightsToken], command: int) -> bool:
@@ -151,10 +151,10 @@ class InsightsReader:
 
     def listed(self, read: Callable[[], Any]) -> list[Any]:
         """Several, with commas between them."""
-        found = [read()]
+        terms = [read()]
         while self.take(","):
-            found.append(read())
-        return found
+            terms.append(read())
+        return terms
 
     def term(self) -> Term:
         """An expression, and the name behind `as`."""
@@ -264,10 +264,10 @@ class InsightsReader:
             return lambda row: _binned(row, width_ms)
         arguments = [] if self.next.text == ")" else self.listed(self.either)
         self.need(")")
-        found = FUNCTIONS.get(function.lower())
-        if found is None or len(arguments) not in found[0]:
+        definition = FUNCTIONS.get(function.lower())
+        if definition is None or len(arguments) not in definition[0]:
             raise malformed(f"there is no function {function} of {len(arguments)} arguments")
-        return functools.partial(_called, found[1], arguments)
+        return functools.partial(_called, definition[1], arguments)
 
 
 def _called(compute: Callable[..., Value], arguments: Sequence[Compute], row: Fields) -> Value:

@@ -87,7 +87,7 @@ class LiveTails:
         self._closing = False
 
     async def start_live_tail(self, call: Call, params: Structure) -> Structure:
-        wanted = _wanted(params)
+        selection = _selection(params)
         arns: Sequence[str] = params["logGroupIdentifiers"]
         groups = [await self._places.group(names.name_in_arn(call, arn)) for arn in dict.fromkeys(arns)]
         if self._open[call.account, call.region] >= SESSIONS_MAX:
@@ -106,7 +106,7 @@ class LiveTails:
             "logStreamNamePrefixes": params.get("logStreamNamePrefixes") or [],
             "logEventFilterPattern": params.get("logEventFilterPattern") or "",
         }
-        return {"responseStream": self._session((call.account, call.region), start, followed, wanted)}
+        return {"responseStream": self._session((call.account, call.region), start, followed, selection)}
 
     def stir(self) -> None:
         """Events were written down on this node."""
@@ -122,7 +122,7 @@ class LiveTails:
     # ---- sessions ----------------------------------------------------------------------------------------
 
     async def _session(
-        self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], wanted: _Wanted
+        self, owner: tuple[str, str], start: Structure, groups: Sequence[FollowedGroup], selection: _Wanted
     ) -> Events:
         """The events of a session; whoever closes this ends it."""
         self._open[owner] += 1
@@ -136,7 +136,7 @@ class LiveTails:
                 await self._until(due_at, news)
                 due_at, news = min(due_at, clock.now()), self._news
                 is_behind = due_at + UPDATE_MS <= clock.now()  # the rest goes with the next, which is due
-                yield "sessionUpdate", await self._update(groups, wanted, is_behind=is_behind)
+                yield "sessionUpdate", await self._update(groups, selection, is_behind=is_behind)
                 if clock.now() >= ends_at:
                     yield "SessionTimeoutException", {"message": _TIMEOUT}
                     return
@@ -150,21 +150,21 @@ class LiveTails:
             self._open[owner] -= 1
 
     async def _update(
-        self, groups: Sequence[FollowedGroup], wanted: _Wanted, *, is_behind: bool
+        self, groups: Sequence[FollowedGroup], selection: _Wanted, *, is_behind: bool
     ) -> Structure:
         await self._settle()
         room = ReadingRoom(_LOOKED_AT_MAX, EVENTS_MAX, _UPDATE_BYTES_MAX)
         now = self._runtime.clock.now()
-        told = [
-            _told(followed, stream, event)
+        results = [
+            _as_structure(followed, stream, event)
             for followed in groups
-            for stream, event in await followed.read(wanted.keeps, wanted.steps, room, now)
+            for stream, event in await followed.read(selection.keeps, selection.steps, room, now)
         ]
         sampled = room.is_short and not is_behind
         if sampled:  # the rest of this second is left out
             for followed in groups:
                 await followed.begin()
-        return {"sessionMetadata": {"sampled": sampled}, "sessionResults": told}
+        return {"sessionMetadata": {"sampled": sampled}, "sessionResults": results}
 
     async def _until(self, moment: int, news: int) -> None:
         """Return at that moment (ms), or as soon as there is other news, or when the server ends."""
@@ -189,7 +189,7 @@ def _set(woken: "asyncio.Future[None]") -> None:
         woken.set_result(None)
 
 
-def _told(followed: FollowedGroup, stream: str, event: LogEvent) -> Structure:
+def _as_structure(followed: FollowedGroup, stream: str, event: LogEvent) -> Structure:
     name = followed.group.name
     return {
         "logStreamName": stream,
@@ -200,7 +200,7 @@ def _told(followed: FollowedGroup, stream: str, event: LogEvent) -> Structure:
     }
 
 
-def _wanted(params: Structure) -> _Wanted:
+def _selection(params: Structure) -> _Wanted:
     """The events that a request asks for.
 
     Raises:
@@ -217,9 +217,9 @@ def _wanted(params: Structure) -> _Wanted:
     return _Wanted(
         text,
         read_pattern(text),
-        _named(frozenset(chosen or ()), tuple(prefixes or ("",))),
+        _stream_filter(frozenset(chosen or ()), tuple(prefixes or ("",))),
     )
 
 
-def _named(chosen: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
+def _stream_filter(chosen: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
     return (lambda stream: stream in chosen) if chosen else (lambda stream: stream.startswith(prefixes))

@@ -30,16 +30,16 @@ class PutEventOperations:
 
         The sequence token is not asked for, as it is no longer asked for there; one is answered all the same.
         """
-        given: Sequence[Structure] = params["logEvents"]
+        entries: Sequence[Structure] = params["logEvents"]
         group = await self._places.group(names.group_name(call, params["logGroupName"]))
         stream = await self._places.stream(group, params["logStreamName"])
-        _check(given)
-        rejected = _rejected(given, group, call.now)
+        _check(entries)
+        rejected = _rejected(entries, group, call.now)
         first = max(rejected.get("tooOldLogEventEndIndex", 0), rejected.get("expiredLogEventEndIndex", 0))
-        last = rejected.get("tooNewLogEventStartIndex", len(given))
+        last = rejected.get("tooNewLogEventStartIndex", len(entries))
         events = [
             LogEvent(group.id, stream.id, event["timestamp"], call.now, event["message"])
-            for event in given[first:last]
+            for event in entries[first:last]
         ]
         if events:
             await self._write_down(events, {stream.id: stream.name})
@@ -63,10 +63,10 @@ def _check(events: Sequence[Structure]) -> None:
 def _rejected(events: Sequence[Structure], group: LogGroup, now: int) -> Structure:
     """The first and the end of the events, in order of time, that can be taken; the rest is reported, not refused."""
     moments = [event["timestamp"] for event in events]
-    found = {
+    indexes = {
         "tooOldLogEventEndIndex": sum(at < now - _PAST_MS for at in moments),
         "expiredLogEventEndIndex": sum(at < group.expired_before(now) for at in moments),
     }
-    rejected = {name: end for name, end in found.items() if end}
+    rejected = {name: end for name, end in indexes.items() if end}
     too_new = sum(at > now + _FUTURE_MS for at in moments)
     return rejected | ({"tooNewLogEventStartIndex": len(moments) - too_new} if too_new else {})

@@ -64,7 +64,7 @@ class Querying:
                 "The query takes too many steps for so many events. Ask for a shorter time, or fewer terms."
             )
             raise error("LimitExceededException", text) from None
-        made = StoredQuery(
+        stored_query = StoredQuery(
             id_text(self._runtime.message_id()),
             _rewritten(params, groups),
             [group.name.name for group in groups],
@@ -72,8 +72,8 @@ class Querying:
             results,
             {**statistics, "recordsMatched": float(len(rows)), "resultCount": float(len(results))},
         )
-        await self._keep(call, made)
-        return {"queryId": made.id}
+        await self._keep(call, stored_query)
+        return {"queryId": stored_query.id}
 
     async def _group(self, call: Call, name: ResourceName) -> LogGroup:
         """A group that a query names; one that is not there is told in words of its own (recorded)."""
@@ -87,11 +87,11 @@ class Querying:
         return group
 
     async def get_query_results(self, call: Call, params: Structure) -> Structure:
-        found = await self._query(call, params["queryId"])
+        query = await self._query(call, params["queryId"])
         return {
             "queryLanguage": _LANGUAGE,
-            "results": found.results,
-            "statistics": dict(found.statistics),
+            "results": query.results,
+            "statistics": dict(query.statistics),
             "status": _COMPLETE,
         }
 
@@ -100,27 +100,27 @@ class Querying:
         raise invalid(f"Query {params['queryId']} has already ended")
 
     async def describe_queries(self, call: Call, params: Structure) -> Structure:
-        found = [
+        queries = [
             query
-            for query in (await self._kept(call))[::-1]
+            for query in (await self._queries(call))[::-1]
             if params.get("logGroupName") in (None, *query.groups)
             and params.get("status") in (None, _COMPLETE)
         ]
-        return PAGES.of("DescribeQueries", params, found, _described)
+        return PAGES.of("DescribeQueries", params, queries, _described)
 
     # ---- kept --------------------------------------------------------------------------------------------
 
-    async def _keep(self, call: Call, made: StoredQuery) -> None:
+    async def _keep(self, call: Call, stored_query: StoredQuery) -> None:
         documents = self._places.documents
-        await documents.create(QUERY, _key(call, made), made)
-        if old := (await self._kept(call))[:-KEPT]:
+        await documents.create(QUERY, _key(call, stored_query), stored_query)
+        if old := (await self._queries(call))[:-KEPT]:
             await documents.write([Removal(QUERY, _key(call, query)) for query in old])
 
-    async def _kept(self, call: Call) -> list[StoredQuery]:
+    async def _queries(self, call: Call) -> list[StoredQuery]:
         return await self._places.documents.find(QUERY, f"{call.account}/{call.region}/")
 
     async def _query(self, call: Call, query_id: str) -> StoredQuery:
-        for query in await self._kept(call):
+        for query in await self._queries(call):
             if query.id == query_id:
                 return query
         raise error("ResourceNotFoundException", f"Query {query_id} does not exist")
@@ -135,7 +135,7 @@ class Querying:
         scanned = size = 0
         for group in groups:
             streams = {stream.id: stream.name for stream in await self._places.streams(group, "")}
-            wanted = LogQuery(
+            log_query = LogQuery(
                 group.id,
                 _EVENTS_PER_PAGE,
                 since=params["startTime"] * 1000,
@@ -146,12 +146,12 @@ class Querying:
                 scanned < EVENTS_MAX
                 and size < SCANNED_BYTES_MAX
                 and not scan.is_over
-                and (page := await self._store.find_events(wanted))
+                and (page := await self._store.find_events(log_query))
             ):
                 scanned += len(page)
                 size += sum(len(event.message) + EVENT_BYTES for event in page)
                 await offload(call.account, functools.partial(scan.take, group, streams, page))
-                wanted = replace(wanted, after=page[-1].place)
+                log_query = replace(log_query, after=page[-1].place)
         scan.budget.left = STEPS_MAX
         return scan.rows, {
             "recordsScanned": float(scanned),
@@ -195,15 +195,15 @@ def _groups(call: Call, params: Structure) -> list[Any]:
     single, several, by_id = (
         params.get(name) for name in ("logGroupName", "logGroupNames", "logGroupIdentifiers")
     )
-    if sum(bool(given) for given in (single, several, by_id)) != 1:
+    if sum(bool(parameter) for parameter in (single, several, by_id)) != 1:
         raise invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be specified.")
     if by_id:
-        found = [names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in by_id]
+        groups = [names.named_group(call, {"logGroupIdentifier": each.removesuffix(":*")}) for each in by_id]
     else:
-        found = [names.group_name(call, name) for name in several or [single]]
-    if len(found) > _GROUPS_MAX:
+        groups = [names.group_name(call, name) for name in several or [single]]
+    if len(groups) > _GROUPS_MAX:
         raise invalid(f"A query looks at {_GROUPS_MAX} log groups at most.")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(groups))
 
 
 def _row(
@@ -228,32 +228,32 @@ def _members(message: str) -> dict[str, Value]:
         document = orjson.loads(message)
     except orjson.JSONDecodeError:
         return {}
-    found: dict[str, Value] = {}
-    _gather("", document, found, 0)
-    return found
+    members: dict[str, Value] = {}
+    _gather("", document, members, 0)
+    return members
 
 
-def _gather(prefix: str, value: Any, found: dict[str, Value], depth: int) -> None:
-    if len(found) >= _MEMBERS_MAX or depth > _DEPTH_MAX:
+def _gather(prefix: str, value: Any, fields: dict[str, Value], depth: int) -> None:
+    if len(fields) >= _MEMBERS_MAX or depth > _DEPTH_MAX:
         return
     if isinstance(value, dict | list):
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in members:
-            _gather(f"{prefix}.{name}" if prefix else str(name), inner, found, depth + 1)
+            _gather(f"{prefix}.{name}" if prefix else str(name), inner, fields, depth + 1)
     else:
-        found[prefix] = float(value) if type(value) is int else value
+        fields[prefix] = float(value) if type(value) is int else value
 
 
 def _bounded(results: Iterable[Any]) -> list[Any]:
     """As many results as are kept."""
-    kept: list[Any] = []
+    rows: list[Any] = []
     size = 0
     for row in results:
         size += sum(len(field["field"]) + len(field["value"]) for field in row)
         if size > RESULTS_BYTES_MAX:
             break
-        kept.append(row)
-    return kept
+        rows.append(row)
+    return rows
 
 
 def _rewritten(params: Structure, groups: Sequence[LogGroup]) -> str:

@@ -56,7 +56,7 @@ class LogReader:
         events.sort(key=lambda event: event.place)
         nowhere = after or (0, 0)
         return {
-            "events": [_shown(event) for event in events],
+            "events": [_as_structure(event) for event in events],
             "nextForwardToken": _token("f", events[-1].place if events else nowhere),
             "nextBackwardToken": _token("b", events[0].place if events else nowhere),
         }
@@ -81,7 +81,7 @@ class LogReader:
             after=_read_token(token)[1] if token else None,
             backwards=params.get("startFromHead") is False,
         )
-        found, place = await read_events(
+        page, cursor = await read_events(
             self._store,
             query,
             lambda event: event.stream_id in streams and pattern.matches(event.message),
@@ -89,11 +89,11 @@ class LogReader:
             steps=lambda event: match_steps(text, pattern.regexes, event.message),
         )
         events = [
-            {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_shown(event)}
-            for event in found
+            {"logStreamName": streams[event.stream_id], "eventId": _event_id(event), **_as_structure(event)}
+            for event in page
         ]
         answer: Structure = {"events": events, "searchedLogStreams": []}
-        return answer if place is None else answer | {"nextToken": _token("f", place)}
+        return answer if cursor is None else answer | {"nextToken": _token("f", cursor)}
 
     async def _streams(self, group: LogGroup, params: Structure) -> dict[int, str]:
         """The names of the streams that are asked for, by their numbers."""
@@ -126,21 +126,21 @@ async def read_events(
         account: Who asks.
         steps: What it takes to say whether an event is to be kept.
     """
-    found: list[LogEvent] = []
-    place, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
+    events: list[LogEvent] = []
+    cursor, looked_at, room = query.after, 0, ANSWER_BYTES_MAX
     while True:
-        page = await store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=place))
-        for event, kept in zip(page, await each_in_turn(account, page, steps, keeps), strict=True):
-            if kept:
+        page = await store.find_events(replace(query, limit=_EVENTS_PER_PAGE, after=cursor))
+        for event, matches in zip(page, await each_in_turn(account, page, steps, keeps), strict=True):
+            if matches:
                 room -= len(event.message.encode()) + EVENT_BYTES
-                if room < 0 and found:
-                    return found, place
-                found.append(event)
-            place, looked_at = event.place, looked_at + 1
-            if len(found) == query.limit or looked_at == looked_at_max:
-                return found, place
+                if room < 0 and events:
+                    return events, cursor
+                events.append(event)
+            cursor, looked_at = event.place, looked_at + 1
+            if len(events) == query.limit or looked_at == looked_at_max:
+                return events, cursor
         if len(page) < _EVENTS_PER_PAGE:
-            return found, None
+            return events, None
 
 
 def _chooses_streams(params: Structure) -> bool:
@@ -151,7 +151,7 @@ def _or_never(moment: int | None) -> int:
     return END_OF_TIME if moment is None else moment
 
 
-def _shown(event: LogEvent) -> Structure:
+def _as_structure(event: LogEvent) -> Structure:
     return {"timestamp": event.at, "message": event.message, "ingestionTime": event.ingested_at}
 
 
@@ -159,8 +159,8 @@ def _event_id(event: LogEvent) -> str:
     return f"{event.at:020d}{event.seq:036d}"
 
 
-def _token(direction: str, place: Place) -> str:
-    return f"{direction}/{place[0]:020d}{place[1]:020d}"
+def _token(direction: str, cursor: Place) -> str:
+    return f"{direction}/{cursor[0]:020d}{cursor[1]:020d}"
 
 
 def _read_token(token: str) -> tuple[bool, Place]:
@@ -169,7 +169,7 @@ def _read_token(token: str) -> tuple[bool, Place]:
     Raises:
         AwsError: It leads nowhere.
     """
-    found = _TOKEN.fullmatch(token)
-    if found is None:
+    match = _TOKEN.fullmatch(token)
+    if match is None:
         raise invalid_token()
-    return found[1] == "f", (int(found[2]), int(found[3]))
+    return match[1] == "f", (int(match[2]), int(match[3]))

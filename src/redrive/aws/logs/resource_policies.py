@@ -34,17 +34,17 @@ class ResourcePolicies:
             new_policy(text)
         except PolicyInvalid as refusal:
             raise invalid(f"Policy document is invalid: {refusal}") from None
-        made = ResourcePolicy(name, text, call.now)
+        policy = ResourcePolicy(name, text, call.now)
 
         async def decide(draft: Draft) -> None:
             others = dict(await draft.find(RESOURCE_POLICY, _key(call, "")))
             if _key(call, name) not in others and len(others) >= POLICIES_MAX:
                 raise error("LimitExceededException", "Resource limit exceeded.")
             await draft.get(RESOURCE_POLICY, _key(call, name))
-            draft.put(RESOURCE_POLICY, _key(call, name), made)
+            draft.put(RESOURCE_POLICY, _key(call, name), policy)
 
         await self._documents.transact(decide)
-        return {"resourcePolicy": _shown(made, made.text)}
+        return {"resourcePolicy": _as_structure(policy, policy.text)}
 
     async def describe_resource_policies(self, call: Call, params: Structure) -> Structure:
         policies = await self._documents.find(RESOURCE_POLICY, _key(call, ""))
@@ -52,7 +52,7 @@ class ResourcePolicies:
             "DescribeResourcePolicies",
             params,
             policies,
-            lambda policy: _shown(policy, _normalised(policy.text)),
+            lambda policy: _as_structure(policy, _normalised(policy.text)),
             lambda policy: policy.name,
         )
 
@@ -67,7 +67,7 @@ def _key(call: Call, name: str) -> str:
     return f"{call.account}/{call.region}/{name}"
 
 
-def _shown(policy: ResourcePolicy, text: str) -> Structure:
+def _as_structure(policy: ResourcePolicy, text: str) -> Structure:
     return {
         "policyName": policy.name,
         "policyDocument": text,
@@ -85,7 +85,7 @@ def _normalised(text: str) -> str:
         principal = statement.get("Principal")
         if isinstance(principal, dict):
             statement["Principal"] = {
-                kind: named[0] if isinstance(named, list) and len(named) == 1 else named
-                for kind, named in principal.items()
+                kind: principals[0] if isinstance(principals, list) and len(principals) == 1 else principals
+                for kind, principals in principal.items()
             }
     return orjson.dumps(document).decode()

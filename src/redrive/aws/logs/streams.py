@@ -46,13 +46,16 @@ class LogStreamOperations:
         descending = bool(params.get("descending"))
         spans = await self._spans(group, streams) if by_time else {}
 
-        def place(stream: LogStream) -> str:
+        def order_key(stream: LogStream) -> str:
             return f"{_last_at(spans, stream):020}/{stream.name}"
 
-        ordered = sorted(streams, key=place, reverse=descending)
-        page, answer = PAGES.cut("DescribeLogStreams", params, ordered, place, descending=descending)
+        ordered = sorted(streams, key=order_key, reverse=descending)
+        page, answer = PAGES.cut("DescribeLogStreams", params, ordered, order_key, descending=descending)
         spans = spans or await self._spans(group, page)
-        return {"logStreams": [_shown(group, stream, spans.get(stream.id)) for stream in page], **answer}
+        return {
+            "logStreams": [_as_structure(group, stream, spans.get(stream.id)) for stream in page],
+            **answer,
+        }
 
     async def _spans(self, group: LogGroup, streams: Sequence[LogStream]) -> Mapping[int, LogSpan]:
         return await self._store.log_spans(group.id, [stream.id for stream in streams])
@@ -63,7 +66,7 @@ def _last_at(spans: Mapping[int, LogSpan], stream: LogStream) -> int:
     return 0 if span is None else span.last_at
 
 
-def _shown(group: LogGroup, stream: LogStream, span: LogSpan | None) -> Structure:
+def _as_structure(group: LogGroup, stream: LogStream, span: LogSpan | None) -> Structure:
     first_at, last_at, ingested_at = span or (None, None, None)
     return {
         "logStreamName": stream.name,

@@ -72,7 +72,7 @@ class SubscriptionFilters:
         service = destination_of(destination, call.account, call.region, role)
         group = await self._places.stored_group(names.group_name(call, params["logGroupName"]))
         await self._destinations[service].check(call, group.name, destination, role)
-        made = SubscriptionFilter(
+        subscription_filter = SubscriptionFilter(
             group.name,
             group.id,
             params["filterName"],
@@ -82,12 +82,12 @@ class SubscriptionFilters:
             params.get("distribution") or "ByLogStream",
             role,
         )
-        await self.kept.put(made)
+        await self.kept.put(subscription_filter)
         return {}
 
     async def describe_subscription_filters(self, call: Call, params: Structure) -> Structure:
         filters = sorted(await self.kept.find(call, params), key=place_of)
-        return PAGES.of("DescribeSubscriptionFilters", params, filters, _shown, place_of)
+        return PAGES.of("DescribeSubscriptionFilters", params, filters, _as_structure, place_of)
 
     async def delete_subscription_filter(self, call: Call, params: Structure) -> Structure:
         await self.kept.remove(call, params)
@@ -113,8 +113,8 @@ class SubscriptionFilters:
 
         async def decide(draft: Draft) -> None:
             draft.log(events)
-            for kept, forwarded in owed:
-                account, region, _ = kept.group
+            for subscription_filter, forwarded in owed:
+                account, region, _ = subscription_filter.group
                 backlog = await backlog_in(
                     draft, self._engine, account, region, DIALECT, SUBSCRIBED, TO_DESTINATION
                 )
@@ -125,24 +125,24 @@ class SubscriptionFilters:
     async def _forwarded(
         self, events: Sequence[LogEvent], stream: str
     ) -> list[tuple[SubscriptionFilter, Forwarded]]:
-        found = []
+        deliveries = []
         for compiled in self.kept.of(events[0].group_id):
-            kept = compiled.filter
+            subscription_filter = compiled.filter
             matching = await compiled.matching(events)
-            for batch in _batches(_but_circling(kept, matching)):
+            for batch in _batches(_but_circling(subscription_filter, matching)):
                 forwarded = Forwarded(
-                    kept.group.name,
+                    subscription_filter.group.name,
                     stream,
-                    kept.name,
-                    kept.destination,
-                    [self._told(event) for event in batch],
-                    kept.role,
+                    subscription_filter.name,
+                    subscription_filter.destination,
+                    [self._as_structure_of_event(event) for event in batch],
+                    subscription_filter.role,
                     max(event.rounds for event in batch),
                 )
-                found.append((kept, forwarded))
-        return found
+                deliveries.append((subscription_filter, forwarded))
+        return deliveries
 
-    def _told(self, event: LogEvent) -> Mapping[str, Any]:
+    def _as_structure_of_event(self, event: LogEvent) -> Mapping[str, Any]:
         number = int.from_bytes(self._engine.runtime.message_id()) % 10**_ID_DIGITS
         return {
             "id": f"{event.at:020d}{number:0{_ID_DIGITS}d}",
@@ -166,23 +166,23 @@ def _batches(events: Sequence[LogEvent]) -> Iterator[Sequence[LogEvent]]:
         yield batch
 
 
-def _but_circling(kept: SubscriptionFilter, events: Sequence[LogEvent]) -> Sequence[LogEvent]:
+def _but_circling(subscription_filter: SubscriptionFilter, events: Sequence[LogEvent]) -> Sequence[LogEvent]:
     """The events, but for those that functions wrote which invoke each other by their log groups: they end here."""
     going_on = [event for event in events if event.rounds < ROUNDS_MAX]
     if len(going_on) < len(events):
         logger.warning(
             "log_subscription.circle group=%s filter=%s destination=%s events=%d: %d runs of functions in a row were each"
             " begun by log events of the one before; choose patterns that do not match what they write",
-            kept.group.key,
-            kept.name,
-            kept.destination,
+            subscription_filter.group.key,
+            subscription_filter.name,
+            subscription_filter.destination,
             len(events) - len(going_on),
             ROUNDS_MAX,
         )
     return going_on
 
 
-def _shown(each: SubscriptionFilter) -> Structure:
+def _as_structure(each: SubscriptionFilter) -> Structure:
     return {
         "filterName": each.name,
         "logGroupName": each.group.name,

@@ -53,7 +53,7 @@ class BucketAccess:
         Raises:
             AwsError: `NotImplemented`.
         """
-        for name in _asked(params):
+        for name in _actions(params):
             raise unoffered(name)
 
     async def bucket(self, call: Call, params: Structure, action: str, key: str | None = None) -> Bucket:
@@ -79,7 +79,7 @@ class BucketAccess:
             AwsError: See `bucket`.
         """
         self.check_offered(params)
-        bucket = await self._found(params["Bucket"])
+        bucket = await self._bucket(params["Bucket"])
         if params.get("ExpectedBucketOwner") not in (None, bucket.account):
             raise denied()
         return bucket
@@ -91,7 +91,7 @@ class BucketAccess:
             AwsError: See `bucket`.
         """
         self.check_offered(params)
-        bucket = await self._found(params["Bucket"])
+        bucket = await self._bucket(params["Bucket"])
         owner = params.get("ExpectedBucketOwner")
         if not call.may(f"s3:{action}", bucket.arn, bucket.account, None) or owner not in (
             None,
@@ -112,7 +112,7 @@ class BucketAccess:
             key: See `bucket`.
             owner: The account that the caller expects it to have.
         """
-        bucket = await self._found(name)
+        bucket = await self._bucket(name)
         arn = bucket.arn if key is None else f"{bucket.arn}/{key}"
         policy = bucket.policy or None
         keys = _STAYS_HERE if _stays_here(call) else {}
@@ -127,7 +127,7 @@ class BucketAccess:
             raise denied()
         return bucket
 
-    async def _found(self, name: str) -> Bucket:
+    async def _bucket(self, name: str) -> Bucket:
         bucket = await self._documents.get(BUCKET, name)
         if bucket is None:
             raise no_bucket(name)
@@ -138,7 +138,7 @@ def _stays_here(call: Call) -> bool:
     return ip_address(call.request.client_host).is_loopback and "x-forwarded-for" not in call.request.headers
 
 
-def _asked(params: Structure) -> Iterable[str]:
+def _actions(params: Structure) -> Iterable[str]:
     # A bucket's tags have a name of theirs in common with an object's, which are a header.
     yield from (name for name in _UNOFFERED if params.get(name) and not isinstance(params[name], dict))
     yield from (name for name, values in _AS_IT_IS.items() if params.get(name) not in (None, *values))

@@ -155,13 +155,13 @@ def etag_of_parts(etags: Iterable[str]) -> str:
     return f"{hashlib.md5(b''.join(digests), usedforsecurity=False).hexdigest()}-{len(digests)}"
 
 
-def _check_md5(given: str, content: bytes) -> None:
+def _check_md5(header: str, content: bytes) -> None:
     try:
-        digest = base64.b64decode(given, validate=True)
+        digest = base64.b64decode(header, validate=True)
     except binascii.Error:
         digest = b""
     if len(digest) != hashlib.md5(usedforsecurity=False).digest_size:
-        raise error("InvalidDigest", "The Content-MD5 you specified was invalid.", Content_MD5=given)
+        raise error("InvalidDigest", "The Content-MD5 you specified was invalid.", Content_MD5=header)
     if digest != hashlib.md5(content, usedforsecurity=False).digest():
         raise error("BadDigest", "The Content-MD5 you specified did not match what we received.")
 

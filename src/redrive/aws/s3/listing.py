@@ -55,7 +55,7 @@ class ObjectListing:
     async def list_objects_v2(self, call: Call, params: Structure) -> Structure:
         token = params.get("ContinuationToken")
         after = params.get("StartAfter") or "" if token is None else PAGES.after("ListObjectsV2", params)
-        request = _asked(params, after)
+        request = _request(params, after)
         answer, last = await self._listed(call, params, request, fetch_owner=bool(params.get("FetchOwner")))
         count = len(answer["Contents"]) + len(answer["CommonPrefixes"])
         start = params.get("StartAfter")
@@ -68,7 +68,7 @@ class ObjectListing:
         }
 
     async def list_objects(self, call: Call, params: Structure) -> Structure:
-        request = _asked(params, params.get("Marker") or "")
+        request = _request(params, params.get("Marker") or "")
         answer, last = await self._listed(call, params, request, fetch_owner=True)
         following = request.shown(last) if answer["IsTruncated"] and request.delimiter else None
         return {**answer, "Marker": request.shown(request.after), "NextMarker": following}
@@ -76,7 +76,7 @@ class ObjectListing:
     async def list_multipart_uploads(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html; in order of the keys."""
         bucket = await self._access.bucket(call, params, "ListBucketMultipartUploads")
-        request = _asked({**params, "MaxKeys": params.get("MaxUploads")}, params.get("KeyMarker") or "")
+        request = _request({**params, "MaxKeys": params.get("MaxUploads")}, params.get("KeyMarker") or "")
         marker = params.get("UploadIdMarker") or ""
         uploads: list[Upload] = []
         groups: list[str] = []
@@ -179,7 +179,7 @@ class ObjectListing:
                 after = group + _LAST
 
 
-def _asked(params: Structure, after: str) -> _Asked:
+def _request(params: Structure, after: str) -> _Asked:
     limit = params.get("MaxKeys")
     if limit is not None and limit < 0:
         raise invalid("Argument maxKeys must be an integer between 0 and 2147483647", ArgumentName="maxKeys")

@@ -66,14 +66,14 @@ class Multipart:
 
     async def upload_part(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
-        part = await self._kept(call, bucket, params, params["Body"])
+        part = await self._store_part(call, bucket, params, params["Body"])
         return {"ETag": f'"{part.etag}"', **part.checksums}
 
     async def upload_part_copy(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutObject", params["Key"])
         _, source = await self._sources.source(call, params)
         content = await self._sources.part(source, params.get("CopySourceRange"))
-        part = await self._kept(call, bucket, params, content)
+        part = await self._store_part(call, bucket, params, content)
         return {"CopyPartResult": {"ETag": f'"{part.etag}"', "LastModified": call.now, **part.checksums}}
 
     async def list_parts(self, call: Call, params: Structure) -> Structure:
@@ -83,8 +83,8 @@ class Multipart:
         size = LISTED_MAX if limit is None else max(0, min(limit, LISTED_MAX))
         marker = int(params.get("PartNumberMarker") or 0)
         after = part_key(upload.id, marker) if marker else ""
-        found = await self._documents.find(PART, f"{upload.id}/", after, size + 1)
-        parts = [_shown(part) for part in found[:size]]
+        stored_parts = await self._documents.find(PART, f"{upload.id}/", after, size + 1)
+        parts = [_as_structure(part) for part in stored_parts[:size]]
         return {
             "Bucket": bucket.name,
             "Key": upload.key,
@@ -92,7 +92,7 @@ class Multipart:
             "PartNumberMarker": marker,
             "NextPartNumberMarker": parts[-1]["PartNumber"] if parts else marker,
             "MaxParts": size,
-            "IsTruncated": len(found) > size,
+            "IsTruncated": len(stored_parts) > size,
             "Parts": parts,
             "StorageClass": "STANDARD",
         }
@@ -128,7 +128,7 @@ class Multipart:
         answer = {"Location": location, "Bucket": bucket.name, "Key": upload.key, "ETag": f'"{new.etag}"'}
         return {**answer, **total, **({"ChecksumType": new.checksum_type} if total else {})}
 
-    async def _kept(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> UploadPart:
+    async def _store_part(self, call: Call, bucket: Bucket, params: Structure, content: bytes) -> UploadPart:
         """A part of an upload, on disk, in the place of one that had its number."""
         number = params["PartNumber"]
         if not 1 <= number <= PARTS_MAX:
@@ -230,7 +230,7 @@ def _matching(requested_part: Structure, part: UploadPart | None, upload: Upload
     return part
 
 
-def _shown(part: UploadPart) -> Structure:
+def _as_structure(part: UploadPart) -> Structure:
     return {
         "PartNumber": part.number,
         "LastModified": part.modified_at,

@@ -68,10 +68,10 @@ class Objects:
         Raises:
             AwsError: `NoSuchKey`.
         """
-        found = await self._documents.get(OBJECT, object_key(bucket.name, key))
-        if found is None:
+        record = await self._documents.get(OBJECT, object_key(bucket.name, key))
+        if record is None:
             raise no_key(key)
-        return found
+        return record
 
     async def put(
         self,
@@ -97,13 +97,13 @@ class Objects:
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            place, found = await self._in(draft, bucket, new.key)
-            check_writable(params, found, new.key)
+            current_bucket, record = await self._in(draft, bucket, new.key)
+            check_writable(params, record, new.key)
             if upload is not None:
                 await _end(draft, upload)
             draft.put(OBJECT, object_key(bucket.name, new.key), new)
-            await self._notifier.owe_in(draft, call, f"{CREATED}:{event}", place, new)
-            return found
+            await self._notifier.owe_in(draft, call, f"{CREATED}:{event}", current_bucket, new)
+            return record
 
         try:
             replaced = await self._engine.resources.write(decide)
@@ -122,12 +122,12 @@ class Objects:
         """
 
         async def decide(draft: Draft) -> ObjectRecord | None:
-            place, found = await self._in(draft, bucket, key)
-            check_writable(params, found, key)
-            if found is not None:
+            current_bucket, record = await self._in(draft, bucket, key)
+            check_writable(params, record, key)
+            if record is not None:
                 draft.remove(OBJECT, object_key(bucket.name, key))
-                await self._notifier.owe_in(draft, call, REMOVED, place, found)
-            return found
+                await self._notifier.owe_in(draft, call, REMOVED, current_bucket, record)
+            return record
 
         removed = await self._engine.resources.write(decide)
         if removed is not None:
@@ -148,20 +148,20 @@ class Objects:
         """
 
         async def decide(draft: Draft) -> None:
-            place, found = await self._in(draft, bucket, key)
-            if found is None:
+            current_bucket, record = await self._in(draft, bucket, key)
+            if record is None:
                 raise no_key(key)
-            draft.put(OBJECT, object_key(bucket.name, key), replace(found, tags=tags))
-            await self._notifier.owe_in(draft, call, f"{TAGGED}:{event}", place, found)
+            draft.put(OBJECT, object_key(bucket.name, key), replace(record, tags=tags))
+            await self._notifier.owe_in(draft, call, f"{TAGGED}:{event}", current_bucket, record)
 
         await self._engine.resources.write(decide)
 
     async def _in(self, draft: Draft, bucket: Bucket, key: str) -> tuple[Bucket, ObjectRecord | None]:
         """A bucket that is still there, and stays there until the draft is written, and an object of it."""
-        place = await draft.get(BUCKET, bucket.name)
-        if place is None:
+        current_bucket = await draft.get(BUCKET, bucket.name)
+        if current_bucket is None:
             raise no_bucket(bucket.name)
-        return place, await draft.get(OBJECT, object_key(bucket.name, key))
+        return current_bucket, await draft.get(OBJECT, object_key(bucket.name, key))
 
 
 class ObjectOperations:
@@ -188,24 +188,24 @@ class ObjectOperations:
         }
 
     async def head_object(self, call: Call, params: Structure) -> Structure:
-        found, span = await self._asked(call, params)
-        return _shown(found, params, span)
+        record, span = await self._read(call, params)
+        return _as_structure(record, params, span)
 
     async def get_object(self, call: Call, params: Structure) -> Structure:
         for attempt in range(_READ_TWICE):
-            found, span = await self._asked(call, params)
-            first, length = span or ByteRange(0, found.size)
+            record, span = await self._read(call, params)
+            first, length = span or ByteRange(0, record.size)
             if length > ANSWER_BYTES_MAX:
                 raise _answer_too_large(length)
             contents = self._objects.contents
             read = contents.stream if length > _AT_ONCE_BYTES else contents.read
             try:
-                body = await read(found.segments, first, length)
+                body = await read(record.segments, first, length)
             except NotFound:
                 if attempt:
                     raise
                 continue
-            return {**_shown(found, params, span), "Body": body}
+            return {**_as_structure(record, params, span), "Body": body}
         raise no_key(params["Key"])
 
     async def delete_object(self, call: Call, params: Structure) -> Structure:
@@ -215,11 +215,11 @@ class ObjectOperations:
 
     async def delete_objects(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.existing(params)
-        asked = params["Delete"]["Objects"]
-        if not 1 <= len(asked) <= DELETED_AT_ONCE_MAX:
+        identifiers = params["Delete"]["Objects"]
+        if not 1 <= len(identifiers) <= DELETED_AT_ONCE_MAX:
             raise malformed()
         deleted, errors = [], []
-        for each in asked:
+        for each in identifiers:
             key = each["Key"]
             try:
                 self._access.check_offered(each)
@@ -231,21 +231,21 @@ class ObjectOperations:
                 deleted.append({"Key": key})
         return {"Deleted": [] if params["Delete"].get("Quiet") else deleted, "Errors": errors}
 
-    async def _asked(self, call: Call, params: Structure) -> tuple[ObjectRecord, ByteRange | None]:
+    async def _read(self, call: Call, params: Structure) -> tuple[ObjectRecord, ByteRange | None]:
         """The object that is asked for, and which bytes of it."""
         bucket = await self._access.bucket(call, params, "GetObject", params["Key"])
-        found = await self._objects.get(bucket, params["Key"])
-        check_readable(params, found)
-        return found, span_of(params, found)
+        record = await self._objects.get(bucket, params["Key"])
+        check_readable(params, record)
+        return record, span_of(params, record)
 
 
 async def _end(draft: Draft, upload: Upload) -> None:
     """End an upload that nobody has completed or given up meanwhile, and none of whose parts was replaced."""
     key = upload_key(upload.bucket, upload.id)
-    found = await draft.get(UPLOAD, key)
-    if found is None:
+    current = await draft.get(UPLOAD, key)
+    if current is None:
         raise no_upload(upload.id)
-    if found != upload:
+    if current != upload:
         raise aborted()
     draft.remove(UPLOAD, key)
 
@@ -287,28 +287,28 @@ def metadata_of(params: Structure) -> dict[str, str]:
     return metadata
 
 
-def _shown(found: ObjectRecord, params: Structure, span: ByteRange | None) -> Structure:
-    shown: Structure = {
-        **found.headers,
+def _as_structure(record: ObjectRecord, params: Structure, span: ByteRange | None) -> Structure:
+    description: Structure = {
+        **record.headers,
         **_overrides(params),
-        "Metadata": found.metadata,
+        "Metadata": record.metadata,
         "AcceptRanges": "bytes",
-        "ETag": f'"{found.etag}"',
-        "LastModified": found.modified_at,
-        "ContentLength": found.size if span is None else span.length,
+        "ETag": f'"{record.etag}"',
+        "LastModified": record.modified_at,
+        "ContentLength": record.size if span is None else span.length,
     }
     if span is not None:
-        shown["ContentRange"] = span.header(found.size)
-    if params.get("PartNumber") is not None and found.parts:
-        shown["PartsCount"] = found.parts
-    if span is None and params.get("ChecksumMode") == "ENABLED" and found.checksums:
-        shown |= {**found.checksums, "ChecksumType": found.checksum_type}
-    return shown
+        description["ContentRange"] = span.header(record.size)
+    if params.get("PartNumber") is not None and record.parts:
+        description["PartsCount"] = record.parts
+    if span is None and params.get("ChecksumMode") == "ENABLED" and record.checksums:
+        description |= {**record.checksums, "ChecksumType": record.checksum_type}
+    return description
 
 
 def _overrides(params: Structure) -> Structure:
-    given = {name: params.get(f"Response{name}") for name in KEPT}
-    overrides = {name: _text(value) for name, value in given.items() if value}
+    parameters = {name: params.get(f"Response{name}") for name in KEPT}
+    overrides = {name: _text(value) for name, value in parameters.items() if value}
     if any(_CONTROL.search(text) or not text.isascii() for text in overrides.values()):
         raise invalid("Header value cannot be represented using ISO-8859-1.")
     return overrides

@@ -47,7 +47,7 @@ def bucket_tags(params: Structure) -> dict[str, str]:
 
 def object_tags(params: Structure) -> dict[str, str]:
     """The tags that a document, or a header with a query in it, gives an object; see `bucket_tags`."""
-    given = params.get("Tagging") or {}
-    if isinstance(given, str):
-        return _OBJECT_TAGS.checked(parse_qsl(given, keep_blank_values=True))
-    return _OBJECT_TAGS.read(given.get("TagSet"))
+    header = params.get("Tagging") or {}
+    if isinstance(header, str):
+        return _OBJECT_TAGS.checked(parse_qsl(header, keep_blank_values=True))
+    return _OBJECT_TAGS.read(header.get("TagSet"))

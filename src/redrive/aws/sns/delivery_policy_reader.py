@@ -144,10 +144,10 @@ def _root(text: str, known: AbstractSet[str]) -> JsonCursor:
         raise _refused(f"failed to parse JSON. {error}") from error
     if not isinstance(values, dict):
         raise _refused(f"policy {_WORDS.not_object}")  # chosen
-    return _given(JsonCursor(values, _refused, _WORDS), known)
+    return _members(JsonCursor(values, _refused, _WORDS), known)
 
 
-def _given(members: JsonCursor, known: AbstractSet[str]) -> JsonCursor:
+def _members(members: JsonCursor, known: AbstractSet[str]) -> JsonCursor:
     members.only(known)
     return replace(
         members, members={name: value for name, value in members.members.items() if value is not None}
@@ -155,7 +155,7 @@ def _given(members: JsonCursor, known: AbstractSet[str]) -> JsonCursor:
 
 
 def _member(parent: JsonCursor, name: str, known: AbstractSet[str]) -> JsonCursor | None:
-    return _given(parent.object(name), known) if name in parent.members else None
+    return _members(parent.object(name), known) if name in parent.members else None
 
 
 def _refused(text: str) -> DeliveryPolicyInvalid:

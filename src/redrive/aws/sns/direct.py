@@ -92,13 +92,13 @@ class Direct:
             return topic
         resources = self._engine.resources
 
-        async def made(draft: Draft) -> Topic:
+        async def create(draft: Draft) -> Topic:
             topic = await resources.topics.create_in(draft, unmade(only))
             await resources.subscriptions.create_in(draft, only)
             return topic
 
         with contextlib.suppress(AlreadyExists):
-            return await resources.write(made)
+            return await resources.write(create)
         return await self.topic(only)
 
 

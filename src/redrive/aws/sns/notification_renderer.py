@@ -185,12 +185,12 @@ class NotificationRenderer:
         self, subscription: Subscription, confirmation: Confirmation, display_name: str
     ) -> PushRequest:
         if confirmation.kind == notification.SUBSCRIBE:
-            asked = (
+            body = (
                 f"You have chosen to subscribe to the topic\n{confirmation.topic}\n\nTo confirm it, visit:\n"
             )
         else:
-            asked = f"The subscription\n{confirmation.subscription}\nhas ended.\n\nTo restore it, visit:\n"
-        text = f"{asked}{self._links.confirm(confirmation)}\n"
+            body = f"The subscription\n{confirmation.subscription}\nhas ended.\n\nTo restore it, visit:\n"
+        text = f"{body}{self._links.confirm(confirmation)}\n"
         headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)
         return _parcel(subscription, text, CONTENT_TYPE, headers)
 

@@ -166,10 +166,10 @@ class StatusLog(Listener):
             "topicArn": arn_of(topic.name),
             "timestamp": log_timestamp(entry.began_at),
         }
-        self._log.write(log_group(topic.name), entry.attempt, at, notification, _shown(entry))
+        self._log.write(log_group(topic.name), entry.attempt, at, notification, _as_json(entry))
 
 
-def _shown(entry: _Entry) -> dict[str, Any]:
+def _as_json(entry: _Entry) -> dict[str, Any]:
     delivery: dict[str, Any] = {"deliveryId": str(entry.id)}
     if entry.redrive_policy is not None:
         delivery["redrivePolicy"] = entry.redrive_policy

@@ -70,9 +70,11 @@ class SubscriptionOperations:
         topics = self._engine.resources.topics
         topic = await topic_at(call, topics, params["TopicArn"], "Subscribe", keys=keys)
         attributes: Mapping[str, str] = params.get("Attributes") or {}
-        wanted = _wanted(call, topic, params, attributes, id_text(self._engine.runtime.message_id()))
+        new_subscription = _new_subscription(
+            call, topic, params, attributes, id_text(self._engine.runtime.message_id())
+        )
         subscription = await self._engine.resources.write(
-            lambda draft: self._subscribe_in(draft, call, topic, wanted, attributes)
+            lambda draft: self._subscribe_in(draft, call, topic, new_subscription, attributes)
         )
         _tell_unless_set_up(self._engine.operations, subscription)
         if not subscription.confirmed and not params.get("ReturnSubscriptionArn"):
@@ -80,20 +82,29 @@ class SubscriptionOperations:
         return {"SubscriptionArn": names.subscription_arn(subscription)}
 
     async def _subscribe_in(
-        self, draft: Draft, call: Call, topic: Topic, wanted: Subscription, attributes: Mapping[str, str]
+        self,
+        draft: Draft,
+        call: Call,
+        topic: Topic,
+        new_subscription: Subscription,
+        attributes: Mapping[str, str],
     ) -> Subscription:
         """The subscription as it stands already, or as it is wanted; an endpoint that has not agreed is asked."""
         subscriptions = self._engine.resources.subscriptions
-        subscription = await subscriptions.of_subscriber_in(draft, wanted.topic, wanted.subscriber or "")
+        subscription = await subscriptions.of_subscriber_in(
+            draft, new_subscription.topic, new_subscription.subscriber or ""
+        )
         if subscription is None:
-            subscription = await subscriptions.get_in(draft, wanted.topic, _derived_id(topic, wanted))
+            subscription = await subscriptions.get_in(
+                draft, new_subscription.topic, _derived_id(topic, new_subscription)
+            )
         if subscription is not None and not subscription_state.is_there(subscription, call.now):
             await subscriptions.delete_in(draft, subscription)
             subscription = None
         if subscription is None:
-            await limits.check_subscriptions(subscriptions, topic, wanted, self._filters_max)
-            subscription = await subscriptions.create_in(draft, wanted)
-        elif subscription_attributes.differ(subscription, wanted, attributes):
+            await limits.check_subscriptions(subscriptions, topic, new_subscription, self._filters_max)
+            subscription = await subscriptions.create_in(draft, new_subscription)
+        elif subscription_attributes.differ(subscription, new_subscription, attributes):
             raise invalid("Attributes Reason: Subscription already exists with different attributes")
         if not subscription.confirmed:
             await self._confirmations.ask_in(draft, topic, subscription, SUBSCRIBE, call.now)
@@ -178,12 +189,12 @@ class SubscriptionOperations:
         return {"Subscriptions": _listed(call, page), **token}
 
     async def get_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        topic, subscription = await self._found(call, params, "GetSubscriptionAttributes")
+        topic, subscription = await self._read(call, params, "GetSubscriptionAttributes")
         status = await replays.status(self._engine.operations, subscription)
         return {"Attributes": subscription_attributes.shown(topic, subscription) | status}
 
     async def set_subscription_attributes(self, call: Call, params: Structure) -> Structure:
-        topic, subscription = await self._found(call, params, "SetSubscriptionAttributes")
+        topic, subscription = await self._read(call, params, "SetSubscriptionAttributes")
         name, value = params["AttributeName"], params.get("AttributeValue") or ""
 
         def changed(current: Subscription) -> Subscription:
@@ -206,7 +217,7 @@ class SubscriptionOperations:
             raise no_such("Subscription") from None
         return {}
 
-    async def _found(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
+    async def _read(self, call: Call, params: Structure, action: str) -> tuple[Topic, Subscription]:
         name = names.subscription_in(params["SubscriptionArn"])
         if name.topic.region != call.region:
             raise invalid("SubscriptionArn")
@@ -242,7 +253,7 @@ def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> N
     )
 
 
-def _wanted(
+def _new_subscription(
     call: Call, topic: Topic, params: Structure, attributes: Mapping[str, str], subscription_id: str
 ) -> Subscription:
     """The subscription that Subscribe asks for, not stored yet."""

@@ -58,10 +58,10 @@ class TopicOperations:
         after = PAGES.after("ListTopics", params)
         topics = await self._engine.resources.topics.find(everything, after, PAGES.size + 1)
 
-        def shown(topic: Topic) -> Structure:
+        def as_structure(topic: Topic) -> Structure:
             return {"TopicArn": names.arn_of(topic.name)}
 
-        return PAGES.of("ListTopics", params, topics, shown, lambda topic: topic.name.key)
+        return PAGES.of("ListTopics", params, topics, as_structure, lambda topic: topic.name.key)
 
     async def get_topic_attributes(self, call: Call, params: Structure) -> Structure:
         topic = await topic_at(call, self._engine.resources.topics, params["TopicArn"], "GetTopicAttributes")
@@ -92,11 +92,11 @@ class TopicOperations:
 
     async def _check_size(self, topic: Topic, value: str, now: int) -> None:
         """Refuse a size that what the topic's subscriptions are does not allow."""
-        wanted = topic_attributes.changed(topic, topic_attributes.MAXIMUM_SIZE, value, now)
-        if topic_attributes.bytes_max(wanted) > BYTES_MAX:
+        changed_topic = topic_attributes.changed(topic, topic_attributes.MAXIMUM_SIZE, value, now)
+        if topic_attributes.bytes_max(changed_topic) > BYTES_MAX:
             subscriptions = self._engine.resources.subscriptions
-            found = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
-            limits.check_large((each.protocol for each in found), len(found))
+            page = await subscriptions.of(topic.name, "", limits.LARGE_SUBSCRIPTIONS_MAX + 1)
+            limits.check_large((each.protocol for each in page), len(page))
 
     # ---- policies ----------------------------------------------------------------------------------------------
 

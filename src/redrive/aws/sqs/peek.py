@@ -85,7 +85,7 @@ class Peek:
         while len(items) < SHOWN_MAX:
             page = await self._engine.messages.peek(queue, PAGE, after)
             items += [
-                await self._shown(queue, await self._opened(call, delivery), view)
+                await self._as_structure(queue, await self._opened(call, delivery), view)
                 for delivery in page
                 if view.includes(delivery)
             ]
@@ -100,7 +100,7 @@ class Peek:
             return delivery
         return await self._encryption.shown_to(call.principal, call.region, delivery)
 
-    async def _shown(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
+    async def _as_structure(self, queue: Queue, delivery: Delivery, view: "_View") -> Structure:
         sources = await self._showing.sources([delivery])
         message = self._showing.shown(queue, delivery, ATTRIBUTES, ("All",), _NO_HANDLE, sources)
         message["Attributes"] = {

@@ -71,10 +71,10 @@ ERRORS: Final = (
 
 def with_query_names(shapes: Raw) -> Raw:
     """Return the model's shapes with the query names written into their references."""
-    return {name: _named(name, shape) for name, shape in shapes.items()}
+    return {name: _with_query_names(name, shape) for name, shape in shapes.items()}
 
 
-def _named(name: str, shape: Raw) -> Raw:
+def _with_query_names(name: str, shape: Raw) -> Raw:
     match shape["type"]:
         case "list":
             element = shape["member"]

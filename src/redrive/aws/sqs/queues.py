@@ -62,11 +62,11 @@ class QueueOperations:
     async def create_queue(self, call: Call, params: Structure) -> Structure:
         check_not_at_queue(call, "CreateQueue")
         name = ResourceName(call.account, call.region, params["QueueName"])
-        given: Mapping[str, str] = params.get("Attributes") or {}
+        texts: Mapping[str, str] = params.get("Attributes") or {}
         _check_no_null(call, "tags")
-        queue = attributes.new_queue(name, given, params.get("tags") or {})
+        queue = attributes.new_queue(name, texts, params.get("tags") or {})
         TAGS.read(queue.tags)
-        await self._check_dead_letter_target(queue, given)
+        await self._check_dead_letter_target(queue, texts)
         existing = await self._engine.resources.queues.get_stored(name)
         if existing is None:
             await self._check_not_just_deleted(name, call.now)
@@ -74,7 +74,7 @@ class QueueOperations:
                 existing = await self._engine.resources.queues.create(queue)
             except AlreadyExists:
                 existing = await self._engine.resources.queues.get(name)
-        if existing is not None and (different := attributes.difference(existing, queue, given)):
+        if existing is not None and (different := attributes.difference(existing, queue, texts)):
             raise error(
                 "QueueNameExists",
                 f"A queue already exists with the same name and a different value for attribute {different}",
@@ -90,10 +90,10 @@ class QueueOperations:
                 " name.",
             )
 
-    async def _check_dead_letter_target(self, queue: Queue, given: Mapping[str, str]) -> None:
-        if "RedrivePolicy" not in given or queue.dead_letter is None:
+    async def _check_dead_letter_target(self, queue: Queue, texts: Mapping[str, str]) -> None:
+        if "RedrivePolicy" not in texts or queue.dead_letter is None:
             return
-        policy = given["RedrivePolicy"]
+        policy = texts["RedrivePolicy"]
         target = await self._engine.resources.queues.get_stored(queue.dead_letter.queue)
         if target is None:
             raise invalid("RedrivePolicy", policy, "Dead letter target does not exist.")
@@ -157,12 +157,12 @@ class QueueOperations:
 
     async def set_queue_attributes(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "SetQueueAttributes")
-        given: Mapping[str, str] = params["Attributes"]
-        await self._check_dead_letter_target(attributes.changed(queue, given), given)
+        texts: Mapping[str, str] = params["Attributes"]
+        await self._check_dead_letter_target(attributes.changed(queue, texts), texts)
         changed = await self._engine.resources.queues.update(
-            queue.name, lambda current: attributes.changed(current, given)
+            queue.name, lambda current: attributes.changed(current, texts)
         )
-        if changed.ordered and "DelaySeconds" in given:  # of these the change holds for what is there as well
+        if changed.ordered and "DelaySeconds" in texts:  # of these the change holds for what is there as well
             await self._engine.messages.delay(changed)
         return {}
 

@@ -91,24 +91,26 @@ class Receiving:
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         queue = await self._access.at(call, params["QueueUrl"], "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
-        wanted = _wanted(
-            _named(params, "AttributeNames") if "AttributeNames" in params else (),
-            _named(params, "MessageSystemAttributeNames") if "MessageSystemAttributeNames" in params else (),
+        attributes = _system_attribute_names(
+            _attribute_names(params, "AttributeNames") if "AttributeNames" in params else (),
+            _attribute_names(params, "MessageSystemAttributeNames")
+            if "MessageSystemAttributeNames" in params
+            else (),
         )
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
         readers = self._readers
         if readers is not None and KEY in queue.attributes:
             await readers.check_first(call, queue)
-        gone = Cancellation()
-        call.request.on_gone = gone.happen
+        cancellation = Cancellation()
+        call.request.on_gone = cancellation.happen
         deliveries = await self._engine.messages.receive(
             queue,
             _limit(params.get("MaxNumberOfMessages")),
             lease_ms=None if visibility is None else _checked_visibility(visibility) * 1000,
             wait_ms=None if wait is None else _checked_wait(wait) * 1000,
             attempt_id=_attempt_id(queue, params.get("ReceiveRequestAttemptId")),
-            cancellation=gone,
+            cancellation=cancellation,
         )
         if not deliveries:
             return {}
@@ -121,13 +123,15 @@ class Receiving:
         chosen = params.get("MessageAttributeNames") or ()
         write = self._handles.write
         showing = self._showing
-        sources = await showing.sources(deliveries) if "DeadLetterQueueSourceArn" in wanted else _NO_SOURCES
+        sources = (
+            await showing.sources(deliveries) if "DeadLetterQueueSourceArn" in attributes else _NO_SOURCES
+        )
         return {
             "Messages": [
                 showing.shown(
                     queue,
                     delivery,
-                    wanted,
+                    attributes,
                     chosen,
                     write(delivery, delivery.available_at - lease_ms),
                     sources,
@@ -148,14 +152,14 @@ class Showing:
     async def sources(self, deliveries: Sequence[Delivery]) -> Sources:
         """The ARNs of the queues that the deliveries were dead-lettered from, by the queues' numbers."""
         origins = {delivery.origin for delivery in deliveries if delivery.origin is not None}
-        found = {origin: await self._queues.name_of(origin) for origin in origins}
-        return {origin: names.arn_of(name) for origin, name in found.items() if name is not None}
+        origin_names = {origin: await self._queues.name_of(origin) for origin in origins}
+        return {origin: names.arn_of(name) for origin, name in origin_names.items() if name is not None}
 
     def shown(
         self,
         queue: Queue,
         delivery: Delivery,
-        wanted: Collection[str],
+        attribute_names: Collection[str],
         chosen: Collection[str],
         handle: str,
         sources: Sources,
@@ -165,7 +169,7 @@ class Showing:
         Args:
             queue: Where it stands.
             delivery: The delivery.
-            wanted: The system attributes to show.
+            attribute_names: The system attributes to show.
             chosen: The names of the message attributes to show.
             handle: Its receipt handle.
             sources: What `sources` says of it, where its dead-letter source is wanted.
@@ -174,23 +178,27 @@ class Showing:
         body, all_attributes = delivery.body, headers.get("attributes", {})
         if present := self._presenters.get(headers.get("envelope", "")):
             body, all_attributes = present(delivery)
-        shown: Structure = {
+        description: Structure = {
             "MessageId": id_text(delivery.message_id),
             "ReceiptHandle": handle,
             "MD5OfBody": message.digest_of_body(body),
             "Body": body,
         }
-        if wanted:
-            shown["Attributes"] = _system_attributes(queue, delivery, headers, wanted, sources)
+        if attribute_names:
+            description["Attributes"] = _system_attributes(queue, delivery, headers, attribute_names, sources)
         attributes = message.chosen(all_attributes, chosen)
         if attributes:
-            shown["MessageAttributes"] = attributes
-            shown["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
-        return shown
+            description["MessageAttributes"] = attributes
+            description["MD5OfMessageAttributes"] = message.digest_of_attributes(attributes)
+        return description
 
 
 def _system_attributes(
-    queue: Queue, delivery: Delivery, headers: Mapping[str, Any], wanted: Collection[str], sources: Sources
+    queue: Queue,
+    delivery: Delivery,
+    headers: Mapping[str, Any],
+    attribute_names: Collection[str],
+    sources: Sources,
 ) -> dict[str, str]:
     first = delivery.first_claimed_at
     everything = {
@@ -204,27 +212,29 @@ def _system_attributes(
         "AWSTraceHeader": headers.get("trace"),
         "DeadLetterQueueSourceArn": None if delivery.origin is None else sources.get(delivery.origin),
     }
-    return {name: value for name, value in everything.items() if value is not None and name in wanted}
+    return {
+        name: value for name, value in everything.items() if value is not None and name in attribute_names
+    }
 
 
-def _named(params: Structure, member: str) -> tuple[str, ...]:
+def _attribute_names(params: Structure, member: str) -> tuple[str, ...]:
     """A list of names; without repeats where it is long, since it is remembered."""
     listed = params[member]
     return tuple(listed) if len(listed) <= len(ATTRIBUTES) else tuple(dict.fromkeys(listed))
 
 
 @lru_cache(maxsize=256)
-def _wanted(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[str]:
+def _system_attribute_names(deprecated: tuple[str, ...], current: tuple[str, ...]) -> frozenset[str]:
     """The system attributes asked for by either list of names.
 
     Raises:
         AwsError: A name is unknown.
     """
-    asked = {*deprecated, *current}
-    for name in sorted(asked):
+    names = {*deprecated, *current}
+    for name in sorted(names):
         if name != "All" and name not in ATTRIBUTES and name not in _QUEUE_ATTRIBUTES:
             raise error("InvalidAttributeName", f"Unknown Attribute {name}.")
-    return ATTRIBUTES if "All" in asked else frozenset(asked) & ATTRIBUTES
+    return ATTRIBUTES if "All" in names else frozenset(names) & ATTRIBUTES
 
 
 def _limit(number: int | None) -> int:

@@ -72,7 +72,7 @@ class Tasks:
             raise invalid("MaxResults", limit, f"Must be between 1 and {LISTED_MAX}, if provided.")
         source = await self._queue(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
         tasks = await self._engine.operations.redrive_tasks(source.name)
-        return {"Results": [_shown(task) for task in tasks[:limit]]}
+        return {"Results": [_as_structure(task) for task in tasks[:limit]]}
 
     async def _queue(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
         name = names.name_in_arn(arn)
@@ -127,7 +127,7 @@ def _read_handle(text: str) -> tuple[str, str]:
     return task_id, arn
 
 
-def _shown(task: MoveTask) -> dict[str, Any]:
+def _as_structure(task: MoveTask) -> dict[str, Any]:
     members: dict[str, Any] = {
         "Status": (TaskState.RUNNING if task.state in _RUNNING else task.state).upper(),
         "SourceArn": names.arn_of(task.source),

@@ -79,10 +79,10 @@ class ParameterOperations:
         if not params.get("Recursive"):
             under = [each for each in under if "/" not in each.name.removeprefix(path)]
 
-        def shown(parameter: Parameter) -> Structure:
-            return _shown(parameter, parameter.version, decrypts=bool(params.get("WithDecryption")))
+        def as_structure(parameter: Parameter) -> Structure:
+            return _as_structure(parameter, parameter.version, decrypts=bool(params.get("WithDecryption")))
 
-        return PAGES.of("GetParametersByPath", params, under, shown, lambda parameter: parameter.name)
+        return PAGES.of("GetParametersByPath", params, under, as_structure, lambda parameter: parameter.name)
 
     async def delete_parameter(self, call: Call, params: Structure) -> Structure:
         if not await self._documents.remove(PARAMETER, self._key(call, params["Name"])):
@@ -123,7 +123,7 @@ class ParameterOperations:
             raise error(
                 "ParameterVersionNotFound", f"Systems Manager could not find version {selector} of {plain}."
             )
-        return _shown(parameter, version, decrypts=decrypts)
+        return _as_structure(parameter, version, decrypts=decrypts)
 
 
 def _checked_name(name: str) -> str:
@@ -180,7 +180,7 @@ def _arn(parameter: Parameter) -> str:
     return f"arn:aws:ssm:{parameter.region}:{parameter.account}:parameter{name}"
 
 
-def _shown(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
+def _as_structure(parameter: Parameter, version: int, *, decrypts: bool) -> Structure:
     value = parameter.value_of(version) or ""
     if parameter.type == "SecureString" and not decrypts:
         value = b64encode(sha256(f"{parameter.name}\n{version}".encode()).digest()).decode()
@@ -215,11 +215,11 @@ def _described(parameter: Parameter) -> Structure:
 
 def _passes(parameter: Parameter, condition: Mapping[str, Any]) -> bool:
     option, values = condition.get("Option") or "Equals", condition.get("Values") or []
-    given = {"Name": parameter.name, "Type": parameter.type, "DataType": parameter.data_type}.get(
+    attribute = {"Name": parameter.name, "Type": parameter.type, "DataType": parameter.data_type}.get(
         condition["Key"]
     )
-    if given is None:
+    if attribute is None:
         raise error("InvalidFilterKey", f"The filter key {condition['Key']} is not offered by this server.")
     if option == "BeginsWith":
-        return any(given.startswith(value) for value in values)
-    return any(value in given for value in values) if option == "Contains" else given in values
+        return any(attribute.startswith(value) for value in values)
+    return any(value in attribute for value in values) if option == "Contains" else attribute in values

@@ -119,14 +119,14 @@ def _source_identity(params: Structure, before: Session | None) -> str:
 
 
 def _tags(params: Structure, before: Session | None) -> Mapping[str, str]:
-    given: list[Any] = params.get("Tags") or []
-    if len({tag["Key"].lower() for tag in given}) < len(given):
+    entries: list[Any] = params.get("Tags") or []
+    if len({tag["Key"].lower() for tag in entries}) < len(entries):
         raise common(
             "InvalidParameterValue",
             "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
         )
     inherited = {} if before is None else {name: before.tags[name] for name in before.transitive}
-    tags = {tag["Key"]: tag["Value"] for tag in given}
+    tags = {tag["Key"]: tag["Value"] for tag in entries}
     again = {name.lower() for name in inherited} & {name.lower() for name in tags}
     if again:
         raise common(

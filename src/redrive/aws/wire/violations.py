@@ -57,7 +57,7 @@ def coral_text(violations: Sequence[Violation]) -> str:
     """
     count = len(violations)
     details = "; ".join(
-        f"Value{_shown(violation.value)} at '{violation.path}' failed to satisfy constraint: "
+        f"Value{_as_text(violation.value)} at '{violation.path}' failed to satisfy constraint: "
         f"{phrase(violation.kind, violation.bound)}"
         for violation in violations
     )
@@ -69,7 +69,7 @@ def coral_error(violations: Sequence[Violation]) -> AwsError:
     return common("ValidationException", coral_text(violations))
 
 
-def _shown(value: Value) -> str:
+def _as_text(value: Value) -> str:
     """The value as the text has it; of bytes nothing is printed."""
     if isinstance(value, bytes):
         return ""

@@ -84,8 +84,8 @@ def check_route_authorizer(route: Mapping[str, Any], tree: Tree) -> None:
 class HttpAuthorizers:
     """Asks the authorizers of routes whether a request may pass."""
 
-    def __init__(self, asked: AuthorizerFunctions, issuers: Issuers) -> None:
-        self._functions = asked
+    def __init__(self, functions: AuthorizerFunctions, issuers: Issuers) -> None:
+        self._functions = functions
         self._issuers = issuers
 
     async def admit(self, exchange: Exchange, route: Mapping[str, Any], tree: Tree) -> None:
@@ -107,7 +107,7 @@ class HttpAuthorizers:
             await self._admit_by_function(exchange, authorizer, identity)
 
     async def _admit_token(
-        self, exchange: Exchange, authorizer: Mapping[str, Any], text: str, wanted: Sequence[str]
+        self, exchange: Exchange, authorizer: Mapping[str, Any], text: str, route_scopes: Sequence[str]
     ) -> None:
         configuration = authorizer["JwtConfiguration"]
         try:
@@ -118,17 +118,17 @@ class HttpAuthorizers:
             challenge = f'Bearer scope="" error="invalid_token" error_description="{refused}"'
             raise Refusal("UNAUTHORIZED", reason=str(refused), challenge=challenge) from None
         scopes = _scopes(claims)
-        if wanted and not set(wanted) & set(scopes):
-            challenge = f'Bearer scope="{" ".join(wanted)}" error="insufficient_scope"'
+        if route_scopes and not set(route_scopes) & set(scopes):
+            challenge = f'Bearer scope="{" ".join(route_scopes)}" error="insufficient_scope"'
             raise Refusal("ACCESS_DENIED", reason="insufficient scope", challenge=challenge)
         texts = {name: as_text(value) for name, value in claims.items()}
-        exchange.authorizer = {"claims": texts, "scopes": list(scopes) if wanted else None}
+        exchange.authorizer = {"claims": texts, "scopes": list(scopes) if route_scopes else None}
         exchange.authorizer_kind = "jwt"
 
     async def _admit_by_function(
         self, exchange: Exchange, authorizer: Mapping[str, Any], identity: Sequence[str]
     ) -> None:
-        asked = FunctionAuthorizer(
+        function = FunctionAuthorizer(
             authorizer["AuthorizerId"],
             authorizer["AuthorizerUri"],
             authorizer.get("AuthorizerCredentialsArn") or "",
@@ -138,7 +138,7 @@ class HttpAuthorizers:
         read = _simple_verdict if authorizer.get("EnableSimpleResponses") else policy_verdict
         # A simple answer is about the route that was asked for; a policy says itself what it is about.
         told_apart = [exchange.route, *identity] if identity and read is _simple_verdict else identity
-        verdict = await self._functions.verdict(exchange, asked, told_apart, event, read)
+        verdict = await self._functions.verdict(exchange, function, told_apart, event, read)
         by_policy = {"principalId": verdict.principal} if verdict.policy else {}
         exchange.authorizer = {**verdict.context, **by_policy}
         exchange.authorizer_kind = "lambda"
@@ -152,8 +152,8 @@ def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping
     joined = ",".join(identity)
     if version == "1.0":
         members = functions.event_members(exchange)
-        named = {"identitySource": joined, "authorizationToken": joined}
-        return {"version": version, "type": _REQUEST, "methodArn": arn, **named, **members}
+        sources = {"identitySource": joined, "authorizationToken": joined}
+        return {"version": version, "type": _REQUEST, "methodArn": arn, **sources, **members}
     members = http_events.event_members(exchange)
     return {**members, "type": _REQUEST, "routeArn": arn, "identitySource": list(identity) or None}
 
@@ -166,13 +166,13 @@ def _simple_verdict(answer: Mapping[str, Any]) -> Verdict:
 
 
 def _check_audience(claims: Mapping[str, Any], audience: Sequence[str]) -> None:
-    named = claims.get("aud", claims.get("client_id"))
-    if not set(named if isinstance(named, list) else [named]) & set(audience):
+    claim = claims.get("aud", claims.get("client_id"))
+    if not set(claim if isinstance(claim, list) else [claim]) & set(audience):
         raise TokenRefusal("the token does not have a valid audience")
 
 
 def _scopes(claims: Mapping[str, Any]) -> Sequence[str]:
-    given = claims.get("scope", claims.get("scp"))
-    if isinstance(given, str):
-        return given.split()
-    return [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    claim = claims.get("scope", claims.get("scp"))
+    if isinstance(claim, str):
+        return claim.split()
+    return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []

@@ -105,9 +105,9 @@ def _sources(authorizer: Mapping[str, Any]) -> Sequence[str]:
 class RestAuthorizers:
     """Asks the authorizers of methods whether a request may pass."""
 
-    def __init__(self, asked: AuthorizerFunctions, clock: Clock) -> None:
+    def __init__(self, functions: AuthorizerFunctions, clock: Clock) -> None:
         """Ask functions by this; by this clock it is told how long that took."""
-        self._functions = asked
+        self._functions = functions
         self._clock = clock
 
     async def admit(self, exchange: Exchange, method: Mapping[str, Any], tree: Tree) -> None:

@@ -107,8 +107,8 @@ def _is_given(exchange: Exchange, name: str) -> bool:
 
 
 async def _check_body(exchange: Exchange, method: Mapping[str, Any], deployment: ApiDeployment) -> None:
-    wanted = method.get("requestModels") or {}
-    name = wanted.get(exchange.content_type) or wanted.get("$default")
+    request_models = method.get("requestModels") or {}
+    name = request_models.get(exchange.content_type) or request_models.get("$default")
     models = {
         key: model.get("schema") or "{}" for key, model in (deployment.tree.get("models") or {}).items()
     }

@@ -28,13 +28,13 @@ def unoffered(what: str) -> AwsError:
 
 
 @contextmanager
-def absent_as(told: AwsError) -> Iterator[None]:
+def absent_as(error: AwsError) -> Iterator[None]:
     """Tell of an API that is absent by the refusal for what is below it, as most operations do (recorded)."""
     try:
         yield
     except AwsError as refusal:
         if refusal.message.startswith(_NO_API):
-            raise told from None
+            raise error from None
         raise
 
 

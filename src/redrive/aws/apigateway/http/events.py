@@ -90,20 +90,20 @@ def answer_of(payload: bytes) -> ApiAnswer:
         Refusal: The payload says that it is a response, and is malformed.
     """
     try:
-        given = orjson.loads(payload)
+        result = orjson.loads(payload)
     except orjson.JSONDecodeError:
         return ApiAnswer(200, payload, {"content-type": JSON})
-    if isinstance(given, str):
-        return ApiAnswer(200, given.encode(), {"content-type": JSON})
-    if not isinstance(given, dict) or "statusCode" not in given:
+    if isinstance(result, str):
+        return ApiAnswer(200, result.encode(), {"content-type": JSON})
+    if not isinstance(result, dict) or "statusCode" not in result:
         return ApiAnswer(200, payload, {"content-type": JSON})
     known = {
-        name: given[name] for name in ("statusCode", "headers", "body", "isBase64Encoded") if name in given
+        name: result[name] for name in ("statusCode", "headers", "body", "isBase64Encoded") if name in result
     }
     if known.get("body") is not None and not isinstance(known["body"], str):
         known["body"] = orjson.dumps(known["body"]).decode()
     answer = functions.answer_of(orjson.dumps(known), coded=True)
-    cookies = given.get("cookies") or ()
+    cookies = result.get("cookies") or ()
     if not isinstance(cookies, list | tuple):
         raise functions.malformed()
     answer.cookies = tuple(functions.text_of(cookie) for cookie in cookies)

@@ -196,7 +196,7 @@ class HttpApiFront:
         caller = await self._callers.of(exchange, credentials, arn)
         subtype = integration.get("IntegrationSubtype")
         if subtype is not None:
-            return await self._asked(exchange, integration, subtype, caller)
+            return await self._service_answer(exchange, integration, subtype, caller)
         is_first = integration.get("PayloadFormatVersion") == "1.0"
         event = (
             functions.event_of(exchange, coded=http_events.is_coded(exchange.request), version="1.0")
@@ -207,7 +207,7 @@ class HttpApiFront:
         payload = await functions.invoked(self._calls, arn, event, caller, exchange)
         return functions.answer_of(payload, coded=True) if is_first else http_events.answer_of(payload)
 
-    async def _asked(
+    async def _service_answer(
         self, exchange: Exchange, integration: Mapping[str, Any], subtype: str, caller: Any
     ) -> ApiAnswer:
         """The answer of a service's operation, in the form of its query protocol."""

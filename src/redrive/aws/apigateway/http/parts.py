@@ -55,17 +55,17 @@ class HttpPartOperations:
             if params[kind.id] in (tree.get(kind.place) or {}):
                 raise conflict(f"{kind.noun} already exists")
             dated = {"CreatedDate": call.now} if kind.place == STAGES else {}
-            return {**kind.defaults, **dated, **_given(params)}
+            return {**kind.defaults, **dated, **_settings(params)}
 
         return await self._write(call, params, change)
 
     async def update(self, call: Call, params: Structure) -> Structure:
         """Change those members that are given."""
-        return await self._write(call, params, lambda tree: {**self._named(tree, params), **_given(params)})
+        return await self._write(call, params, lambda tree: {**self._part(tree, params), **_settings(params)})
 
     async def get(self, call: Call, params: Structure) -> Structure:
         """Show one."""
-        return self._named((await self._apis.api(call, params["ApiId"])).tree, params)
+        return self._part((await self._apis.api(call, params["ApiId"])).tree, params)
 
     async def get_all(self, call: Call, params: Structure) -> Structure:
         """Show all of an API."""
@@ -78,7 +78,7 @@ class HttpPartOperations:
         kind = self._kind
 
         def change(api: HttpApi) -> HttpApi:
-            self._named(api.tree, params)
+            self._part(api.tree, params)
             rest = {name: value for name, value in api.tree[kind.place].items() if name != params[kind.id]}
             uses = _USES.get(kind.place)
             routes: Mapping[str, Any] = api.tree.get(ROUTES) or {}
@@ -89,7 +89,7 @@ class HttpPartOperations:
         await self._apis.edit(call, params["ApiId"], change)
         return {}
 
-    def _named(self, tree: Tree, params: Structure) -> Structure:
+    def _part(self, tree: Tree, params: Structure) -> Structure:
         kind = self._kind
         value = (tree.get(kind.place) or {}).get(params[kind.id])
         if value is None:
@@ -110,8 +110,8 @@ class HttpPartOperations:
             return replace(api, tree={**api.tree, kind.place: part})
 
         edited = await self._apis.edit(call, params["ApiId"], changed)
-        return self._named(edited.tree, params)
+        return self._part(edited.tree, params)
 
 
-def _given(params: Structure) -> Structure:
+def _settings(params: Structure) -> Structure:
     return {name: value for name, value in params.items() if name != "ApiId" and value is not None}

@@ -22,7 +22,7 @@ class GatewayAccountOperations:
         self._documents = engine.resources.documents
 
     async def get_account(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - it has none
-        return _shown(await self._documents.get(ACCOUNT, _key(call)) or GatewayAccount())
+        return _as_structure(await self._documents.get(ACCOUNT, _key(call)) or GatewayAccount())
 
     async def update_account(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_UpdateAccount.html: the role that logs are written by."""
@@ -39,14 +39,14 @@ class GatewayAccountOperations:
         if default.role:
             await self._roles.check(call, default.role)
         updated_account = await self._documents.update_or_create(ACCOUNT, _key(call), default, patched)
-        return _shown(updated_account)
+        return _as_structure(updated_account)
 
 
 def _key(call: Call) -> str:
     return f"{call.account}/{call.region}"
 
 
-def _shown(account: GatewayAccount) -> Structure:
+def _as_structure(account: GatewayAccount) -> Structure:
     return {
         "cloudwatchRoleArn": account.role or None,
         "throttleSettings": dict(_THROTTLE),

@@ -93,9 +93,9 @@ class RestApiOperations:
         document: Mapping[str, Any] | None = None,
     ) -> RestApi:
         root = new_id(self._chance, API_CHARS)
-        given = settings.get("endpointConfiguration") or {}
-        stack = "dualstack" if given.get("types") == ["PRIVATE"] else "ipv4"
-        endpoints = {"types": ["EDGE"], "ipAddressType": stack, **given}
+        endpoint_settings = settings.get("endpointConfiguration") or {}
+        stack = "dualstack" if endpoint_settings.get("types") == ["PRIVATE"] else "ipv4"
+        endpoints = {"types": ["EDGE"], "ipAddressType": stack, **endpoint_settings}
         whole = {
             "apiKeySource": "HEADER",
             "disableExecuteApiEndpoint": False,

@@ -157,16 +157,18 @@ def _authorization(operation: Mapping[str, Any], definition: Definition) -> dict
 
 
 def _method_response(status: str, response: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"statusCode": status}
+    method_response: dict[str, Any] = {"statusCode": status}
     contents = response.get("content") or {}
     models = {kind: _model(content.get("schema")) for kind, content in contents.items()}
     if model := _model(response.get("schema")):
         models[_JSON] = model
     if response_models := {kind: model for kind, model in models.items() if model}:
-        made["responseModels"] = response_models
+        method_response["responseModels"] = response_models
     if isinstance(response.get("headers"), Mapping):
-        made["responseParameters"] = {f"method.response.header.{name}": False for name in response["headers"]}
-    return made
+        method_response["responseParameters"] = {
+            f"method.response.header.{name}": False for name in response["headers"]
+        }
+    return method_response
 
 
 def _integration(definition: Mapping[str, Any], resource_id: str) -> dict[str, Any]:

@@ -77,13 +77,15 @@ class Integrations:
             return passed
         body = _request_body(exchange, integration, binary)
         mapped = await mapped_request(exchange, integration, body)
-        answer = await self._timed(exchange, self._asked(exchange, integration, mapped))
-        made = await mapped_answer(exchange, method, answer, binary)
+        answer = await self._timed(exchange, self._backend_answer(exchange, integration, mapped))
+        method_answer = await mapped_answer(exchange, method, answer, binary)
         if integration["type"] == "MOCK":
-            made.headers.setdefault("Content-Type", JSON)
-        return made
+            method_answer.headers.setdefault("Content-Type", JSON)
+        return method_answer
 
-    async def _asked(self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped) -> ApiAnswer:
+    async def _backend_answer(
+        self, exchange: Exchange, integration: Mapping[str, Any], mapped: Mapped
+    ) -> ApiAnswer:
         if integration["type"] == "MOCK":
             return _mocked(mapped)
         if integration["type"] == "HTTP":

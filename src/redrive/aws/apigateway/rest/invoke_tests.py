@@ -107,18 +107,18 @@ class InvokeTests:
         exchange = self._exchange(call, api, {**params, "httpMethod": "GET"}, "/")
         log = _Log(exchange)
         log.line(f"Starting authorizer: {authorizer['id']} for request: {exchange.id}")
-        status, told = 0, {}
+        status, answer = 0, {}
         try:
             verdict = await self._authorizers.verdict(
                 exchange, {**authorizer, "authorizerResultTtlInSeconds": 0}
             )
-            told = {"principalId": verdict.principal, "policy": verdict.policy}
+            answer = {"principalId": verdict.principal, "policy": verdict.policy}
             log.line(f"Using valid authorizer policy for principal: {verdict.principal}")
         except Refusal as refusal:
             status = refusal.status
             log.line(f"Execution failed: {refusal.reason}")
         latency = self._runtime.clock.now() - exchange.now
-        return {"clientStatus": status, "log": log.text, "latency": latency, **told}
+        return {"clientStatus": status, "log": log.text, "latency": latency, **answer}
 
     def _exchange(self, call: Call, api: RestApi, params: Structure, path: str) -> Exchange:
         path, _, query = (params.get("pathWithQueryString") or path).partition("?")
@@ -138,9 +138,9 @@ class InvokeTests:
             call.request.client_host,
         )
         variables = params.get("stageVariables") or {}
-        place = StagePlace(api.account, api.region, api.id, api.settings["name"], _STAGE, variables=variables)
+        stage = StagePlace(api.account, api.region, api.id, api.settings["name"], _STAGE, variables=variables)
         target = InvokeTarget(api.id, path, domain, _STAGE)
-        return Exchange(request, target, place, path, id_text(self._runtime.message_id()), call.now)
+        return Exchange(request, target, stage, path, id_text(self._runtime.message_id()), call.now)
 
 
 class _Log:

@@ -67,8 +67,8 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
             places[kind][name] = value
     template = _request_template(exchange, integration)
     if template is not None:
-        given = body.decode("utf-8", "replace")
-        text, overrides = await _rendered(exchange, template, given, "requestOverride")
+        payload = body.decode("utf-8", "replace")
+        text, overrides = await _rendered(exchange, template, payload, "requestOverride")
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
@@ -157,11 +157,15 @@ async def mapped_answer(
         return ApiAnswer(status, decoded(payload, handling, is_binary=was_binary), headers)
     text, overrides = await _rendered(exchange, template, body, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
-    wanted = overrides.get("status")
-    if isinstance(wanted, str) and wanted.isdecimal() and len(wanted) == len("200"):
-        wanted = int(wanted)
-    if isinstance(wanted, int) and wanted in _STATUSES:
-        status = wanted
+    status_override = overrides.get("status")
+    if (
+        isinstance(status_override, str)
+        and status_override.isdecimal()
+        and len(status_override) == len("200")
+    ):
+        status_override = int(status_override)
+    if isinstance(status_override, int) and status_override in _STATUSES:
+        status = status_override
     return ApiAnswer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
 
 

@@ -121,13 +121,13 @@ class PartOperations:
 
     async def create_authorizer(self, call: Call, params: Structure) -> Structure:
         made_id = new_id(self._chance)
-        named = {**params, "authorizerId": made_id}
+        identified_params = {**params, "authorizerId": made_id}
 
         def change(tree: Tree) -> Tree:
-            return with_value(tree, AUTHORIZER.path(named), authorizer_of(params, made_id, tree))
+            return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, made_id, tree))
 
         tree = await self._editing.edit_tree(call, params["restApiId"], change)
-        return AUTHORIZER.shown(AUTHORIZER.found(tree, named))
+        return AUTHORIZER.shown(AUTHORIZER.found(tree, identified_params))
 
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
         check_part(kind, part, {})
@@ -222,9 +222,9 @@ def check_unused(authorizer: Mapping[str, Any], tree: Tree) -> None:
     for resource in (tree.get(RESOURCES) or {}).values():
         for name, method in (resource.get(METHODS) or {}).items():
             if method.get("authorizerId") == authorizer["id"]:
-                place = f"{resource['path']}/{name}"
+                method_path = f"{resource['path']}/{name}"
                 raise conflict(
-                    f"Cannot delete authorizer '{authorizer['name']}', is referenced in method: {place}"
+                    f"Cannot delete authorizer '{authorizer['name']}', is referenced in method: {method_path}"
                 )
 
 

@@ -55,20 +55,22 @@ def steps_of(path: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
 
 
-def _changed(value: Any, shape: Shape, steps: Sequence[str], op: str, given: str | None, path: str) -> Any:
+def _changed(
+    value: Any, shape: Shape, steps: Sequence[str], op: str, new_value: str | None, path: str
+) -> Any:
     step, *rest = steps
     if shape.type == "list":
-        return _changed_list(value, shape, steps, op, given, path)
+        return _changed_list(value, shape, steps, op, new_value, path)
     inner = _shape_of(shape, step, path)
     known = dict(value or {})
     if rest:
-        known[step] = _changed(known.get(step), inner, rest, op, given, path)
+        known[step] = _changed(known.get(step), inner, rest, op, new_value, path)
     elif op == "remove":
         known.pop(step, None)
     elif inner.type == "list":
-        known[step] = _changed_list(known.get(step), inner, [], op, given, path)
+        known[step] = _changed_list(known.get(step), inner, [], op, new_value, path)
     else:
-        known[step] = typed(inner, given, path)
+        known[step] = typed(inner, new_value, path)
     return known
 
 
@@ -81,7 +83,7 @@ def _shape_of(shape: Shape, step: str, path: str) -> Shape:
 
 
 def _changed_list(
-    value: Any, shape: Shape, steps: Sequence[str], op: str, given: str | None, path: str
+    value: Any, shape: Shape, steps: Sequence[str], op: str, new_value: str | None, path: str
 ) -> list[Any]:
     """A list of texts, of which a path names one by its number or by itself, and a value several by commas."""
     known = list(value or ())
@@ -92,13 +94,13 @@ def _changed_list(
         if step.isdecimal() and int(step[:9]) < len(known):
             del known[int(step)]
             return known
-        return [item for item in known if item != (step or given)]
-    if step.isdecimal() and op == "replace" and int(step[:9]) < len(known) and given is not None:
-        known[int(step)] = given
+        return [item for item in known if item != (step or new_value)]
+    if step.isdecimal() and op == "replace" and int(step[:9]) < len(known) and new_value is not None:
+        known[int(step)] = new_value
         return known
     if not steps and op == "replace":
-        return (given or "").split(",") if given else []
-    item = given if given and (not step or step == "-") else step or given
+        return (new_value or "").split(",") if new_value else []
+    item = new_value if new_value and (not step or step == "-") else step or new_value
     return known if item in known or not item else [*known, item]
 
 

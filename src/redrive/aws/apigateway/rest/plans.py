@@ -113,8 +113,8 @@ class UsagePlanOperations:
         plan = await self._plan(call, params)
         keys: list[ApiKey | None] = []
         for key_id in plan.keys:
-            found = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
-            keys.append(found)
+            plan_key = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
+            keys.append(plan_key)
         beginning = params.get("nameQuery") or ""
         items = [
             key for key in keys if key is not None and str(key.settings.get("name", "")).startswith(beginning)

@@ -93,8 +93,8 @@ def _request(exchange: Exchange, integration: Mapping[str, Any], uri: ServiceUri
             lambda match: quote(mapped.path.get(match[1], match[0]), safe=""), uri.rest
         ).lstrip("/")
     if "?" in path:
-        path, _, given = path.partition("?")
-        text = "&".join(part for part in (given, urlencode(query)) if part)
+        path, _, query_text = path.partition("?")
+        text = "&".join(part for part in (query_text, urlencode(query)) if part)
     else:
         text = urlencode(query)
     return Request(method, path, text, headers, body, "https", exchange.request.client_host)

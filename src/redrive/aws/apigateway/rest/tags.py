@@ -38,7 +38,7 @@ class ApiTags:
 
     async def tags(self, request: TagRequest) -> Tags:
         """See `Tagged.tags`."""
-        kind, document_id, stage = _named(request.params["resourceArn"])
+        kind, document_id, stage = _document_of(request.params["resourceArn"])
         document = await self._engine.resources.documents.get(
             kind, api_key(request.call.account, request.call.region, document_id)
         )
@@ -54,7 +54,7 @@ class ApiTags:
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
         """See `Tagged.retag`."""
-        kind, document_id, stage = _named(request.params["resourceArn"])
+        kind, document_id, stage = _document_of(request.params["resourceArn"])
         key = api_key(request.call.account, request.call.region, document_id)
 
         async def decide(draft: Draft) -> None:
@@ -76,7 +76,7 @@ class ApiTags:
         await self._engine.resources.write(decide)
 
 
-def _named(arn: str) -> tuple[DocumentKind[Any], str, str]:
+def _document_of(arn: str) -> tuple[DocumentKind[Any], str, str]:
     """The kind of document that an ARN names, its id, and the stage in it; empty: the whole."""
     parts = arn.split(":", _ARN_PARTS - 1)
     words = parts[-1].strip("/").split("/")

@@ -210,7 +210,7 @@ class Change:
         values = self._values
         try:
             outputs = await offload(
-                self._stack.name.account, lambda: tuple(self._shown(values)), patient=True
+                self._stack.name.account, lambda: tuple(self._outputs(values)), patient=True
             )
             await self._check_exports(outputs)
         except TemplateInvalid as refusal:
@@ -241,7 +241,7 @@ class Change:
             return str(refusal)
         return ""
 
-    def _shown(self, values: StackValues) -> list[Shown]:
+    def _outputs(self, values: StackValues) -> list[Shown]:
         summaries = []
         for output in values.program.outputs:
             value, export = values.output(output)

@@ -92,7 +92,7 @@ class Journal:
         """The moment (ms)."""
         return self._engine.clock.now()
 
-    def _told(self, event: StackEvent) -> StackEvent:
+    def _with_own_moment(self, event: StackEvent) -> StackEvent:
         """An event at a moment of its own: by their moments events are in the order in which they happened."""
         self._told_at = max(event.at, self._told_at + 1)
         identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._told_at))
@@ -125,7 +125,7 @@ class Journal:
         also: Callable[[Draft], Awaitable[None]] | None = None,
     ) -> None:
         """Write a resource as it is from now on, with its events."""
-        events = tuple(map(self._told, events))
+        events = tuple(map(self._with_own_moment, events))
 
         async def decide(draft: Draft) -> None:
             await self.hold(draft)
@@ -140,7 +140,7 @@ class Journal:
 
     async def forget(self, resource: StackResource, *events: StackEvent) -> None:
         """Remove a resource from its stack."""
-        events = tuple(map(self._told, events))
+        events = tuple(map(self._with_own_moment, events))
 
         async def decide(draft: Draft) -> None:
             await self.hold(draft)

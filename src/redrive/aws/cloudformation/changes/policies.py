@@ -32,8 +32,8 @@ def read_policy(text: str) -> list[Mapping[str, Any]]:
         raise _invalid() from None
     if document == {}:  # no policy, which allows all (recorded)
         return []
-    found = document.get("Statement") if isinstance(document, dict) else None
-    statements: list[Any] = found if isinstance(found, list) else [found]
+    body = document.get("Statement") if isinstance(document, dict) else None
+    statements: list[Any] = body if isinstance(body, list) else [body]
     if len(text.encode()) > POLICY_BYTES_MAX or not all(map(_is_statement, statements)):
         raise _invalid()
     return statements
@@ -50,8 +50,8 @@ def _is_statement(statement: Any) -> bool:
     """True if a stack policy may say it: about everybody, and about updates."""
     if not isinstance(statement, Mapping) or statement.get("Principal", "*") != "*":
         return False
-    given = [statement[name] for name in ("Action", "NotAction") if name in statement]
-    actions = [each for action in given for each in (action if isinstance(action, list) else [action])]
+    action_lists = [statement[name] for name in ("Action", "NotAction") if name in statement]
+    actions = [each for action in action_lists for each in (action if isinstance(action, list) else [action])]
     return all(action == "*" or action in _ACTIONS for action in actions)
 
 
@@ -95,8 +95,8 @@ def _speaks_of(statement: Mapping[str, Any], action: str, logical_id: str, kind:
 def _matches(statement: Mapping[str, Any], element: str, value: str) -> bool:
     """True if an element, or the opposite one, names a value."""
     turned = f"Not{element}" in statement
-    given = statement.get(f"Not{element}" if turned else element, [])
-    patterns = given if isinstance(given, list) else [given]
+    element_value = statement.get(f"Not{element}" if turned else element, [])
+    patterns = element_value if isinstance(element_value, list) else [element_value]
     return turned != any(fnmatchcase(value, str(pattern)) for pattern in patterns)
 
 

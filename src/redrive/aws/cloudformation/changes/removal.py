@@ -28,7 +28,7 @@ class ResourceRemoval(StepParts):
         if current.status in {"DELETE_COMPLETE", "DELETE_SKIPPED"}:
             return
         if self._is_kept(current):
-            await self._gone(replace(current, status="DELETE_SKIPPED"), forget=forget)
+            await self._finish(replace(current, status="DELETE_SKIPPED"), forget=forget)
             return
         was_made = bool(current.physical_id) or current.status != "CREATE_FAILED"
         if current.name or current.physical_id:
@@ -38,11 +38,11 @@ class ResourceRemoval(StepParts):
                 current, Leftover(current.type, current.name, current.physical_id, current.properties)
             )
             if reason and self._stack.forced:
-                await self._gone(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
+                await self._finish(replace(current, status="DELETE_SKIPPED", reason=reason), forget=forget)
                 return
             if reason and was_made:  # of what was not, nothing can be left (recorded)
                 await self._fail(current, "DELETE_FAILED", reason)
-        await self._gone(replace(current, status="DELETE_COMPLETE"), forget=forget)
+        await self._finish(replace(current, status="DELETE_COMPLETE"), forget=forget)
 
     def _is_kept(self, current: StackResource) -> bool:
         if current.logical_id in self._stack.retained:
@@ -54,7 +54,7 @@ class ResourceRemoval(StepParts):
             current.policy == "RetainExceptOnCreate" and not created_in_vain
         )
 
-    async def _gone(self, current: StackResource, *, forget: bool) -> None:
+    async def _finish(self, current: StackResource, *, forget: bool) -> None:
         current = replace(current, updated_at=self._journal.now)
         event = event_of(self._stack, current, current.updated_at, reason=current.reason)
         if forget:
@@ -83,7 +83,7 @@ class ResourceRemoval(StepParts):
         """Remove a resource; the reason why it could not be, or an empty text."""
         kind = type_of(left.type)
         spec = replace(
-            self._wanted(current, again=True),
+            self._spec(current, again=True),
             name=left.name,
             physical_id=left.physical_id,
             properties=left.properties,

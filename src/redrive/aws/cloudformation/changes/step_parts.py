@@ -108,7 +108,7 @@ class StepParts:
             lower_case=kind.lower_case,
         )
 
-    def _wanted(self, resource: StackResource, *, again: bool) -> ResourceSpec:
+    def _spec(self, resource: StackResource, *, again: bool) -> ResourceSpec:
         return wanted_of(self._stack, resource, self._base_url, self._words, again=again)
 
     async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
@@ -152,10 +152,13 @@ class StepParts:
 
     async def _await_signals(self, resource: StackResource, policy: Mapping[str, Any]) -> str:
         """Wait for the signals that a creation policy asks for; the reason of a failure, or an empty text."""
-        asked = policy.get("ResourceSignal")
-        if not isinstance(asked, Mapping):
+        signal_policy = policy.get("ResourceSignal")
+        if not isinstance(signal_policy, Mapping):
             return ""
-        count, milliseconds = int(asked.get("Count") or 1), duration_ms(str(asked.get("Timeout") or "PT5M"))
+        count, milliseconds = (
+            int(signal_policy.get("Count") or 1),
+            duration_ms(str(signal_policy.get("Timeout") or "PT5M")),
+        )
         deadline = self._journal.now + milliseconds
         answer = await self._words.told(self._stack.arn, resource.logical_id, SIGNALS, count, deadline)
         failed = [signal for signal in answer if signal.status != "SUCCESS"]

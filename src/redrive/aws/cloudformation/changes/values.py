@@ -140,12 +140,12 @@ async def _resolved_text(text: str, ask: Ask, budget: Budget) -> str:
             budget.spend()
         except OverBudgetError:
             raise TemplateInvalid(f"A resource has at most {_DYNAMIC_MAX} dynamic references.") from None
-        parts += [text[at : match.start()], await _named(match[1], match[2], ask)]
+        parts += [text[at : match.start()], await _resolve(match[1], match[2], ask)]
         at = match.end()
     return "".join([*parts, text[at:]])
 
 
-async def _named(service: str, name: str, ask: Ask) -> str:
+async def _resolve(service: str, name: str, ask: Ask) -> str:
     if service not in ("ssm", "ssm-secure"):
         raise TemplateInvalid(f"Dynamic references to {service} are not offered by this server.")
     path, _, version = name.partition(":")

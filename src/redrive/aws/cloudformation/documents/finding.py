@@ -52,27 +52,27 @@ async def current_in(draft: Draft, stack: Stack) -> Stack:
     Raises:
         AwsError: It is not there any more.
     """
-    found = await draft.get(STACK, stack.key)
-    if found is None:
+    current = await draft.get(STACK, stack.key)
+    if current is None:
         raise no_stack(stack.name.name)
-    return found
+    return current
 
 
-async def find_change_set(engine: Engine, call: Call, given: str, stack_name: str | None) -> ChangeSet:
+async def find_change_set(engine: Engine, call: Call, name_or_arn: str, stack_name: str | None) -> ChangeSet:
     """The change set of an ARN, or of a name and a stack's.
 
     Raises:
         AwsError: The change set does not exist.
     """
     prefix = f"{call.account}/{call.region}/"
-    if not given.startswith("arn:"):
+    if not name_or_arn.startswith("arn:"):
         if not stack_name:
             raise invalid("StackName must be specified if ChangeSetName is not specified as an ARN.")
         stack = await standing_stack(engine, call, stack_name)
         prefix = f"{stack.key}/"
-    found = await engine.resources.documents.find(CHANGE_SET, prefix)
+    change_sets = await engine.resources.documents.find(CHANGE_SET, prefix)
     # One that was carried out leaves its name to the next, which may be of the same millisecond.
-    for change_set in sorted(found, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
-        if given == change_set.name or id_in(given) == change_set.id:
+    for change_set in sorted(change_sets, key=lambda each: each.execution == "EXECUTE_COMPLETE"):
+        if name_or_arn == change_set.name or id_in(name_or_arn) == change_set.id:
             return change_set
-    raise error("ChangeSetNotFoundException", f"ChangeSet [{given}] does not exist")
+    raise error("ChangeSetNotFoundException", f"ChangeSet [{name_or_arn}] does not exist")

@@ -54,16 +54,18 @@ class ChangeSetOperations:
     async def create_change_set(self, call: Call, params: Structure) -> Structure:
         kind, name = params.get("ChangeSetType") or "UPDATE", params["ChangeSetName"]
         check_name("changeSetName", name)
-        found = await find_stack(self._engine, call, params["StackName"])
-        if found is not None and found.status == "DELETE_COMPLETE":
+        current = await find_stack(self._engine, call, params["StackName"])
+        if current is not None and current.status == "DELETE_COMPLETE":
             if kind == "CREATE" and params["StackName"].startswith("arn:"):
                 raise _standing(params["StackName"], name)
-            found = None
+            current = None
         if kind == "IMPORT":
             raise invalid("Importing resources is not offered by this server.")
-        stack = await self._stack_to_change(call, params, kind, found)
-        exists = found is not None and found.status != REVIEW
-        prepared = await self._changes.prepare(call, params, stack.name, stack.id, found if exists else None)
+        stack = await self._stack_to_change(call, params, kind, current)
+        exists = current is not None and current.status != REVIEW
+        prepared = await self._changes.prepare(
+            call, params, stack.name, stack.id, current if exists else None
+        )
         missing = [
             capability
             for capability in lacking(prepared.program.template, params.get("Capabilities") or ())
@@ -75,30 +77,32 @@ class ChangeSetOperations:
             )
         change_set = await self._looked_at(call, params, kind, stack, prepared)
         await self._engine.resources.write(
-            lambda draft: self._create_in(draft, stack, change_set, prepared, is_new=found is None)
+            lambda draft: self._create_in(draft, stack, change_set, prepared, is_new=current is None)
         )
         return {"Id": _arn(stack, change_set), "StackId": stack.arn}
 
-    async def _stack_to_change(self, call: Call, params: Structure, kind: str, found: Stack | None) -> Stack:
+    async def _stack_to_change(
+        self, call: Call, params: Structure, kind: str, current: Stack | None
+    ) -> Stack:
         """The stack that a change set is for: one that is there, or one to be reviewed first."""
         name = place(call, params["StackName"])
-        if found is None:
+        if current is None:
             if kind != "CREATE":
                 raise no_stack(params["StackName"])
             check_name("stackName", name.name)
             stack = new_stack(call, {}, name, self._operations.new_id(), StackSettings(""))
             return replace(stack, status=REVIEW)
-        if kind == "CREATE" and found.status != REVIEW:
-            raise _standing(found.name.name, params["ChangeSetName"])
-        if found.status != REVIEW:
-            check_updatable(found)
-        return found
+        if kind == "CREATE" and current.status != REVIEW:
+            raise _standing(current.name.name, params["ChangeSetName"])
+        if current.status != REVIEW:
+            check_updatable(current)
+        return current
 
     async def _looked_at(
         self, call: Call, params: Structure, kind: str, stack: Stack, prepared: Prepared
     ) -> ChangeSet:
         changes = await preview(self._engine, stack, prepared.settings, prepared.program)
-        shown = tuple(change for change in changes if change["Type"] == "Resource")
+        resource_changes = tuple(change for change in changes if change["Type"] == "Resource")
         change_set = ChangeSet(
             name=params["ChangeSetName"],
             id=self._operations.new_id(),
@@ -107,7 +111,7 @@ class ChangeSetOperations:
             created_at=call.now,
             settings=prepared.settings,
             description=params.get("Description") or "",
-            changes=shown,
+            changes=resource_changes,
             on_failure=params.get("OnStackFailure") or "",
             nested=bool(params.get("IncludeNestedStacks")),
             token=params.get("ClientToken") or "",
@@ -133,14 +137,14 @@ class ChangeSetOperations:
         draft.put(CHANGE_SET, change_set.key, change_set)
 
     async def describe_change_set(self, call: Call, params: Structure) -> Structure:
-        change_set, stack = await self._found(call, params)
+        change_set, stack = await self._read(call, params)
         settings = change_set.settings
         values = await shown_parameters(self._programs, stack, settings)
         page, token = PAGES.cut("DescribeChangeSet", params, change_set.changes)
         if not params.get("IncludePropertyValues"):
             page = [without_values(change) for change in page]
         tags = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
-        shown: dict[str, Any] = _summary(stack, change_set) | {
+        description: dict[str, Any] = _summary(stack, change_set) | {
             **({"Parameters": values} if values else {}),
             **({"Tags": tags} if tags else {}),
             "NotificationARNs": list(settings.topics),
@@ -150,17 +154,17 @@ class ChangeSetOperations:
             **token,
         }
         if change_set.on_failure:
-            shown["OnStackFailure"] = change_set.on_failure
-        return shown
+            description["OnStackFailure"] = change_set.on_failure
+        return description
 
     async def list_change_sets(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
-        found = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
-        waiting = [each for each in found if each.execution != "EXECUTE_COMPLETE"]
+        change_sets = await self._engine.resources.documents.find(CHANGE_SET, f"{stack.key}/")
+        waiting = [each for each in change_sets if each.execution != "EXECUTE_COMPLETE"]
         return PAGES.of("ListChangeSets", params, waiting, lambda each: _summary(stack, each))
 
     async def describe_change_set_hooks(self, call: Call, params: Structure) -> Structure:
-        change_set, stack = await self._found(call, params)
+        change_set, stack = await self._read(call, params)
         return {
             "ChangeSetId": _arn(stack, change_set),
             "ChangeSetName": change_set.name,
@@ -171,7 +175,7 @@ class ChangeSetOperations:
         }
 
     async def execute_change_set(self, call: Call, params: Structure) -> Structure:
-        change_set, stack = await self._found(call, params)
+        change_set, stack = await self._read(call, params)
         on_failure = change_set.on_failure or "ROLLBACK"
         if params.get("DisableRollback"):
             on_failure = "DO_NOTHING"
@@ -214,7 +218,7 @@ class ChangeSetOperations:
         if not name.startswith("arn:") and params.get("StackName"):
             await standing_stack(self._engine, call, params["StackName"])
         try:
-            change_set, _ = await self._found(call, params)
+            change_set, _ = await self._read(call, params)
         except Exception as refusal:
             if getattr(refusal, "code", "") == "ChangeSetNotFoundException":
                 return {}
@@ -222,7 +226,7 @@ class ChangeSetOperations:
         await self._engine.resources.documents.remove(CHANGE_SET, change_set.key)
         return {}
 
-    async def _found(self, call: Call, params: Structure) -> tuple[ChangeSet, Stack]:
+    async def _read(self, call: Call, params: Structure) -> tuple[ChangeSet, Stack]:
         change_set = await find_change_set(
             self._engine, call, params["ChangeSetName"], params.get("StackName")
         )
@@ -251,7 +255,7 @@ def _execution(stack: Stack, change_set: ChangeSet) -> str:
 
 
 def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
-    shown = {
+    description = {
         "ChangeSetName": change_set.name,
         "ChangeSetId": _arn(stack, change_set),
         "StackId": stack.arn,
@@ -263,4 +267,4 @@ def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
         "Description": change_set.description,
         "IncludeNestedStacks": change_set.nested,
     }
-    return {name: value for name, value in shown.items() if value != ""}
+    return {name: value for name, value in description.items() if value != ""}

@@ -42,28 +42,28 @@ class StackViews:
     # ---- stacks ------------------------------------------------------------------------------------------------------
 
     async def describe_stacks(self, call: Call, params: Structure) -> Structure:
-        given = params.get("StackName")
-        if given:
-            stack = await find_stack(self._engine, call, given)
+        name = params.get("StackName")
+        if name:
+            stack = await find_stack(self._engine, call, name)
             if stack is None:
-                raise no_described_stack(given)
+                raise no_described_stack(name)
             return {"Stacks": [await self._described(stack)]}
         stacks = [stack for stack in await self._stacks(call) if stack.status != "DELETE_COMPLETE"]
         page, token = PAGES.cut("DescribeStacks", params, stacks)
         return {"Stacks": [await self._described(stack) for stack in page], **token}
 
     async def list_stacks(self, call: Call, params: Structure) -> Structure:
-        wanted: Sequence[str] = params.get("StackStatusFilter") or ()
-        stacks = [stack for stack in await self._stacks(call) if not wanted or stack.status in wanted]
+        statuses: Sequence[str] = params.get("StackStatusFilter") or ()
+        stacks = [stack for stack in await self._stacks(call) if not statuses or stack.status in statuses]
         return PAGES.of("ListStacks", params, stacks, _summary)
 
     async def _stacks(self, call: Call) -> list[Stack]:
         """The stacks of a caller, the latest first."""
-        found = await self._engine.resources.documents.find(STACK, f"{call.account}/{call.region}/")
-        return sorted(found, key=lambda stack: (stack.created_at, stack.id), reverse=True)
+        stacks = await self._engine.resources.documents.find(STACK, f"{call.account}/{call.region}/")
+        return sorted(stacks, key=lambda stack: (stack.created_at, stack.id), reverse=True)
 
     async def _described(self, stack: Stack) -> Structure:
-        shown = _basics(stack) | {
+        description = _basics(stack) | {
             "StackStatusReason": stack.reason or None,
             "Parameters": await self._parameters(stack) or None,
             "DisableRollback": stack.on_failure == "DO_NOTHING",
@@ -76,7 +76,7 @@ class StackViews:
             "ChangeSetId": None if stack.status in _WITHOUT_CHANGE_SET else stack.change_set or None,
             "RoleARN": stack.settings.role or None,
         }
-        return _without_none(shown)
+        return _without_none(description)
 
     async def _parameters(self, stack: Stack) -> list[Structure]:
         return await shown_parameters(self._programs, stack, stack.aim)
@@ -88,26 +88,28 @@ class StackViews:
             raise invalid("StackName is a required parameter.")
         stack = await standing_stack(self._engine, call, params["StackName"])
         logical_id = params.get("LogicalResourceId")
-        found = await self._resources(stack)
-        chosen = [resource for resource in found if logical_id in (None, resource.logical_id)]
+        resources = await self._resources(stack)
+        chosen = [resource for resource in resources if logical_id in (None, resource.logical_id)]
         if logical_id and not chosen:
             raise _no_resource(logical_id, stack)
-        shown = [_of_stack(stack) | _resource(resource, "Timestamp") for resource in chosen[:_DESCRIBED_MAX]]
-        return {"StackResources": shown}
+        descriptions = [
+            _of_stack(stack) | _resource(resource, "Timestamp") for resource in chosen[:_DESCRIBED_MAX]
+        ]
+        return {"StackResources": descriptions}
 
     async def describe_stack_resource(self, call: Call, params: Structure) -> Structure:
         stack = await find_stack(self._engine, call, params["StackName"])
         if stack is None:
             raise invalid(f"Stack '{params['StackName']}' does not exist")
         logical_id = params["LogicalResourceId"]
-        found = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
-        if found is None:
+        resource = await self._engine.resources.documents.get(RESOURCE, resource_key(stack, logical_id))
+        if resource is None:
             raise invalid(f"Resource {logical_id} does not exist for stack {stack.arn}")
         program = await self._programs.load(stack, stack.aim)
         values = StackValues(program, {each.logical_id: each for each in await self._resources(stack)}, {})
-        metadata = {"Metadata": orjson.dumps(known_value(found.metadata or {}, values)).decode()}
-        shown = _of_stack(stack) | _resource(found, "LastUpdatedTimestamp") | metadata
-        return {"StackResourceDetail": shown}
+        metadata = {"Metadata": orjson.dumps(known_value(resource.metadata or {}, values)).decode()}
+        description = _of_stack(stack) | _resource(resource, "LastUpdatedTimestamp") | metadata
+        return {"StackResourceDetail": description}
 
     async def list_stack_resources(self, call: Call, params: Structure) -> Structure:
         stack = await standing_stack(self._engine, call, params["StackName"])
@@ -127,9 +129,9 @@ class StackViews:
         if not params.get("StackName"):
             raise invalid("StackName is a required parameter.")
         stack = await standing_stack(self._engine, call, params["StackName"])
-        found = await self._engine.resources.documents.find(EVENT, f"{stack.key}/")
+        events = await self._engine.resources.documents.find(EVENT, f"{stack.key}/")
         return PAGES.of(
-            "DescribeStackEvents", params, found[::-1], lambda event: _of_stack(stack) | _event(event)
+            "DescribeStackEvents", params, events[::-1], lambda event: _of_stack(stack) | _event(event)
         )
 
 
@@ -140,19 +142,19 @@ async def shown_parameters(programs: Programs, stack: Stack, settings: StackSett
         declared = read_parameters(section(source, "Parameters"))
     except TemplateInvalid:
         return []
-    shown = []
+    descriptions = []
     for name in hash_order(settings.parameters):
         text = settings.parameters[name]
         hidden = name in declared and declared[name].hidden
         parameter = {"ParameterKey": name, "ParameterValue": HIDDEN if hidden else text}
         if name in settings.resolved:
             parameter["ResolvedValue"] = HIDDEN if hidden else settings.resolved[name]
-        shown.append(parameter)
-    return shown
+        descriptions.append(parameter)
+    return descriptions
 
 
 def _basics(stack: Stack) -> Structure:
-    shown: Structure = {
+    description: Structure = {
         "StackId": stack.arn,
         "StackName": stack.name.name,
         "CreationTime": stack.created_at,
@@ -164,7 +166,7 @@ def _basics(stack: Stack) -> Structure:
         "ParentId": stack.parent or None,
         "RootId": stack.root or None,
     }
-    return shown
+    return description
 
 
 def _drift(stack: Stack) -> Structure:
@@ -175,19 +177,19 @@ def _drift(stack: Stack) -> Structure:
 
 
 def _summary(stack: Stack) -> Structure:
-    shown = _basics(stack) | {"StackStatusReason": stack.reason or None}
-    shown["TemplateDescription"] = shown.pop("Description")
-    return _without_none(shown)
+    description = _basics(stack) | {"StackStatusReason": stack.reason or None}
+    description["TemplateDescription"] = description.pop("Description")
+    return _without_none(description)
 
 
 def _output(output: Any) -> Structure:
-    shown = {
+    description = {
         "OutputKey": output.name,
         "OutputValue": output.value,
         "Description": output.description or None,
         "ExportName": output.export or None,
     }
-    return _without_none(shown)
+    return _without_none(description)
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
@@ -197,13 +199,13 @@ def hash_order(names: Iterable[str]) -> list[str]:
     while len(known) > size * 3 // 4:
         size *= 2
 
-    def place(name: str) -> int:
+    def rank(name: str) -> int:
         code = 0
         for character in name:
             code = (31 * code + ord(character)) & 0xFFFFFFFF
         return (code ^ (code >> 16)) & (size - 1)
 
-    return sorted(known, key=place)
+    return sorted(known, key=rank)
 
 
 def _of_stack(stack: Stack) -> Structure:
@@ -211,7 +213,7 @@ def _of_stack(stack: Stack) -> Structure:
 
 
 def _resource(resource: StackResource, timestamp: str) -> Structure:
-    shown: Structure = {
+    description: Structure = {
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id or None,
         "ResourceType": resource.type,
@@ -220,11 +222,11 @@ def _resource(resource: StackResource, timestamp: str) -> Structure:
         "ResourceStatusReason": resource.reason or None,
         "DriftInformation": {"StackResourceDriftStatus": resource.drift or "NOT_CHECKED"},
     }
-    return _without_none(shown)
+    return _without_none(description)
 
 
 def _event(event: StackEvent) -> Structure:
-    shown: Structure = {
+    description: Structure = {
         "EventId": event.id,
         "LogicalResourceId": event.logical_id,
         "PhysicalResourceId": event.physical_id,
@@ -235,12 +237,12 @@ def _event(event: StackEvent) -> Structure:
         "ResourceProperties": event.properties or None,
         "ClientRequestToken": event.token or None,
     }
-    return _without_none(shown)
+    return _without_none(description)
 
 
 def _no_resource(logical_id: str, stack: Stack) -> Exception:
     return invalid(f"Resource {logical_id} does not exist for stack {stack.name.name}")
 
 
-def _without_none(shown: Structure) -> Structure:
-    return {name: value for name, value in shown.items() if value is not None}
+def _without_none(description: Structure) -> Structure:
+    return {name: value for name, value in description.items() if value is not None}

@@ -85,7 +85,7 @@ class DriftOperations:
                 f"Resource {params['LogicalResourceId']} does not exist for stack {stack.name.name}"
             )
         status, actual = await self._look(stack, resource)
-        return {"StackResourceDrift": _shown(stack, resource, status, actual, call.now)}
+        return {"StackResourceDrift": _as_structure(stack, resource, status, actual, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
         stack = asked_by(await standing_stack(self._engine, call, params["StackName"]), call)
@@ -94,7 +94,7 @@ class DriftOperations:
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
             if resource.drift and (not statuses or resource.drift in statuses):
                 status, actual = await self._look(stack, resource)
-                drifts.append(_shown(stack, resource, status, actual, call.now))
+                drifts.append(_as_structure(stack, resource, status, actual, call.now))
         return {"StackResourceDrifts": drifts}
 
     async def _look(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
@@ -128,7 +128,7 @@ def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list
     return differences
 
 
-def _shown(
+def _as_structure(
     stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
 ) -> Structure:
     known = {name: value for name, value in actual.items() if name in resource.properties}

@@ -121,25 +121,27 @@ def _known_properties(
     definition: ResourceDefinition, values: StackValues, replaced: set[str]
 ) -> dict[str, Any]:
     """The properties as they will be, as far as that is known before resources are made."""
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name, expression in definition.properties.items():
         try:
             names = set(references(expression, values.program.conditions.holds))
-            found[name] = UNKNOWN if names & replaced else evaluate({name: expression}, values.scope)[name]
+            properties[name] = (
+                UNKNOWN if names & replaced else evaluate({name: expression}, values.scope)[name]
+            )
         except TemplateInvalid as refusal:
             if _NO_MAPPING in str(refusal):  # known now, and refused at once (recorded)
                 raise
-            found[name] = UNKNOWN
+            properties[name] = UNKNOWN
         except NotYetKnown:
-            found[name] = UNKNOWN
+            properties[name] = UNKNOWN
         except KeyError:  # AWS::NoValue
             continue
-    known = {name: value for name, value in found.items() if value != UNKNOWN}
+    known = {name: value for name, value in properties.items() if value != UNKNOWN}
     try:
-        typed = type_of(definition.type).schema.typed(found)
+        typed = type_of(definition.type).schema.typed(properties)
     except TemplateInvalid:
-        return found
-    return {**found, **{name: typed[name] for name in known if name in typed}}
+        return properties
+    return {**properties, **{name: typed[name] for name in known if name in typed}}
 
 
 def _detail(

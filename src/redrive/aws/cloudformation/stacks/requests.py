@@ -24,10 +24,10 @@ def tags_of(params: Structure, before: StackSettings) -> Mapping[str, str]:
 
 def capabilities_of(params: Structure, before: StackSettings) -> tuple[str, ...]:
     """The capabilities of a stack: an update that names none keeps them, a change set replaces them (recorded)."""
-    named: Sequence[str] | None = params.get("Capabilities")
-    if named is None and "ChangeSetName" not in params:
+    capabilities: Sequence[str] | None = params.get("Capabilities")
+    if capabilities is None and "ChangeSetName" not in params:
         return before.capabilities
-    return tuple(named or ())
+    return tuple(capabilities or ())
 
 
 def topics_of(params: Structure, before: StackSettings) -> tuple[str, ...]:

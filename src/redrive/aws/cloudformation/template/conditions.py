@@ -92,14 +92,14 @@ def _values(value: Any, template: Template, scope: EvaluationScope) -> list[str]
     """The texts that a side of a rule's function stands for."""
     match value:
         case {"Fn::RefAll": str(kind)}:
-            found: Any = [scope.values[p.name] for p in template.parameters.values() if p.type == kind]
+            values: Any = [scope.values[p.name] for p in template.parameters.values() if p.type == kind]
         case {"Fn::ValueOf": _} | {"Fn::ValueOfAll": _}:
             raise template_error(
                 "Fn::ValueOf asks for resources of other services, of which nothing is known here."
             )
         case _:
-            found = evaluate(value, scope)
-    return [text_of(item) for item in (found if isinstance(found, list) else [found])]
+            values = evaluate(value, scope)
+    return [text_of(item) for item in (values if isinstance(values, list) else [values])]
 
 
 def _contains(values: list[str], sought: list[str]) -> bool:

@@ -98,10 +98,10 @@ class _Writer:
         return expanded
 
     def _collection(self, key: str, collection: Any, known: Mapping[str, str]) -> list[str]:
-        found = evaluate(self.write(collection, known), self.scope)
-        if not isinstance(found, list):
+        elements = evaluate(self.write(collection, known), self.scope)
+        if not isinstance(elements, list):
             raise template_error(f"{key}: its collection must be a list.")
         items: list[str] = []
-        for item in found:
+        for item in elements:
             items += [text_of(part) for part in (item if isinstance(item, list) else [item])]
         return items

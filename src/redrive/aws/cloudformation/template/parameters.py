@@ -150,7 +150,7 @@ Given = Sequence[Mapping[str, Any]]
 
 
 def choose_values(
-    declared: Mapping[str, ParameterDefinition], given: Given, previous: Mapping[str, str]
+    declared: Mapping[str, ParameterDefinition], arguments: Given, previous: Mapping[str, str]
 ) -> dict[str, str]:
     """The value of each parameter: as given, as it was, or the default.
 
@@ -158,11 +158,11 @@ def choose_values(
         TemplateInvalid: One has no value, or may not have this one.
     """
     strange = [
-        item.get("ParameterKey") or "null" for item in given if item.get("ParameterKey") not in declared
+        item.get("ParameterKey") or "null" for item in arguments if item.get("ParameterKey") not in declared
     ]
     if strange:
         raise TemplateInvalid(f"Parameters: [{', '.join(strange)}] do not exist in the template")
-    values = dict(_given_values(given, previous))
+    values = dict(_given_values(arguments, previous))
     missing = []
     for name, parameter in declared.items():
         value = values.get(name, parameter.default)

@@ -136,9 +136,9 @@ def read_sections(source: Mapping[str, Any]) -> Template:
         description=source.get("Description") or "",
         metadata=source.get("Metadata"),
         parameters=read_parameters(section(source, "Parameters")),
-        rules=_named(source, "Rules"),
+        rules=_entries(source, "Rules"),
         mappings=_mappings(source),
-        conditions=_named(source, "Conditions"),
+        conditions=_entries(source, "Conditions"),
         transforms=transforms_of(source),
         resources=resources,
         outputs=_outputs(source),
@@ -169,7 +169,7 @@ def _check_top(source: Mapping[str, Any]) -> None:
         raise format_error(f"'Description' length is greater than {DESCRIPTION_BYTES_MAX}.")
 
 
-def _named(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _entries(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     entries = section(source, name)
     for key, value in entries.items():
         if not isinstance(value, Mapping):

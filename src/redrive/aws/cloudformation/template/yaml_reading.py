@@ -69,7 +69,7 @@ class _Reader:
             case yaml.AliasEvent():
                 if event.anchor not in self.anchors:
                     raise _malformed(event.start_mark)
-                self._place(*self.anchors[event.anchor], event.start_mark)
+                self._append(*self.anchors[event.anchor], event.start_mark)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 keyed = isinstance(event, yaml.MappingStartEvent)
                 if len(self.open) >= self.depth_max or (self.open and self._awaits_key):
@@ -79,7 +79,7 @@ class _Reader:
                 done = self.open.pop()
                 value = _tagged(done.tag, done.value, event.start_mark)
                 self._name(done.anchor, value, done.count)
-                self._place(value, done.count, event.start_mark)
+                self._append(value, done.count, event.start_mark)
             case _:
                 pass
 
@@ -102,13 +102,13 @@ class _Reader:
         )
         count = 1 + len(event.value) // CHARS_PER_STEP
         self._name(event.anchor, value, count)
-        self._place(value, count, event.start_mark)
+        self._append(value, count, event.start_mark)
 
     def _name(self, anchor: str | None, value: Any, count: int) -> None:
         if anchor is not None:
             self.anchors[anchor] = value, count
 
-    def _place(self, value: Any, count: int, mark: yaml.Mark) -> None:
+    def _append(self, value: Any, count: int, mark: yaml.Mark) -> None:
         if not self.open:
             self.root = value
             return

@@ -177,13 +177,13 @@ def _stage_operations(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
 def _by_method(properties: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The settings of methods by the path that patch operations give them; a deployment's stage has those of all."""
     common = pick(properties, *_METHOD_SETTINGS)
-    found: dict[str, Mapping[str, Any]] = {"/*/*": common} if common else {}
+    settings_by_method: dict[str, Mapping[str, Any]] = {"/*/*": common} if common else {}
     for settings in properties.get("MethodSettings") or ():
         path = str(settings.get("ResourcePath", "/*"))
         path = "*" if path == "/*" else path.replace("~", "~0").replace("/", "~1")
         at = f"/{path}/{settings.get('HttpMethod', '*')}"
-        found[at] = {**found.get(at, {}), **settings}
-    return found
+        settings_by_method[at] = {**settings_by_method.get(at, {}), **settings}
+    return settings_by_method
 
 
 class AccountType(PutResourceType):

@@ -69,7 +69,7 @@ class ApiType(ResourceType):
             answer = await ask(SERVICE, "CreateApi", Name=name, ProtocolType=kind, Tags=tags, **params)
             api_id = answer["ApiId"]
         await self._define(ask, api_id, properties)
-        return await self._made(ask, api_id)
+        return await self._state(ask, api_id)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -81,7 +81,7 @@ class ApiType(ResourceType):
         if "CorsConfiguration" in before and "CorsConfiguration" not in properties:
             await ask(SERVICE, "DeleteCorsConfiguration", ApiId=spec.physical_id)
         await _TAGS.set(ask, own_tags(spec), ResourceArn=arn_of(spec, f"/apis/{spec.physical_id}"))
-        return await self._made(ask, spec.physical_id)
+        return await self._state(ask, spec.physical_id)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -109,7 +109,7 @@ class ApiType(ResourceType):
         if own := pick(properties, "Name", *_API):
             await ask(SERVICE, "UpdateApi", ApiId=api, **own)
 
-    async def _made(self, ask: Ask, api: str) -> ResourceState:
+    async def _state(self, ask: Ask, api: str) -> ResourceState:
         answer = await ask(SERVICE, "GetApi", ApiId=api)
         return ResourceState(api, {"ApiId": api, "ApiEndpoint": answer["ApiEndpoint"]})
 
@@ -132,16 +132,16 @@ class HttpApiPartType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (part_id := await self.find(ask, spec)):
-            return self._made(part_id)
+            return self._state(part_id)
         answer = await ask(SERVICE, f"Create{self.noun}", **{**self.needed, **spec.properties})
-        return self._made(answer[f"{self.noun}Id"])
+        return self._state(answer[f"{self.noun}Id"])
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         if self.noun != "Deployment":
             settings = {**spec.properties, **cleared(before, spec.properties, _PART_DEFAULTS)}
             await ask(SERVICE, f"Update{self.noun}", **{**settings, f"{self.noun}Id": spec.physical_id})
-        return self._made(spec.physical_id)
+        return self._state(spec.physical_id)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -158,7 +158,7 @@ class HttpApiPartType(ResourceType):
                 return str(part[f"{self.noun}Id"])
         return ""
 
-    def _made(self, physical_id: str) -> ResourceState:
+    def _state(self, physical_id: str) -> ResourceState:
         return ResourceState(physical_id, {f"{self.noun}Id": physical_id})
 
 

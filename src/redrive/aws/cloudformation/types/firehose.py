@@ -54,7 +54,7 @@ class DeliveryStreamType(ResourceType):
         except AwsError as error:
             if not (spec.again and error.code == "ResourceInUseException"):
                 raise
-        return _made(spec, spec.name)
+        return _state(spec, spec.name)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -72,7 +72,7 @@ class DeliveryStreamType(ResourceType):
             )
         await _encrypt(ask, name, before.get(_ENCRYPTION), spec.properties.get(_ENCRYPTION))
         await _TAGS.set(ask, spec.all_tags(), DeliveryStreamName=name)
-        return _made(spec, name)
+        return _state(spec, name)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -101,7 +101,7 @@ async def _encrypt(ask: Ask, name: str, before: Any, after: Any) -> None:
         await ask(_SERVICE, "StartDeliveryStreamEncryption", **identifiers, **{_ENCRYPTION: after})
 
 
-def _made(spec: ResourceSpec, name: str) -> ResourceState:
+def _state(spec: ResourceSpec, name: str) -> ResourceState:
     return ResourceState(name, {"Arn": spec.arn(_SERVICE, f"deliverystream/{name}")})
 
 

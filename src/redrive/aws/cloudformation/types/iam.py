@@ -261,7 +261,7 @@ class ManagedPolicyType(ResourceType):
         arn = await self.find(ask, spec)
         for kind, holder in _holders(spec.properties):
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
-        return await self._made(ask, arn)
+        return await self._state(ask, arn)
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
@@ -277,7 +277,7 @@ class ManagedPolicyType(ResourceType):
         for kind, holder in new:
             await ask("iam", f"Attach{kind}Policy", **{f"{kind}Name": holder}, PolicyArn=arn)
         await self._detach(ask, arn, [holder for holder in old if holder not in new])
-        return await self._made(ask, arn)
+        return await self._state(ask, arn)
 
     async def _bring_version(self, ask: Ask, arn: str, text: str) -> None:
         """Make the document the policy's only version."""
@@ -309,7 +309,7 @@ class ManagedPolicyType(ResourceType):
             if not is_absent(error):
                 raise
 
-    async def _made(self, ask: Ask, arn: str) -> ResourceState:
+    async def _state(self, ask: Ask, arn: str) -> ResourceState:
         policy = (await ask("iam", "GetPolicy", PolicyArn=arn))["Policy"]
         attributes = pick(policy, "PolicyId", "AttachmentCount", "DefaultVersionId", "IsAttachable")
         return ResourceState(arn, {"PolicyArn": arn, **attributes})

@@ -70,7 +70,7 @@ class FunctionType(ResourceType):
             if not (spec.again and error.code == "ResourceConflictException"):
                 raise
         await _set_concurrency(ask, spec.name, properties)
-        return _made(spec, spec.name)
+        return _state(spec, spec.name)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -87,7 +87,7 @@ class FunctionType(ResourceType):
         if "ReservedConcurrentExecutions" in changed:
             await _set_concurrency(ask, name, properties, clear=True)
         await TAGS.set(ask, spec.all_tags(), Resource=spec.arn("lambda", f"function:{name}"))
-        return _made(spec, name)
+        return _state(spec, name)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -132,7 +132,7 @@ async def _set_concurrency(
         await ask("lambda", "DeleteFunctionConcurrency", FunctionName=name)
 
 
-def _made(spec: ResourceSpec, name: str) -> ResourceState:
+def _state(spec: ResourceSpec, name: str) -> ResourceState:
     off = {"SnapStartResponse.ApplyOn": "None", "SnapStartResponse.OptimizationStatus": "Off"}
     return ResourceState(name, {"Arn": spec.arn("lambda", f"function:{name}"), **off})
 
@@ -178,15 +178,15 @@ class VersionType(ResourceType):
 
 async def _provide(ask: Ask, spec: ResourceSpec, arn: str, before: Mapping[str, Any] | None = None) -> None:
     """Keep the environments of a version or an alias ready that its properties ask for."""
-    asked, had = spec.properties.get(_PROVISIONED), (before or {}).get(_PROVISIONED)
-    if asked == had:
+    configuration, had = spec.properties.get(_PROVISIONED), (before or {}).get(_PROVISIONED)
+    if configuration == had:
         return
     function, _, qualifier = arn.rpartition(":")
-    named = {"FunctionName": function, "Qualifier": qualifier}
-    if asked:
-        await ask("lambda", "PutProvisionedConcurrencyConfig", **named, **asked)
+    alias = {"FunctionName": function, "Qualifier": qualifier}
+    if configuration:
+        await ask("lambda", "PutProvisionedConcurrencyConfig", **alias, **configuration)
     else:
-        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **named))
+        await without_absence(ask("lambda", "DeleteProvisionedConcurrencyConfig", **alias))
 
 
 class FunctionAliasType(ResourceType):

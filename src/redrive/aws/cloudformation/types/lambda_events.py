@@ -48,19 +48,19 @@ class EventSourceMappingType(ResourceType):
     @override
     async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
         if spec.again and (mapping_id := await self.find(ask, spec)):
-            return await self._made(ask, mapping_id)
+            return await self._state(ask, mapping_id)
         params = _mapping(spec.properties) | pick(spec.properties, "EventSourceArn")
         if tags := spec.all_tags():
             params["Tags"] = tags
         answer = await ask("lambda", "CreateEventSourceMapping", **params)
-        return await self._made(ask, answer["UUID"], answer)
+        return await self._state(ask, answer["UUID"], answer)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         properties = spec.properties
         params = _mapping({**properties, **cleared(before, properties, _DEFAULTS)})
         await ask("lambda", "UpdateEventSourceMapping", UUID=spec.physical_id, **params)
-        resource_state = await self._made(ask, spec.physical_id)
+        resource_state = await self._state(ask, spec.physical_id)
         await TAGS.set(ask, spec.all_tags(), Resource=resource_state.attributes["EventSourceMappingArn"])
         return resource_state
 
@@ -77,7 +77,9 @@ class EventSourceMappingType(ResourceType):
         mappings = answer.get("EventSourceMappings") or ()
         return mappings[0]["UUID"] if mappings else ""
 
-    async def _made(self, ask: Ask, uuid: str, description: Mapping[str, Any] | None = None) -> ResourceState:
+    async def _state(
+        self, ask: Ask, uuid: str, description: Mapping[str, Any] | None = None
+    ) -> ResourceState:
         mapping = description or await ask("lambda", "GetEventSourceMapping", UUID=uuid)
         return ResourceState(
             uuid, {"Id": uuid, "EventSourceMappingArn": mapping.get("EventSourceMappingArn", uuid)}

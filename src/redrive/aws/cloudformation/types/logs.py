@@ -40,14 +40,14 @@ class LogGroupType(ResourceType):
             if not (spec.again and error.code == "ResourceAlreadyExistsException"):
                 raise
         await self._retain(ask, spec)
-        return self._made(spec, spec.name)
+        return self._state(spec, spec.name)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
         await self._retain(ask, spec, clear="RetentionInDays" in before)
         group = spec.arn("logs", f"log-group:{spec.physical_id}")
         await _TAGS.set(ask, spec.all_tags(), resourceArn=group)
-        return self._made(spec, spec.physical_id)
+        return self._state(spec, spec.physical_id)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -70,7 +70,7 @@ class LogGroupType(ResourceType):
         elif clear:
             await ask("logs", "DeleteRetentionPolicy", logGroupName=group)
 
-    def _made(self, spec: ResourceSpec, name: str) -> ResourceState:
+    def _state(self, spec: ResourceSpec, name: str) -> ResourceState:
         return ResourceState(name, {"Arn": f"{spec.arn('logs', f'log-group:{name}')}:*"})
 
 

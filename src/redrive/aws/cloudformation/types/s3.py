@@ -66,7 +66,7 @@ class BucketType(ResourceType):
             await _set_tags(ask, spec.name, tags)
         if notifications := spec.properties.get("NotificationConfiguration"):
             await _set_notifications(ask, spec.name, notifications)
-        return _made(spec, spec.name)
+        return _state(spec, spec.name)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -77,7 +77,7 @@ class BucketType(ResourceType):
         notifications = spec.properties.get("NotificationConfiguration") or {}
         if notifications != (before.get("NotificationConfiguration") or {}):
             await _set_notifications(ask, spec.physical_id, notifications)
-        return _made(spec, spec.physical_id)
+        return _state(spec, spec.physical_id)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -132,7 +132,7 @@ def _refuse_others(properties: Mapping[str, Any]) -> None:
         raise TemplateInvalid(f"Buckets of this server have no {', '.join(others)}.")
 
 
-def _made(spec: ResourceSpec, name: str) -> ResourceState:
+def _state(spec: ResourceSpec, name: str) -> ResourceState:
     region = spec.stack.region
     return ResourceState(
         name,

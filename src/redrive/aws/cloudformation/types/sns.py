@@ -60,94 +60,96 @@ class TopicType(ResourceType):
         return ".fifo" if properties.get("FifoTopic") else ""
 
     @override
-    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
-        arn = _topic_arn(wanted)
-        if self.name_property in wanted.properties:
-            await refuse_existing(ask, wanted, "sns", "GetTopicAttributes", TopicArn=arn)
-        attributes = _topic_attributes(wanted.properties)
-        if wanted.properties.get("FifoTopic"):
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        arn = _topic_arn(spec)
+        if self.name_property in spec.properties:
+            await refuse_existing(ask, spec, "sns", "GetTopicAttributes", TopicArn=arn)
+        attributes = _topic_attributes(spec.properties)
+        if spec.properties.get("FifoTopic"):
             attributes["FifoTopic"] = "true"
-        protection = wanted.properties.get("DataProtectionPolicy")
-        params: dict[str, Any] = {"Name": wanted.name, "Attributes": attributes}
-        params["Tags"] = tag_list(wanted.all_tags())
+        protection = spec.properties.get("DataProtectionPolicy")
+        params: dict[str, Any] = {"Name": spec.name, "Attributes": attributes}
+        params["Tags"] = tag_list(spec.all_tags())
         if protection is not None:
             params["DataProtectionPolicy"] = as_text(protection)
         await ask("sns", "CreateTopic", **params)
-        for endpoint in wanted.properties.get("Subscription") or ():
+        for endpoint in spec.properties.get("Subscription") or ():
             await ask("sns", "Subscribe", TopicArn=arn, **_endpoint(endpoint))
-        return _made_topic(wanted)
+        return _made_topic(spec)
 
     @override
-    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        arn = _topic_arn(wanted)
-        old, new = _topic_attributes(before), _topic_attributes(wanted.properties)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        arn = _topic_arn(spec)
+        old, new = _topic_attributes(before), _topic_attributes(spec.properties)
         for name in sorted(changed_properties(old, new)):
             value = new.get(name, _TOPIC_DEFAULTS.get(name, ""))
             await ask("sns", "SetTopicAttributes", TopicArn=arn, AttributeName=name, AttributeValue=value)
-        if before.get("DataProtectionPolicy") != wanted.properties.get("DataProtectionPolicy"):
-            policy = as_text(wanted.properties.get("DataProtectionPolicy", ""))
+        if before.get("DataProtectionPolicy") != spec.properties.get("DataProtectionPolicy"):
+            policy = as_text(spec.properties.get("DataProtectionPolicy", ""))
             await ask("sns", "PutDataProtectionPolicy", ResourceArn=arn, DataProtectionPolicy=policy)
-        await _update_subscriptions(ask, arn, before, wanted.properties)
-        await _TAGS.set(ask, wanted.all_tags(), ResourceArn=arn)
-        return _made_topic(wanted)
+        await _update_subscriptions(ask, arn, before, spec.properties)
+        await _TAGS.set(ask, spec.all_tags(), ResourceArn=arn)
+        return _made_topic(spec)
 
     @override
-    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
-        arn = _topic_arn(wanted)
-        if wanted.properties.get("ArchivePolicy"):
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        arn = _topic_arn(spec)
+        if spec.properties.get("ArchivePolicy"):
             nothing = {"AttributeName": "ArchivePolicy", "AttributeValue": "{}"}
             await without_absence(ask("sns", "SetTopicAttributes", TopicArn=arn, **nothing))
         await without_absence(ask("sns", "DeleteTopic", TopicArn=arn))
 
     @override
-    async def find(self, ask: Ask, wanted: ResourceSpec) -> str:
-        return _topic_arn(wanted)
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        return _topic_arn(spec)
 
     @override
-    async def read(self, ask: Ask, wanted: ResourceSpec) -> Mapping[str, Any] | None:
-        shown = await _attributes_of(ask, "GetTopicAttributes", TopicArn=_topic_arn(wanted))
-        if shown is None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
+        description = await _attributes_of(ask, "GetTopicAttributes", TopicArn=_topic_arn(spec))
+        if description is None:
             return None
-        return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
+        return {
+            name: as_document(value) for name, value in description.items() if name in self.schema.properties
+        }
 
 
 async def _attributes_of(ask: Ask, operation: str, **params: str) -> Mapping[str, str] | None:
-    found = await without_absence(ask("sns", operation, **params))
-    if found is None:
+    answer = await without_absence(ask("sns", operation, **params))
+    if answer is None:
         return None
-    return found.get("Attributes") or {}
+    return answer.get("Attributes") or {}
 
 
 def _topic_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
-    found = {
+    attributes = {
         name: as_text(properties[name])
         for name in (*_TOPIC_DEFAULTS, "MaximumMessageSize", "DeliveryPolicy")
         if name in properties
     }
     archive = properties.get(_ARCHIVE)
     if isinstance(archive, Mapping):  # whose numbers are texts (recorded)
-        found[_ARCHIVE] = as_text({name: as_text(value) for name, value in archive.items()})
+        attributes[_ARCHIVE] = as_text({name: as_text(value) for name, value in archive.items()})
     for logging in properties.get("DeliveryStatusLogging") or ():
         protocol = _LOGGED.get(logging["Protocol"], logging["Protocol"])
-        found |= {f"{protocol}{name}": as_text(logging[name]) for name in _FEEDBACK if name in logging}
-    return found
+        attributes |= {f"{protocol}{name}": as_text(logging[name]) for name in _FEEDBACK if name in logging}
+    return attributes
 
 
-def _endpoint(given: Mapping[str, Any]) -> dict[str, str]:
-    return {"Protocol": given["Protocol"], "Endpoint": given.get("Endpoint", "")}
+def _endpoint(subscription: Mapping[str, Any]) -> dict[str, str]:
+    return {"Protocol": subscription["Protocol"], "Endpoint": subscription.get("Endpoint", "")}
 
 
 async def _update_subscriptions(
     ask: Ask, arn: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
-    old = [_endpoint(given) for given in before.get("Subscription") or ()]
-    new = [_endpoint(given) for given in after.get("Subscription") or ()]
+    old = [_endpoint(subscription) for subscription in before.get("Subscription") or ()]
+    new = [_endpoint(subscription) for subscription in after.get("Subscription") or ()]
     for endpoint in new:
         if endpoint not in old:
             await ask("sns", "Subscribe", TopicArn=arn, **endpoint)
     for endpoint in old:
-        if endpoint not in new and (found := await _subscription(ask, arn, endpoint)):
-            await ask("sns", "Unsubscribe", SubscriptionArn=found)
+        if endpoint not in new and (subscription_arn := await _subscription(ask, arn, endpoint)):
+            await ask("sns", "Unsubscribe", SubscriptionArn=subscription_arn)
 
 
 async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
@@ -157,19 +159,19 @@ async def _subscription(ask: Ask, arn: str, endpoint: Mapping[str, str]) -> str:
         page = await ask("sns", "ListSubscriptionsByTopic", TopicArn=arn, **token)
         for subscription in page.get("Subscriptions") or ():
             if all(subscription.get(name) == value for name, value in endpoint.items()):
-                found: str = subscription["SubscriptionArn"]
-                return found if found.startswith("arn:") else ""
+                subscription_arn: str = subscription["SubscriptionArn"]
+                return subscription_arn if subscription_arn.startswith("arn:") else ""
         if not page.get("NextToken"):
             return ""
         token = {"NextToken": page["NextToken"]}
 
 
-def _topic_arn(wanted: ResourceSpec) -> str:
-    return wanted.physical_id or wanted.arn("sns", wanted.name)
+def _topic_arn(spec: ResourceSpec) -> str:
+    return spec.physical_id or spec.arn("sns", spec.name)
 
 
-def _made_topic(wanted: ResourceSpec) -> ResourceState:
-    arn = _topic_arn(wanted)
+def _made_topic(spec: ResourceSpec) -> ResourceState:
+    arn = _topic_arn(spec)
     return ResourceState(arn, {"TopicArn": arn, "TopicName": arn.rpartition(":")[2]})
 
 
@@ -193,42 +195,44 @@ class SubscriptionType(ResourceType):
     name_chars_max = 0
 
     @override
-    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
-        given = wanted.properties
-        params = {name: given[name] for name in ("TopicArn", "Protocol", "Endpoint") if name in given}
-        attributes = _subscription_attributes(given)
-        made = await ask("sns", "Subscribe", **params, Attributes=attributes, ReturnSubscriptionArn=True)
-        arn: str = made["SubscriptionArn"]
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        properties = spec.properties
+        params = {
+            name: properties[name] for name in ("TopicArn", "Protocol", "Endpoint") if name in properties
+        }
+        attributes = _subscription_attributes(properties)
+        answer = await ask("sns", "Subscribe", **params, Attributes=attributes, ReturnSubscriptionArn=True)
+        arn: str = answer["SubscriptionArn"]
         return ResourceState(arn, {"Arn": arn})
 
     @override
-    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        old, new = _subscription_attributes(before), _subscription_attributes(wanted.properties)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        old, new = _subscription_attributes(before), _subscription_attributes(spec.properties)
         for name, default in _SUBSCRIPTION_DEFAULTS.items():
             if old.get(name) != new.get(name):
                 change = {"AttributeName": name, "AttributeValue": new.get(name, default)}
-                await ask("sns", "SetSubscriptionAttributes", SubscriptionArn=wanted.physical_id, **change)
-        return ResourceState(wanted.physical_id, {"Arn": wanted.physical_id})
+                await ask("sns", "SetSubscriptionAttributes", SubscriptionArn=spec.physical_id, **change)
+        return ResourceState(spec.physical_id, {"Arn": spec.physical_id})
 
     @override
-    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
-        await without_absence(ask("sns", "Unsubscribe", SubscriptionArn=wanted.physical_id))
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        await without_absence(ask("sns", "Unsubscribe", SubscriptionArn=spec.physical_id))
 
     @override
-    async def find(self, ask: Ask, wanted: ResourceSpec) -> str:
+    async def find(self, ask: Ask, spec: ResourceSpec) -> str:
         return (
-            await without_absence(
-                _subscription(ask, wanted.properties["TopicArn"], _endpoint(wanted.properties))
-            )
+            await without_absence(_subscription(ask, spec.properties["TopicArn"], _endpoint(spec.properties)))
             or ""
         )
 
     @override
-    async def read(self, ask: Ask, wanted: ResourceSpec) -> Mapping[str, Any] | None:
-        shown = await _attributes_of(ask, "GetSubscriptionAttributes", SubscriptionArn=wanted.physical_id)
-        if shown is None:
+    async def read(self, ask: Ask, spec: ResourceSpec) -> Mapping[str, Any] | None:
+        description = await _attributes_of(ask, "GetSubscriptionAttributes", SubscriptionArn=spec.physical_id)
+        if description is None:
             return None
-        return {name: as_document(value) for name, value in shown.items() if name in self.schema.properties}
+        return {
+            name: as_document(value) for name, value in description.items() if name in self.schema.properties
+        }
 
 
 def _subscription_attributes(properties: Mapping[str, Any]) -> dict[str, str]:
@@ -245,27 +249,27 @@ class TopicPolicyType(ResourceType):
     topics_property: ClassVar[str] = "Topics"
 
     def _topics(self, properties: Mapping[str, Any]) -> list[str]:
-        found = properties.get(self.topics_property) or []
-        return found if isinstance(found, list) else [found]
+        topics = properties.get(self.topics_property) or []
+        return topics if isinstance(topics, list) else [topics]
 
     @override
-    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
-        for arn in self._topics(wanted.properties):
-            await _set_policy(ask, arn, as_text(wanted.properties["PolicyDocument"]))
-        return ResourceState(wanted.name, {"Id": wanted.name})
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        for arn in self._topics(spec.properties):
+            await _set_policy(ask, arn, as_text(spec.properties["PolicyDocument"]))
+        return ResourceState(spec.name, {"Id": spec.name})
 
     @override
-    async def update(self, ask: Ask, wanted: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
-        kept = self._topics(wanted.properties)
+    async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
+        topics = self._topics(spec.properties)
         for arn in self._topics(before):
-            if arn not in kept:
+            if arn not in topics:
                 await without_absence(_set_policy(ask, arn, default_policy(arn)))
-        made = await self.create(ask, wanted)
-        return ResourceState(wanted.physical_id or made.physical_id, made.attributes)
+        state = await self.create(ask, spec)
+        return ResourceState(spec.physical_id or state.physical_id, state.attributes)
 
     @override
-    async def delete(self, ask: Ask, wanted: ResourceSpec) -> None:
-        for arn in self._topics(wanted.properties):
+    async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
+        for arn in self._topics(spec.properties):
             await without_absence(_set_policy(ask, arn, default_policy(arn)))
 
 
@@ -275,9 +279,9 @@ class TopicInlinePolicyType(TopicPolicyType):
     topics_property = "TopicArn"
 
     @override
-    async def create(self, ask: Ask, wanted: ResourceSpec) -> ResourceState:
-        await super().create(ask, wanted)
-        return ResourceState(wanted.properties["TopicArn"])
+    async def create(self, ask: Ask, spec: ResourceSpec) -> ResourceState:
+        await super().create(ask, spec)
+        return ResourceState(spec.properties["TopicArn"])
 
 
 async def _set_policy(ask: Ask, arn: str, policy: str) -> None:

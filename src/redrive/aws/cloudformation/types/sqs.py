@@ -59,7 +59,7 @@ class QueueType(ResourceType):
             attributes["FifoQueue"] = "true"
         params = {"QueueName": spec.name, "Attributes": attributes, "tags": spec.all_tags()}
         await ask("sqs", "CreateQueue", **params)
-        return _made(spec)
+        return _state(spec)
 
     @override
     async def update(self, ask: Ask, spec: ResourceSpec, before: Mapping[str, Any]) -> ResourceState:
@@ -69,7 +69,7 @@ class QueueType(ResourceType):
             values = {name: value for name, value in attributes.items() if name in changed}
             await ask("sqs", "SetQueueAttributes", QueueUrl=_url(spec), Attributes=values)
         await _TAGS.set(ask, spec.all_tags(), QueueUrl=_url(spec))
-        return _made(spec)
+        return _state(spec)
 
     @override
     async def delete(self, ask: Ask, spec: ResourceSpec) -> None:
@@ -104,7 +104,7 @@ def _url(spec: ResourceSpec) -> str:
     return f"{spec.base_url}/{spec.stack.account}/{_queue_name(spec)}"
 
 
-def _made(spec: ResourceSpec) -> ResourceState:
+def _state(spec: ResourceSpec) -> ResourceState:
     url, name = _url(spec), _queue_name(spec)
     return ResourceState(url, {"Arn": spec.arn("sqs", name), "QueueName": name, "QueueUrl": url})
 

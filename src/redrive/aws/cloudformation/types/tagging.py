@@ -29,14 +29,14 @@ class TagCalls(NamedTuple):
     listed: str = ""
     pair: tuple[str, ...] = ("Key", "Value")
 
-    async def set(self, ask: Ask, spec: Mapping[str, str], **named: str) -> None:
+    async def set(self, ask: Ask, spec: Mapping[str, str], **identifiers: str) -> None:
         """Give a resource these tags, and no others; it is named as the service's operations name it."""
-        current_tags = (await ask(self.service, self.list, **named)).get(self.listed or self.tags) or {}
+        current_tags = (await ask(self.service, self.list, **identifiers)).get(self.listed or self.tags) or {}
         had = self._read(current_tags)
         if new := {key: value for key, value in spec.items() if had.get(key) != value}:
-            await ask(self.service, self.add, **named, **{self.tags: self.written(new)})
+            await ask(self.service, self.add, **identifiers, **{self.tags: self.written(new)})
         if removed_keys := sorted(had.keys() - spec.keys()):
-            await ask(self.service, self.remove, **named, **{self.keys: removed_keys})
+            await ask(self.service, self.remove, **identifiers, **{self.keys: removed_keys})
 
     def written(self, tags: Mapping[str, str]) -> Any:
         """Tags as the service takes them."""

@@ -85,7 +85,7 @@ class Composites:
 
     async def _follow(self, alarm: Alarm, now: int) -> bool:
         """Returns whether an alarm came to another state."""
-        target, suppressor = self._wanted(alarm), self._suppressor(alarm)
+        target, suppressor = self._target_state(alarm), self._suppressor(alarm)
         current = suppression_of(alarm)
         next_state = follow(current, alarm.state.value, target[0], suppressor, now)
         if target[0] == alarm.state.value and next_state.suppression == current and not next_state.acts:
@@ -115,18 +115,18 @@ class Composites:
 
     # ---- the state that a rule has -------------------------------------------------------------------------
 
-    def _wanted(self, alarm: Alarm) -> TargetState:
+    def _target_state(self, alarm: Alarm) -> TargetState:
         """The state that a composite alarm's rule has, and why."""
         rule = read_rule(alarm.given["AlarmRule"])
-        found = [self._sibling(alarm, name) for name in children_of(alarm)]
-        children = [child for child in found if child is not None]
+        siblings = [self._sibling(alarm, name) for name in children_of(alarm)]
+        children = [child for child in siblings if child is not None]
         states = {child.name.name: child.state.value for child in children}
         value = ALARM if holds(rule, states) else OK
         latest = max(children, key=_transitioned_at, default=None)
         if alarm.state.reason == INITIAL:
             return value, _defined(alarm, "created", value), _data(children)
         if latest is None or _transitioned_at(latest) < alarm.defined_at:
-            return value, _defined(alarm, "updated", value), _data(_asked(rule, children))
+            return value, _defined(alarm, "updated", value), _data(_referenced(rule, children))
         return value, _transitioned(latest), _data([latest])
 
     def _sibling(self, alarm: Alarm, name: str) -> Alarm | None:
@@ -172,14 +172,14 @@ def _defined(alarm: Alarm, how: str, value: str) -> str:
     return f"{alarm.arn} was {how} and its alarm rule evaluates to {value}"
 
 
-def _asked(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
+def _referenced(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
     """The alarms that are in a state that the rule asks for."""
     pairs = {(leaf.alarm, leaf.state) for leaf in leaves(rule)}
     return [child for child in children if (child.name.name, child.state.value) in pairs]
 
 
 def _data(children: Sequence[Alarm]) -> str:
-    found = [
+    children_data = [
         {
             "arn": child.arn,
             "state": {
@@ -189,7 +189,7 @@ def _data(children: Sequence[Alarm]) -> str:
         }
         for child in children
     ]
-    return orjson.dumps({"triggeringAlarms": found}).decode()
+    return orjson.dumps({"triggeringAlarms": children_data}).decode()
 
 
 # ---- definitions -----------------------------------------------------------------------------------------------

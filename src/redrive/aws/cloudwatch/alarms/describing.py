@@ -25,7 +25,7 @@ class Describing:
 
     async def describe_alarms(self, call: Call, params: Structure) -> Structure:
         _check(params)
-        alarms = [alarm for alarm in await self._found(call, params) if _is_wanted(alarm, params)]
+        alarms = [alarm for alarm in await self._select(call, params) if _is_wanted(alarm, params)]
         page, ending = ALARM_PAGES.cut("DescribeAlarms", params, alarms, _name)
         family = any(params.get(name) for name in _FAMILY)
         items = [_relative(alarm) if family else described(alarm) for alarm in page]
@@ -35,12 +35,12 @@ class Describing:
             **ending,
         }
 
-    async def _found(self, call: Call, params: Structure) -> Sequence[Alarm]:
+    async def _select(self, call: Call, params: Structure) -> Sequence[Alarm]:
         """The alarms that names, a prefix or kinship pick, in order of their names."""
         prefix = f"{call.account}/{call.region}/"
         if (names := params.get("AlarmNames")) is not None:
-            found = [await self._named(f"{prefix}{name}") for name in dict.fromkeys(names)]
-            return sorted((alarm for alarm in found if alarm is not None), key=_name)
+            candidates = [await self._alarm(f"{prefix}{name}") for name in dict.fromkeys(names)]
+            return sorted((alarm for alarm in candidates if alarm is not None), key=_name)
         beginning = params.get("AlarmNamePrefix") or ""
         alarms = sorted(await self._documents.find(ALARMS, f"{prefix}{beginning}"), key=_name)
         if parent := params.get("ChildrenOfAlarmName"):
@@ -49,7 +49,7 @@ class Describing:
             return [alarm for alarm in alarms if child in children_of(alarm)]
         return alarms
 
-    async def _named(self, key: str) -> Alarm | None:
+    async def _alarm(self, key: str) -> Alarm | None:
         return await self._documents.get(ALARMS, key)
 
     async def describe_alarms_for_metric(self, call: Call, params: Structure) -> Structure:
@@ -57,13 +57,13 @@ class Describing:
         metric = MetricName(params["Namespace"], params["MetricName"], dimensions)
         alarms = await self._documents.find(ALARMS, f"{call.account}/{call.region}/")
         members = ("Statistic", "ExtendedStatistic", "Period", "Unit")
-        found = [
+        matches = [
             alarm
             for alarm in sorted(alarms, key=_name)
             if metric in _metrics(alarm)
             and all(params.get(name) in (None, alarm.given.get(name)) for name in members)
         ]
-        return {"MetricAlarms": [described(alarm) for alarm in found]}
+        return {"MetricAlarms": [described(alarm) for alarm in matches]}
 
 
 def _check(params: Structure) -> None:

@@ -146,7 +146,7 @@ class Evaluator:
         verdict = decide(watch.rule, window)
         if verdict is None or verdict.state == watch.alarm.state.value or _says_nothing(watch, verdict):
             return
-        target = _wanted(watch, verdict, self._clock.now())
+        target = _target_state(watch, verdict, self._clock.now())
 
         def still_wanted(alarm: Alarm) -> TargetState | None:
             return target if alarm.given == watch.alarm.given else None
@@ -161,7 +161,7 @@ def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
     return any(point.value is not None and point.samples < watch.samples_min for point in verdict.judged)
 
 
-def _wanted(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
+def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
     counted = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,

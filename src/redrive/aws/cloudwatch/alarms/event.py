@@ -82,5 +82,5 @@ def _event_query(query: Mapping[str, Any]) -> dict[str, Any]:
         },
     }
     unit = {"unit": stat["Unit"]} if stat.get("Unit") else {}
-    shown = {"metric": metric, "period": stat["Period"], "stat": stat["Stat"], **unit}
-    return {"id": query["Id"], "metricStat": shown, **returned}
+    description = {"metric": metric, "period": stat["Period"], "stat": stat["Stat"], **unit}
+    return {"id": query["Id"], "metricStat": description, **returned}

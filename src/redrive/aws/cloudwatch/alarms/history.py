@@ -31,13 +31,13 @@ class History:
         name: str | None = params.get("AlarmName")
         prefix = f"{call.account}/{call.region}/" if name is None else history_prefix(named(call, name))
         stored = await self._documents.stored(HISTORY, prefix, limit=LOOKED_AT_MAX)
-        entries = [(_place(key), item) for key, _, item in stored if _is_wanted(item, params)]
+        entries = [(_document_key(key), item) for key, _, item in stored if _is_wanted(item, params)]
         ascending = params.get("ScanBy") == "TimestampAscending"
         entries.sort(key=lambda pair: pair[0], reverse=not ascending)
         page, ending = ALARM_PAGES.cut(
             "DescribeAlarmHistory", params, entries, lambda pair: pair[0], descending=not ascending
         )
-        return {"AlarmHistoryItems": [_shown(item) for _, item in page], **ending}
+        return {"AlarmHistoryItems": [_as_structure(item) for _, item in page], **ending}
 
     async def sweep(self, now: int) -> None:
         """Remove items that are too old."""
@@ -48,7 +48,7 @@ class History:
                 await self._documents.write([Removal(HISTORY, key) for key in old])
 
 
-def _place(key: str) -> str:
+def _document_key(key: str) -> str:
     """The place among all items, as text that sorts: later ones have the greater."""
     prefix, *numbers = key.rsplit("/", 3)
     position = "/".join(f"{10 ** len(number) - 1 - int(number):0{len(number)}d}" for number in numbers)
@@ -64,7 +64,7 @@ def _is_wanted(item: HistoryItem, params: Structure) -> bool:
     return (begin is None or item.at >= begin) and (end is None or item.at <= end)
 
 
-def _shown(item: HistoryItem) -> Structure:
+def _as_structure(item: HistoryItem) -> Structure:
     return {
         "AlarmName": item.alarm,
         "AlarmType": item.kind,

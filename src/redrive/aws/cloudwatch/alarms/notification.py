@@ -125,7 +125,7 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
     returned = query.get("ReturnData") is not False
     if stat := query.get("MetricStat"):
         metric = stat["Metric"]
-        shown = {
+        description = {
             "Metric": {
                 "Dimensions": _dimensions(metric),
                 "MetricName": metric["MetricName"],
@@ -136,6 +136,6 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
             **({"Unit": stat["Unit"]} if stat.get("Unit") else {}),
         }
         labelled = {"Label": query["Label"]} if query.get("Label") else {}
-        return {"Id": query["Id"], **labelled, "MetricStat": shown, "ReturnData": returned}
+        return {"Id": query["Id"], **labelled, "MetricStat": description, "ReturnData": returned}
     labelled = {"Label": query["Label"]} if query.get("Label") else {}
     return {"Expression": query["Expression"], "Id": query["Id"], **labelled, "ReturnData": returned}

@@ -85,16 +85,18 @@ class AlarmReadings:
         """The points of a metric by their periods' beginnings."""
         of_source = [bucket for series in source.series for bucket in buckets.get(series.id, ())]
         unit = _unit(source, of_source)
-        kept: dict[int, Statistics] = {}
+        by_period: dict[int, Statistics] = {}
         for bucket in of_source:
             if bucket.unit == unit or source.own_unit is not None:
-                known = kept.get(bucket.at)
-                kept[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
+                known = by_period.get(bucket.at)
+                by_period[bucket.at] = bucket.statistics if known is None else known + bucket.statistics
         if source.unit is not None and source.unit != (source.own_unit or unit):
             return {}
-        values = await self._values(source, query, unit) if source.statistic.needs_values and kept else {}
+        values = (
+            await self._values(source, query, unit) if source.statistic.needs_values and by_period else {}
+        )
         points = {}
-        for at, statistics in kept.items():
+        for at, statistics in by_period.items():
             value = source.statistic.of(Measured(at, unit, statistics, values.get(at, ())))
             if value is not None:
                 points[at] = Datapoint(at, value, statistics.samples)

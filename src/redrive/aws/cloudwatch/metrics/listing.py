@@ -33,15 +33,15 @@ class MetricListing:
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
         after = _behind(_PAGES.after("ListMetrics", params))
         await self._reading.settle()
-        names = await self._found(call, params, after)
+        names = await self._select(call, params, after)
         page = names[:PAGE_MAX]
         ending = _PAGES.ending("ListMetrics", _key(page[-1]) if len(names) > PAGE_MAX else "")
-        answer: Structure = {"Metrics": [_shown(metric) for metric in page], **ending}
+        answer: Structure = {"Metrics": [_as_structure(metric) for metric in page], **ending}
         if params.get("IncludeLinkedAccounts"):
             answer["OwningAccounts"] = [call.account] * len(page)
         return answer
 
-    async def _found(self, call: Call, params: Structure, after: MetricName | None) -> list[MetricName]:
+    async def _select(self, call: Call, params: Structure, after: MetricName | None) -> list[MetricName]:
         """The first metrics behind one of those that are asked for, in order; one more than a page, if there are more.
 
         Several series may be one metric, so all are looked through: a thousand in a turn of the event loop, since
@@ -87,10 +87,12 @@ def _is_wanted(metric: MetricName, name: str | None, dimensions: set[tuple[str, 
     if name is not None and metric.name != name:
         return False
     own = dict(metric.dimensions)
-    return all(wanted in own and (value is None or own[wanted] == value) for wanted, value in dimensions)
+    return all(
+        dimension in own and (value is None or own[dimension] == value) for dimension, value in dimensions
+    )
 
 
-def _shown(metric: MetricName) -> Structure:
+def _as_structure(metric: MetricName) -> Structure:
     return {
         "Namespace": metric.namespace,
         "MetricName": metric.name,

@@ -58,7 +58,7 @@ class Computation:
         if isinstance(node, Number):
             return node.value
         if isinstance(node, Name):
-            return self._named(node.name)
+            return self._variable(node.name)
         if isinstance(node, Many):
             return [series for item in node.items for series in _several(self.value(item))]
         if isinstance(node, BinaryOperation):
@@ -69,7 +69,7 @@ class Computation:
             return self._called(node.function, node.arguments)
         raise ExpressionError(f"a text stands where a value should: {node.text}")
 
-    def _named(self, name: str) -> Value:
+    def _variable(self, name: str) -> Value:
         value = self.known.get(name)
         if value is None:
             raise ExpressionError(f"{name} is not known")

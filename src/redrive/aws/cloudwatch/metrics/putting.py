@@ -31,7 +31,7 @@ class PutMetricOperations:
             raise invalid_value("Namespace", PREFIX)
         if not namespace.isprintable():
             raise invalid_value("Namespace", namespace)
-        data = list(_given(params))
+        data = list(_data(params))
         if not data:
             raise missing("The parameter MetricData is required.")
         if len(data) > METRICS_MAX:
@@ -42,7 +42,7 @@ class PutMetricOperations:
         return {}
 
 
-def _given(params: Structure) -> Iterator[tuple[str, Structure]]:
+def _data(params: Structure) -> Iterator[tuple[str, Structure]]:
     """Each datum, and where it stands. What entity it is about is not kept."""
     for index, datum in enumerate(params.get("MetricData") or (), 1):
         yield f"MetricData.member.{index}", datum
@@ -137,16 +137,18 @@ def _measured(datum: Structure) -> tuple[Statistics, dict[float, float]]:
         return _of_values([datum["Value"]], [1.0])
     if values := datum.get("Values"):
         return _of_values(values, datum.get("Counts") or [1.0] * len(values))
-    given = datum["StatisticValues"]
-    statistics = Statistics(given["SampleCount"], given["Sum"], given["Minimum"], given["Maximum"])
+    statistic_set = datum["StatisticValues"]
+    statistics = Statistics(
+        statistic_set["SampleCount"], statistic_set["Sum"], statistic_set["Minimum"], statistic_set["Maximum"]
+    )
     if statistics.least == statistics.greatest:
         return statistics, {rounded(statistics.least): statistics.samples}
     return statistics, {}
 
 
 def _of_values(values: list[float], counts: list[float]) -> tuple[Statistics, dict[float, float]]:
-    kept: dict[float, float] = {}
+    counts_by_value: dict[float, float] = {}
     for value, count in zip(values, counts, strict=True):
-        kept[rounded(value)] = kept.get(rounded(value), 0) + count
+        counts_by_value[rounded(value)] = counts_by_value.get(rounded(value), 0) + count
     total = sum(value * count for value, count in zip(values, counts, strict=True))
-    return Statistics(sum(counts), total, min(values), max(values)), kept
+    return Statistics(sum(counts), total, min(values), max(values)), counts_by_value

@@ -106,7 +106,7 @@ class Queries:
     async def get_metric_data(self, call: Call, params: Structure) -> Structure:
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
-        request = _asked(params["MetricDataQueries"])
+        request = _request(params["MetricDataQueries"])
         begin = int(PAGES.after("GetMetricData", params) or 0)
         await self._reading.settle()
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
@@ -120,12 +120,12 @@ class Queries:
         return {"MetricDataResults": results, "Messages": [], **ending}
 
     async def _rows(
-        self, call: Call, asked: _Asked, start: int, end: int, begin: int, room: int
+        self, call: Call, request: _Asked, start: int, end: int, begin: int, room: int
     ) -> list[_Row]:
         """The rows of metrics up to the end of a page; of one before the page no points are kept, but their number."""
         rows: list[_Row] = []
         passed = 0
-        for query in asked.metrics:
+        for query in request.metrics:
             row = await self._row(call, query, TimeSpan.of(start, end, query.period_seconds))
             passed += len(row.points)
             rows.append(row if passed > begin else replace(row, points=range(len(row.points))))
@@ -133,23 +133,25 @@ class Queries:
                 break
         return rows
 
-    async def _rows_of_expressions(self, call: Call, asked: _Asked, start: int, end: int) -> list[_Row]:
+    async def _rows_of_expressions(self, call: Call, request: _Asked, start: int, end: int) -> list[_Row]:
         """All rows that are shown, of metrics and of expressions on them.
 
         Raises:
             AwsError: They have more points than expressions may.
         """
-        span = TimeSpan.of(start, end, asked.metrics[0].period_seconds)
-        found: list[_Row] = []
+        span = TimeSpan.of(start, end, request.metrics[0].period_seconds)
+        metric_rows: list[_Row] = []
         points = Budget(EXPRESSION_POINTS_MAX)
         try:
-            for query in asked.metrics:
-                found.append(await self._row(call, query, span))
-                points.spend(len(found[-1].points))
+            for query in request.metrics:
+                metric_rows.append(await self._row(call, query, span))
+                points.spend(len(metric_rows[-1].points))
             rows = [
-                *found,
+                *metric_rows,
                 *await within_budget(
-                    call.account, lambda budget: _computed(asked, found, span, budget), EXPRESSION_POINTS_MAX
+                    call.account,
+                    lambda budget: _computed(request, metric_rows, span, budget),
+                    EXPRESSION_POINTS_MAX,
                 ),
             ]
         except OverBudgetError:
@@ -158,7 +160,7 @@ class Queries:
                 " Ask for longer periods, or a shorter time."
             ) from None
         by_id = {row.query.id: row for row in rows}
-        return [by_id[name] for name in asked.shown]
+        return [by_id[name] for name in request.shown]
 
     async def _row(self, call: Call, query: _Query, span: TimeSpan) -> _Row:
         wants_values = query.statistic.needs_values
@@ -173,12 +175,12 @@ class Queries:
         return _Row(query, points, units)
 
 
-def _computed(request: _Asked, found: Sequence[_Row], span: TimeSpan, budget: Budget) -> list[_Row]:
+def _computed(request: _Asked, metric_rows: Sequence[_Row], span: TimeSpan, budget: Budget) -> list[_Row]:
     """The rows of expressions, by those of metrics."""
     if span.periods > DATAPOINTS_MAX:
         raise unreadable(f"Expressions have at most {DATAPOINTS_MAX} periods.")
     expressions = {each.id: each.node for each in request.expressions}
-    series = {row.query.id: dict(row.points) for row in found}
+    series = {row.query.id: dict(row.points) for row in metric_rows}
     moments = range(span.since, span.until, span.period_ms)
     try:
         known = computed(expressions, series, moments, span.period_ms // 1000, budget)
@@ -208,22 +210,24 @@ def _check_times(start: int, end: int) -> None:
         raise unreadable("The parameter StartTime must be less than the parameter EndTime.")
 
 
-def _asked(given: Sequence[Structure]) -> _Asked:
-    if len(given) > QUERIES_MAX:
+def _request(structures: Sequence[Structure]) -> _Asked:
+    if len(structures) > QUERIES_MAX:
         raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
-    ids = [query["Id"] for query in given]
+    ids = [query["Id"] for query in structures]
     if len(set(ids)) < len(ids):
         raise unreadable("The values for parameter id in MetricDataQueries are not unique.")
-    queries = [_query(f"MetricDataQueries.member.{index}", query) for index, query in enumerate(given, 1)]
-    shown = [query["Id"] for query in given if query.get("ReturnData") is not False]
-    if not shown:
+    queries = [
+        _query(f"MetricDataQueries.member.{index}", query) for index, query in enumerate(structures, 1)
+    ]
+    returned_ids = [query["Id"] for query in structures if query.get("ReturnData") is not False]
+    if not returned_ids:
         raise unreadable("At least one query must return data.")
     metrics = [query for query in queries if isinstance(query, _Query)]
     expressions = [query for query in queries if isinstance(query, _Math)]
     _check_expressions(metrics, expressions)
     if not expressions:
-        metrics = [query for query in metrics if query.id in shown]
-    return _Asked(metrics, expressions, shown)
+        metrics = [query for query in metrics if query.id in returned_ids]
+    return _Asked(metrics, expressions, returned_ids)
 
 
 def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) -> None:
@@ -307,10 +311,10 @@ def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole
     return result
 
 
-def _labels(asked: _Asked) -> dict[str, str]:
+def _labels(request: _Asked) -> dict[str, str]:
     """The metric's name, and where queries differ in statistic or period, that too (recorded); an expression's id."""
-    every: Sequence[_Query | _Math] = [*asked.metrics, *asked.expressions]
-    queries = [query for query in every if query.id in asked.shown]
+    every: Sequence[_Query | _Math] = [*request.metrics, *request.expressions]
+    queries = [query for query in every if query.id in request.shown]
     metrics = [query for query in queries if isinstance(query, _Query)]
     statistics_differ = len({query.statistic.name for query in metrics}) > 1
     periods_differ = len({query.period_seconds for query in metrics}) > 1

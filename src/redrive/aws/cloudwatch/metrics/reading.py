@@ -73,12 +73,12 @@ class MetricReader:
             series_of(call.account, call.region, metric), span.since, span.until, span.period_ms
         )
         buckets = await self._store.find_points(query)
-        kept = _by_period(await self._store.find_values(query)) if values else {}
+        values_by_period = _by_period(await self._store.find_values(query)) if values else {}
         own_unit = unit_of(metric)
 
         def measured() -> list[Measured]:
-            found = [_measured(bucket, own_unit, kept) for bucket in buckets]
-            return [point for point in found if unit is None or point.unit == unit]
+            points = [_measured(bucket, own_unit, values_by_period) for bucket in buckets]
+            return [point for point in points if unit is None or point.unit == unit]
 
         return await at_once_or_beside(call, len(buckets), measured)
 

@@ -29,13 +29,13 @@ def no_such(message: str = "The resource you requested does not exist.") -> AwsE
 
 
 @contextmanager
-def absent_as(told: AwsError) -> Iterator[None]:
+def absent_as(error: AwsError) -> Iterator[None]:
     """Tell of a function, version or alias that is absent by an operation's own error."""
     try:
         yield
     except AwsError as refusal:
         if refusal.code == "ResourceNotFoundException":
-            raise told from None
+            raise error from None
         raise
 
 

@@ -74,8 +74,8 @@ def url_text(base_url: str, url_id: str, region: str) -> str:
 
 def without_url_in(draft: Draft, function: FunctionRecord, qualifier: str) -> FunctionRecord:
     """The function without the URL of an alias, or its own; the draft forgets the URL's id."""
-    gone = function.urls.get(qualifier)
-    if gone is None:
+    function_url = function.urls.get(qualifier)
+    if function_url is None:
         return function
-    draft.remove(FUNCTION_URL, gone.id)
+    draft.remove(FUNCTION_URL, function_url.id)
     return replace(function, urls={each: url for each, url in function.urls.items() if each != qualifier})

@@ -113,16 +113,16 @@ class ExecutionRoles:
     async def _may_hand_over(self, version: Configuration, arn: str) -> bool:
         """Bucket policies are not looked at here: a role that only one of those lets in is refused."""
         service, region, account, name = arn.split(":", 5)[2:]
-        call, place = await self._call(version), ResourceName(account, region, name)
+        call, resource = await self._call(version), ResourceName(account, region, name)
         policy: str | None = None
         if service == "sqs":
-            queue = await self._resources.queues.get(place)
+            queue = await self._resources.queues.get(resource)
             policy = None if queue is None else queue.attributes.get(_POLICY)
         elif service == "sns":
-            topic = await self._resources.topics.get(place)
+            topic = await self._resources.topics.get(resource)
             policy = None if topic is None else topic.attributes.get(_POLICY)
-        elif service == "lambda" and (named := of_arn(arn)) is not None:
-            function = await self._resources.documents.get(FUNCTION, named.name.key)
-            policy = None if function is None else policy_of(function, named.qualifier)
+        elif service == "lambda" and (reference := of_arn(arn)) is not None:
+            function = await self._resources.documents.get(FUNCTION, reference.name.key)
+            policy = None if function is None else policy_of(function, reference.qualifier)
         about = f"{arn}/aws/lambda/async/{version.name.name}/record" if service == "s3" else arn
         return call.may(_TARGETS[service], about, account or version.name.account, policy)

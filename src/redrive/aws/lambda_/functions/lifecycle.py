@@ -98,10 +98,10 @@ class FunctionOperations:
     # ---- create ----------------------------------------------------------------------------------------------
 
     async def create_function(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
-        names.check_length(named)
-        if named.name.account != call.account:
-            raise denied(call.principal.name, "CreateFunction", named.arn)
+        reference = names.read(call, params["FunctionName"])
+        names.check_length(reference)
+        if reference.name.account != call.account:
+            raise denied(call.principal.name, "CreateFunction", reference.arn)
         if params.get("PackageType", "Zip") != "Zip":
             raise unoffered("PackageType")
         if not (params.get("Runtime") and params.get("Handler")):
@@ -109,29 +109,33 @@ class FunctionOperations:
         tags = TAGS.read(params.get("Tags"))
         await self._roles.check(call, params["Role"])
         archive = await self._archives.read(call, params["Code"])
-        wanted = self._configured(self._blank(call, named, params), params)
-        await self._roles.check_dead_letters(wanted)
-        wanted = await self._variables.sealed(call, wanted, params)
-        wanted = replace(wanted, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes)
-        await self._check_layers(call, wanted, params)
-        await self._refuse_standing(named)
-        wanted = replace(wanted, code=await self._code.keep(named.name, archive.content))
+        draft_configuration = self._configured(self._blank(call, reference, params), params)
+        await self._roles.check_dead_letters(draft_configuration)
+        draft_configuration = await self._variables.sealed(call, draft_configuration, params)
+        draft_configuration = replace(
+            draft_configuration, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
+        )
+        await self._check_layers(call, draft_configuration, params)
+        await self._refuse_standing(reference)
+        draft_configuration = replace(
+            draft_configuration, code=await self._code.keep(reference.name, archive.content)
+        )
         revision = self._revision()
 
         async def decide(draft: Draft) -> Configuration:
-            if await draft.get(FUNCTION, named.name.key) is not None:
-                raise taken(f"Function already exist: {named.name.name}")
-            latest = await _layered_in(draft, call, wanted, params)
+            if await draft.get(FUNCTION, reference.name.key) is not None:
+                raise taken(f"Function already exist: {reference.name.name}")
+            latest = await _layered_in(draft, call, draft_configuration, params)
             function = FunctionRecord(latest, tags=tags)
-            draft.put(FUNCTION, named.name.key, function)
+            draft.put(FUNCTION, reference.name.key, function)
             return await publish_in(draft, function, revision, call.now) if params.get("Publish") else latest
 
-        made = await self._engine.resources.write(decide)
-        return rendered(await self._variables.shown(call, made), state=CREATING)
+        latest_version = await self._engine.resources.write(decide)
+        return rendered(await self._variables.shown(call, latest_version), state=CREATING)
 
-    def _blank(self, call: Call, named: FunctionReference, params: Structure) -> Configuration:
+    def _blank(self, call: Call, reference: FunctionReference, params: Structure) -> Configuration:
         return Configuration(
-            named.name,
+            reference.name,
             LATEST,
             revision=self._revision(),
             modified_at=call.now,
@@ -142,13 +146,13 @@ class FunctionOperations:
             code_bytes=0,
         )
 
-    async def _refuse_standing(self, named: FunctionReference) -> None:
-        if await self._engine.resources.documents.get_stored(FUNCTION, named.name.key) is not None:
-            raise taken(f"Function already exist: {named.name.name}")
+    async def _refuse_standing(self, reference: FunctionReference) -> None:
+        if await self._engine.resources.documents.get_stored(FUNCTION, reference.name.key) is not None:
+            raise taken(f"Function already exist: {reference.name.name}")
 
-    async def _check_layers(self, call: Call, wanted: Configuration, params: Structure) -> None:
+    async def _check_layers(self, call: Call, configuration: Configuration, params: Structure) -> None:
         """Refuse layers that cannot be used, before the code is kept."""
-        await self._engine.resources.write(lambda draft: _layered_in(draft, call, wanted, params))
+        await self._engine.resources.write(lambda draft: _layered_in(draft, call, configuration, params))
 
     def _revision(self) -> str:
         return id_text(self._engine.runtime.message_id())
@@ -156,12 +160,12 @@ class FunctionOperations:
     # ---- show ------------------------------------------------------------------------------------------------
 
     async def get_function(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        meant = await self._lookup.meant(call, named, "GetFunction")
-        function, configuration = meant.function, await self._variables.shown(call, meant.configuration)
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        target = await self._lookup.meant(call, reference, "GetFunction")
+        function, configuration = target.function, await self._variables.shown(call, target.configuration)
         location = self._downloads.url(call.base_url, configuration.name, configuration.code)
         answer: Structure = {
-            "Configuration": rendered(configuration, named.qualifier),
+            "Configuration": rendered(configuration, reference.qualifier),
             "Code": {"RepositoryType": "S3", "Location": location},
         }
         if function.tags:
@@ -171,34 +175,34 @@ class FunctionOperations:
         return answer
 
     async def get_function_configuration(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        meant = await self._lookup.meant(call, named, "GetFunctionConfiguration")
-        return rendered(await self._variables.shown(call, meant.configuration), named.qualifier)
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        target = await self._lookup.meant(call, reference, "GetFunctionConfiguration")
+        return rendered(await self._variables.shown(call, target.configuration), reference.qualifier)
 
     async def list_functions(self, call: Call, params: Structure) -> Structure:
         beginning = f"{call.account}/{call.region}/"
         after, size = PAGES.after("ListFunctions", params), PAGES.limit("ListFunctions", params)
         documents = self._engine.resources.documents
         functions = await documents.find(FUNCTION, beginning, after, size + 1)
-        found = [await self._variables.shown(call, function.latest) for function in functions]
+        configurations = [await self._variables.shown(call, function.latest) for function in functions]
         if params.get("FunctionVersion") != "ALL":
-            return PAGES.of("ListFunctions", params, found, listed, _key)
+            return PAGES.of("ListFunctions", params, configurations, listed, _key)
         versions = await documents.find(VERSION, beginning, after, size + 1)
-        found += [await self._variables.shown(call, version) for version in versions]
-        found.sort(key=_key)
+        configurations += [await self._variables.shown(call, version) for version in versions]
+        configurations.sort(key=_key)
         return PAGES.of(
-            "ListFunctions", params, found, lambda version: listed(version, version.version), _key
+            "ListFunctions", params, configurations, lambda version: listed(version, version.version), _key
         )
 
     # ---- change ----------------------------------------------------------------------------------------------
 
     async def update_function_code(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "UpdateFunctionCode")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "UpdateFunctionCode")
         if params.get("ImageUri"):
             raise invalid("Please don't provide ImageUri when updating a function with packageType Zip.")
         archive = await self._archives.read(call, params)
-        code = await self._code.keep(named.name, archive.content)
+        code = await self._code.keep(reference.name, archive.content)
         architectures = {name: params[name] for name in ("Architectures",) if name in params}
 
         def changed(before: Configuration) -> Configuration:
@@ -207,21 +211,21 @@ class FunctionOperations:
                 after, code=code, code_bytes=len(archive.content), unpacked_bytes=archive.unpacked_bytes
             )
 
-        return await self._update(call, named, params, changed)
+        return await self._update(call, reference, params, changed)
 
     async def update_function_configuration(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "UpdateFunctionConfiguration")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "UpdateFunctionConfiguration")
         if params.get("Role"):
             await self._roles.check(call, params["Role"])
         return await self._update(
-            call, named, params, lambda before: self._configured(before, params), configures=True
+            call, reference, params, lambda before: self._configured(before, params), configures=True
         )
 
     async def _update(
         self,
         call: Call,
-        named: FunctionReference,
+        reference: FunctionReference,
         params: Structure,
         change: Callable[[Configuration], Configuration],
         *,
@@ -231,7 +235,7 @@ class FunctionOperations:
         revision, of_version = self._revision(), self._revision()
 
         async def decide(draft: Draft) -> tuple[Configuration, Configuration, Configuration]:
-            function = await function_in(draft, named)
+            function = await function_in(draft, reference)
             before = function.latest
             if params.get("RevisionId") not in (None, function.latest.revision):
                 raise outdated()
@@ -243,49 +247,49 @@ class FunctionOperations:
             if params.get("DryRun"):
                 return before, latest, latest
             function = replace(function, latest=latest, configured=function.configured or configures)
-            draft.put(FUNCTION, named.name.key, function)
+            draft.put(FUNCTION, reference.name.key, function)
             await follow_in(draft, self._engine.resources, function)
             if not params.get("Publish"):
                 return before, latest, latest
             return before, latest, await publish_in(draft, function, of_version, call.now)
 
-        before, latest, shown = await self._engine.resources.write(decide)
+        before, latest, answered_version = await self._engine.resources.write(decide)
         if not params.get("DryRun"):
-            await self._runner.drop(named.name, LATEST, latest.revision)
-            await self._forget_unused(named, before)
-        version = None if shown is latest else shown.version
+            await self._runner.drop(reference.name, LATEST, latest.revision)
+            await self._forget_unused(reference, before)
+        version = None if answered_version is latest else answered_version.version
         state = UPDATING if version is None else CREATING
-        return rendered(await self._variables.shown(call, shown), version, state)
+        return rendered(await self._variables.shown(call, answered_version), version, state)
 
-    async def _forget_unused(self, named: FunctionReference, gone: Configuration) -> None:
+    async def _forget_unused(self, reference: FunctionReference, removal: Configuration) -> None:
         """Forget code and layers that no version has any more; what others are about to use stays."""
         documents = self._engine.resources.documents
-        function = await documents.get_stored(FUNCTION, named.name.key)
-        versions = await documents.find(VERSION, key_beginning(named.name))
+        function = await documents.get_stored(FUNCTION, reference.name.key)
+        versions = await documents.find(VERSION, key_beginning(reference.name))
         used = {version.code for version in versions} | ({function.latest.code} if function else set())
-        if gone.code not in used:
-            await self._code.forget(named.name, [gone.code])
-        await self._layers.forget_unused(gone.layers)
+        if removal.code not in used:
+            await self._code.forget(reference.name, [removal.code])
+        await self._layers.forget_unused(removal.layers)
 
     # ---- delete ----------------------------------------------------------------------------------------------
 
     async def delete_function(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        if named.qualifier == LATEST:  # before the function is looked for (recorded)
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if reference.qualifier == LATEST:  # before the function is looked for (recorded)
             raise invalid("$LATEST version cannot be deleted without deleting the function.")
-        whole = named._replace(qualifier=None)
+        whole = reference._replace(qualifier=None)
         with absent_as(no_function(whole.arn)):
-            await self._lookup.function(call, named, "DeleteFunction")
-        if named.qualifier is None:
-            await self._delete(named)
+            await self._lookup.function(call, reference, "DeleteFunction")
+        if reference.qualifier is None:
+            await self._delete(reference)
         else:
-            await self._delete_version(named, named.qualifier)  # an absent one is no error (recorded)
+            await self._delete_version(reference, reference.qualifier)  # an absent one is no error (recorded)
         return {"StatusCode": 204}
 
-    async def _delete(self, named: FunctionReference) -> None:
+    async def _delete(self, reference: FunctionReference) -> None:
         async def decide(draft: Draft) -> list[Configuration]:
-            function = await function_in(draft, named)
-            beginning = key_beginning(named.name)
+            function = await function_in(draft, reference)
+            beginning = key_beginning(reference.name)
             versions = await draft.find(VERSION, beginning)
             for key, _ in versions:
                 draft.remove(VERSION, key)
@@ -295,63 +299,65 @@ class FunctionOperations:
                 draft.remove(FUNCTION_URL, url.id)
             for key, _ in await draft.find(PROVISIONED, beginning):
                 draft.remove(PROVISIONED, key)
-            draft.remove(FUNCTION, named.name.key)
+            draft.remove(FUNCTION, reference.name.key)
             await remove_in(draft, self._engine.resources, function.name)
             return [function.latest, *(version for _, version in versions)]
 
-        waiting = await count_waiting(self._engine, named.name)
-        gone = await self._engine.resources.write(decide)
-        _tell_dropped(named, waiting)
-        await self._runner.drop(named.name)
-        await self._code.forget(named.name, {version.code for version in gone})
-        await self._layers.forget_unused({layer for version in gone for layer in version.layers})
+        waiting = await count_waiting(self._engine, reference.name)
+        deletions = await self._engine.resources.write(decide)
+        _tell_dropped(reference, waiting)
+        await self._runner.drop(reference.name)
+        await self._code.forget(reference.name, {version.code for version in deletions})
+        await self._layers.forget_unused({layer for version in deletions for layer in version.layers})
 
-    async def _delete_version(self, named: FunctionReference, version: str) -> None:
+    async def _delete_version(self, reference: FunctionReference, version: str) -> None:
         async def decide(draft: Draft) -> Configuration | None:
-            function = await function_in(draft, named)
-            key = version_key(named.name, version)
-            gone = await draft.get(VERSION, key)
-            if gone is None:
+            function = await function_in(draft, reference)
+            key = version_key(reference.name, version)
+            configuration = await draft.get(VERSION, key)
+            if configuration is None:
                 return None
-            for _, alias in await draft.find(ALIAS, key_beginning(named.name)):
+            for _, alias in await draft.find(ALIAS, key_beginning(reference.name)):
                 if version == alias.version or version in alias.weights:
                     raise taken(
                         f"Version {version} is used by the alias {alias.name} and cannot be deleted."  # chosen
                     )
             draft.remove(VERSION, key)
-            draft.remove(PROVISIONED, f"{key_beginning(named.name)}{version}")
+            draft.remove(PROVISIONED, f"{key_beginning(reference.name)}{version}")
             policies = {
                 qualifier: policy for qualifier, policy in function.policies.items() if qualifier != version
             }
-            draft.put(FUNCTION, named.name.key, replace(function, policies=policies))
+            draft.put(FUNCTION, reference.name.key, replace(function, policies=policies))
             await remove_in(draft, self._engine.resources, function.name, version)
-            return gone
+            return configuration
 
-        waiting = await count_waiting(self._engine, named.name, version)
-        gone = await self._engine.resources.write(decide)
-        if gone is None:
+        waiting = await count_waiting(self._engine, reference.name, version)
+        configuration = await self._engine.resources.write(decide)
+        if configuration is None:
             return
-        _tell_dropped(named, waiting)
-        await self._runner.drop(named.name, version)
-        await self._forget_unused(named, gone)
+        _tell_dropped(reference, waiting)
+        await self._runner.drop(reference.name, version)
+        await self._forget_unused(reference, configuration)
 
 
-def _tell_dropped(named: FunctionReference, waiting: int) -> None:
+def _tell_dropped(reference: FunctionReference, waiting: int) -> None:
     """Warn of events that went with their function: they are in no dead-letter queue."""
     if waiting:
         logger.warning(
             "function.events_dropped function=%s events=%d: it was deleted while they waited",
-            named.arn,
+            reference.arn,
             waiting,
         )
 
 
-async def _layered_in(draft: Draft, call: Call, wanted: Configuration, params: Structure) -> Configuration:
+async def _layered_in(
+    draft: Draft, call: Call, configuration: Configuration, params: Structure
+) -> Configuration:
     """A configuration with the layers that a caller gives for it, all of which unpacks to no more than it may."""
     if "Layers" in params:
-        wanted = replace(wanted, layers=await layers_in(draft, call, params["Layers"]))
-    check_unpacked(wanted)
-    return wanted
+        configuration = replace(configuration, layers=await layers_in(draft, call, params["Layers"]))
+    check_unpacked(configuration)
+    return configuration
 
 
 def _key(version: Configuration) -> str:

@@ -52,54 +52,54 @@ class FunctionPermissions:
         self._lookup = lookup
 
     async def add_permission(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        if named.qualifier == LATEST:
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        if reference.qualifier == LATEST:
             raise invalid("We currently do not support adding policies for $LATEST.")
-        await self._check(call, named, "AddPermission")
-        statement = _statement(named, params)
-        await self._change(named, params, lambda policy: with_added(policy, statement))
+        await self._check(call, reference, "AddPermission")
+        statement = _statement(reference, params)
+        await self._change(reference, params, lambda policy: with_added(policy, statement))
         return {"Statement": orjson.dumps(statement).decode()}
 
     async def remove_permission(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        await self._check(call, named, "RemovePermission")
-        await self._change(named, params, lambda policy: without(policy, params["StatementId"]))
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        await self._check(call, reference, "RemovePermission")
+        await self._change(reference, params, lambda policy: without(policy, params["StatementId"]))
         return {}
 
-    async def _check(self, call: Call, named: FunctionReference, action: str) -> None:
-        absent = no_qualified(named)
-        if action == "RemovePermission" and named.qualifier is None:
-            absent = no_such(f"No policy found for: {named.arn}")
+    async def _check(self, call: Call, reference: FunctionReference, action: str) -> None:
+        absent = no_qualified(reference)
+        if action == "RemovePermission" and reference.qualifier is None:
+            absent = no_such(f"No policy found for: {reference.arn}")
         with absent_as(absent):
-            await self._lookup.meant(call, named, action)
+            await self._lookup.meant(call, reference, action)
 
     async def get_policy(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         with absent_as(no_such()):  # an absent function is told as an absent policy (recorded)
-            meant = await self._lookup.meant(call, named, "GetPolicy")
-        policy = meant.function.policies.get(named.qualifier or "")
+            target = await self._lookup.meant(call, reference, "GetPolicy")
+        policy = target.function.policies.get(reference.qualifier or "")
         if policy is None or not policy.statements:
             raise no_such()
         return {"Policy": policy_text(policy), "RevisionId": policy.revision}
 
     async def _change(
         self,
-        named: FunctionReference,
+        reference: FunctionReference,
         params: Structure,
         change: Callable[[FunctionPolicy], tuple[Mapping[str, Any], ...]],
     ) -> None:
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> None:
-            function = await function_in(draft, named)
-            qualifier = named.qualifier or ""
+            function = await function_in(draft, reference)
+            qualifier = reference.qualifier or ""
             standing = await _revision_in(draft, function, qualifier)
             before = function.policies.get(qualifier, FunctionPolicy(standing))
             if params.get("RevisionId") not in (None, before.revision):
                 raise outdated("GetPolicy")
             after = FunctionPolicy(revision, change(before))
             check_policy(after)
-            draft.put(FUNCTION, named.name.key, _with(function, qualifier, after))
+            draft.put(FUNCTION, reference.name.key, _with(function, qualifier, after))
 
         await self._engine.resources.write(decide)
 
@@ -118,7 +118,7 @@ async def _revision_in(draft: Draft, function: FunctionRecord, qualifier: str) -
 def _with(function: FunctionRecord, qualifier: str, policy: FunctionPolicy) -> FunctionRecord:
     """A function with a policy; its own gives it a new revision, too (recorded)."""
     latest = function.latest if qualifier else replace(function.latest, revision=policy.revision)
-    policies = {each: kept for each, kept in function.policies.items() if each != qualifier}
+    policies = {each: text for each, text in function.policies.items() if each != qualifier}
     if policy.statements:
         policies[qualifier] = policy
     return replace(function, latest=latest, policies=policies)
@@ -171,13 +171,13 @@ def check_policy(policy: FunctionPolicy) -> None:
             raise invalid(f"The provided policy is invalid: {problem}") from None
 
 
-def _statement(named: FunctionReference, params: Structure) -> dict[str, Any]:
+def _statement(reference: FunctionReference, params: Structure) -> dict[str, Any]:
     statement: dict[str, Any] = {
         "Sid": params["StatementId"],
         "Effect": "Allow",
         "Principal": principal_of(params["Principal"]),
         "Action": params["Action"],
-        "Resource": named.arn,
+        "Resource": reference.arn,
     }
     conditions: dict[str, dict[str, str]] = {}
     for parameter, (operator, key) in _CONDITIONS.items():

@@ -36,7 +36,9 @@ class ProvisionedConcurrency:
         self._warmth = warmth
 
     async def put_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        reference, target = await self._meant(call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED)
+        reference, target = await self._reference(
+            call, params, "PutProvisionedConcurrencyConfig", _UNPUBLISHED
+        )
         if target.configuration.version == LATEST:
             raise invalid(_UNPUBLISHED)
         requested: int = params["ProvisionedConcurrentExecutions"]
@@ -57,10 +59,10 @@ class ProvisionedConcurrency:
             draft.put(PROVISIONED, provisioned.key, provisioned)
 
         await self._engine.resources.write(decide)
-        return {**_shown(provisioned, 0), "Status": "IN_PROGRESS"}
+        return {**_as_structure(provisioned, 0), "Status": "IN_PROGRESS"}
 
     async def get_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        reference, _ = await self._meant(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
+        reference, _ = await self._reference(call, params, "GetProvisionedConcurrencyConfig", _UNQUALIFIED)
         key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
         config = await self._engine.resources.documents.get(PROVISIONED, key)
         if config is None:
@@ -75,18 +77,18 @@ class ProvisionedConcurrency:
         documents, beginning = self._engine.resources.documents, key_beginning(reference.name)
         configs = await documents.find(PROVISIONED, beginning, after, size + 1)
 
-        def shown(config: Provisioned) -> Structure:
+        def as_structure(config: Provisioned) -> Structure:
             return {"FunctionArn": arn_of(config.function, config.qualifier), **self._state(config)}
 
-        return PAGES.of(operation, params, configs, shown, lambda config: config.key)
+        return PAGES.of(operation, params, configs, as_structure, lambda config: config.key)
 
     async def delete_provisioned_concurrency_config(self, call: Call, params: Structure) -> Structure:
-        reference, _ = await self._meant(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
+        reference, _ = await self._reference(call, params, "DeleteProvisionedConcurrencyConfig", _UNQUALIFIED)
         key = Provisioned(reference.name, reference.qualifier or "", 0, 0).key
         await self._engine.resources.documents.remove(PROVISIONED, key)
         return {}
 
-    async def _meant(
+    async def _reference(
         self, call: Call, params: Structure, action: str, unqualified: str
     ) -> tuple[FunctionReference, FunctionTarget]:
         reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
@@ -116,7 +118,7 @@ class ProvisionedConcurrency:
 
     def _state(self, config: Provisioned) -> Structure:
         ready, failure = self._warmth.readiness(config)
-        state = _shown(config, ready)
+        state = _as_structure(config, ready)
         if ready >= config.wanted:
             return {**state, "Status": "READY"}
         if failure:
@@ -143,7 +145,7 @@ async def _refuse_twice_in(
             )
 
 
-def _shown(config: Provisioned, ready: int) -> Structure:
+def _as_structure(config: Provisioned, ready: int) -> Structure:
     return {
         "RequestedProvisionedConcurrentExecutions": config.wanted,
         "AllocatedProvisionedConcurrentExecutions": ready,

@@ -191,10 +191,13 @@ def _dead_letter(params: Structure, before: str) -> str:
 
 
 def _logging(params: Structure, before: Configuration) -> Mapping[str, str]:
-    given: Mapping[str, str] = {**before.logging, **params.get("LoggingConfig", {})}
-    log_format = given.get("LogFormat", "Text")
-    logging = {"LogFormat": log_format, "LogGroup": given.get("LogGroup", f"/aws/lambda/{before.name.name}")}
+    settings: Mapping[str, str] = {**before.logging, **params.get("LoggingConfig", {})}
+    log_format = settings.get("LogFormat", "Text")
+    logging = {
+        "LogFormat": log_format,
+        "LogGroup": settings.get("LogGroup", f"/aws/lambda/{before.name.name}"),
+    }
     if log_format == "JSON":
         for level in ("ApplicationLogLevel", "SystemLogLevel"):
-            logging[level] = given.get(level, "INFO")
+            logging[level] = settings.get(level, "INFO")
     return logging

@@ -41,16 +41,16 @@ def rendered(
         qualifier: What the ARN ends with; None: nothing.
         state: What is told of its state.
     """
-    shown = listed(configuration, qualifier)
+    description = listed(configuration, qualifier)
     if state is not ACTIVE:
-        shown["RevisionId"] = _passing_revision(configuration)
-    shown["RuntimeVersionConfig"] = {"RuntimeVersionArn": _runtime_arn(configuration)}
-    return {**shown, **state}
+        description["RevisionId"] = _passing_revision(configuration)
+    description["RuntimeVersionConfig"] = {"RuntimeVersionArn": _runtime_arn(configuration)}
+    return {**description, **state}
 
 
 def listed(configuration: Configuration, qualifier: str | None = None) -> Structure:
     """A version as lists show it: without its state."""
-    shown: dict[str, Any] = {
+    description: dict[str, Any] = {
         "Architectures": [configuration.architecture],
         "CodeSha256": configuration.code,
         "CodeSize": configuration.code_bytes,
@@ -72,18 +72,25 @@ def listed(configuration: Configuration, qualifier: str | None = None) -> Struct
         "Version": configuration.version,
     }
     if configuration.variables is not None:
-        shown["Environment"] = {"Variables": dict(configuration.variables)}
+        description["Environment"] = {"Variables": dict(configuration.variables)}
     if configuration.sealed_variables:  # the caller may not decrypt them
-        shown["Environment"] = {"Error": _UNREADABLE}
+        description["Environment"] = {"Error": _UNREADABLE}
     if configuration.kms_key:
-        shown["KMSKeyArn"] = configuration.kms_key
+        description["KMSKeyArn"] = configuration.kms_key
     if configuration.dead_letter:
-        shown["DeadLetterConfig"] = {"TargetArn": configuration.dead_letter}
+        description["DeadLetterConfig"] = {"TargetArn": configuration.dead_letter}
     if configuration.layers:
-        shown["Layers"] = [{"Arn": layer.arn, "CodeSize": layer.code_bytes} for layer in configuration.layers]
+        description["Layers"] = [
+            {"Arn": layer.arn, "CodeSize": layer.code_bytes} for layer in configuration.layers
+        ]
     if configuration.network is not None:
-        shown["VpcConfig"] = {"SubnetIds": [], "SecurityGroupIds": [], **configuration.network, "VpcId": ""}
-    return shown
+        description["VpcConfig"] = {
+            "SubnetIds": [],
+            "SecurityGroupIds": [],
+            **configuration.network,
+            "VpcId": "",
+        }
+    return description
 
 
 def timestamp(at: int) -> str:

@@ -56,31 +56,33 @@ class SealedVariables:
         self._calls = calls
         self._inside = inside
 
-    async def sealed(self, call: Call, wanted: Configuration, params: Structure) -> Configuration:
+    async def sealed(self, call: Call, configuration: Configuration, params: Structure) -> Configuration:
         """A configuration that a caller wants, with its variables as they are kept.
 
         Raises:
             AwsError: The caller may not use the key, or nobody can.
         """
         if not {"KMSKeyArn", "Environment"} & params.keys():
-            return wanted
-        if wanted.sealed_variables and "Environment" not in params:
-            wanted = replace(
-                wanted, variables=await self._decrypted(call, wanted, "Decrypt"), sealed_variables=""
+            return configuration
+        if configuration.sealed_variables and "Environment" not in params:
+            configuration = replace(
+                configuration,
+                variables=await self._decrypted(call, configuration, "Decrypt"),
+                sealed_variables="",
             )
-        if not wanted.kms_key:
-            return replace(wanted, sealed_variables="")
-        asked = {
-            "KeyId": wanted.kms_key,
-            "Plaintext": orjson.dumps(wanted.variables),
-            "EncryptionContext": _context(wanted),
+        if not configuration.kms_key:
+            return replace(configuration, sealed_variables="")
+        request = {
+            "KeyId": configuration.kms_key,
+            "Plaintext": orjson.dumps(configuration.variables),
+            "EncryptionContext": _context(configuration),
         }
         try:
-            answer = await self._calls.call("kms", "Encrypt", asked, call.principal, call.region)
+            answer = await self._calls.call("kms", "Encrypt", request, call.principal, call.region)
         except AwsError as refused:
             raise _unusable(refused, "Encrypt") from refused
         sealed = b64encode(answer["CiphertextBlob"]).decode()
-        return replace(wanted, variables=None, sealed_variables=sealed)
+        return replace(configuration, variables=None, sealed_variables=sealed)
 
     async def shown(self, call: Call, version: Configuration) -> Configuration:
         """A version with its variables, if the caller may decrypt them; else as it is kept."""
@@ -110,12 +112,12 @@ class SealedVariables:
         return orjson.loads(opened) or {}
 
     async def _decrypted(self, call: Call, version: Configuration, operation: str) -> Any:
-        asked = {
+        request = {
             "CiphertextBlob": b64decode(version.sealed_variables),
             "EncryptionContext": _context(version),
         }
         try:
-            answer = await self._calls.call("kms", operation, asked, call.principal, call.region)
+            answer = await self._calls.call("kms", operation, request, call.principal, call.region)
         except AwsError as refused:
             raise _unusable(refused, operation) from refused
         return orjson.loads(answer["Plaintext"])

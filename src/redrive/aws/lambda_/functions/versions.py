@@ -32,19 +32,19 @@ class VersionOperations:
         self._lookup = lookup
 
     async def publish_version(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
-        await self._lookup.function(call, named, "PublishVersion")
+        reference = names.read(call, params["FunctionName"])
+        await self._lookup.function(call, reference, "PublishVersion")
         revision, of_latest = (id_text(self._engine.runtime.message_id()) for _ in range(2))
 
         async def decide(draft: Draft) -> Configuration:
-            function = await function_in(draft, named)
+            function = await function_in(draft, reference)
             latest = function.latest
             if params.get("RevisionId") not in (None, latest.revision):
                 raise outdated()
-            given = params.get("CodeSha256")
-            if given and given != latest.code:
+            code_digest = params.get("CodeSha256")
+            if code_digest and code_digest != latest.code:
                 raise invalid(
-                    f"CodeSHA256 ({given}) is different from current CodeSHA256 in $LATEST ({latest.code})."
+                    f"CodeSHA256 ({code_digest}) is different from current CodeSHA256 in $LATEST ({latest.code})."
                     " Please try again with the CodeSHA256 in $LATEST."
                 )
             description = params.get("Description")
@@ -54,16 +54,18 @@ class VersionOperations:
         return rendered(await self._variables.shown(call, version), version.version)
 
     async def list_versions_by_function(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
+        reference = names.read(call, params["FunctionName"])
         operation = "ListVersionsByFunction"
-        function = await self._lookup.function(call, named, operation)
+        function = await self._lookup.function(call, reference, operation)
         after, size = PAGES.after(operation, params), PAGES.limit(operation, params)
         beginning = key_beginning(function.name)
         documents = self._engine.resources.documents
-        found = await documents.find(VERSION, beginning, after or beginning, size + 1)
-        versions = found if after else [function.latest, *found]
-        shown = [await self._variables.shown(call, version) for version in versions]
-        return PAGES.of(operation, params, shown, lambda version: listed(version, version.version), _key)
+        stored_versions = await documents.find(VERSION, beginning, after or beginning, size + 1)
+        versions = stored_versions if after else [function.latest, *stored_versions]
+        readable_versions = [await self._variables.shown(call, version) for version in versions]
+        return PAGES.of(
+            operation, params, readable_versions, lambda version: listed(version, version.version), _key
+        )
 
 
 def _key(version: Configuration) -> str:
@@ -96,20 +98,20 @@ async def publish_in(
         if last is not None and _same(last, function.latest):
             return last
     number = str(function.versions + 1)
-    made = replace(
+    version = replace(
         function.latest,
         version=number,
         revision=revision,
         modified_at=now,
         description=function.latest.description if description is None else description,
     )
-    draft.put(VERSION, version_key(function.name, number), made)
+    draft.put(VERSION, version_key(function.name, number), version)
     latest = replace(function.latest, revision=of_latest or function.latest.revision)
     versions = function.versions + 1
     draft.put(
         FUNCTION, function.name.key, replace(function, latest=latest, versions=versions, configured=False)
     )
-    return made
+    return version
 
 
 def _same(version: Configuration, latest: Configuration) -> bool:

@@ -46,25 +46,25 @@ class EventSettingsOperations:
         return await self._set(call, params, "UpdateFunctionEventInvokeConfig", merges=True)
 
     async def get_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-        named = named._replace(qualifier=named.qualifier or LATEST)
-        with absent_as(_unset(named)):  # an absent function has no settings either (recorded)
-            await self._lookup.meant(call, named, "GetFunctionEventInvokeConfig")
-        key = events_key(named.name, named.qualifier or LATEST)
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        reference = reference._replace(qualifier=reference.qualifier or LATEST)
+        with absent_as(_unset(reference)):  # an absent function has no settings either (recorded)
+            await self._lookup.meant(call, reference, "GetFunctionEventInvokeConfig")
+        key = events_key(reference.name, reference.qualifier or LATEST)
         settings = await self._engine.resources.documents.get(EVENTS, key)
         if settings is None or settings.modified_at is None:
-            raise _unset(named)
+            raise _unset(reference)
         return _rendered(settings)
 
     async def delete_function_event_invoke_config(self, call: Call, params: Structure) -> Structure:
-        named = await self._named(call, params, "DeleteFunctionEventInvokeConfig")
+        reference = await self._reference(call, params, "DeleteFunctionEventInvokeConfig")
 
         async def decide(draft: Draft) -> None:
-            function = await function_in(draft, named)
-            key = events_key(named.name, named.qualifier or LATEST)
+            function = await function_in(draft, reference)
+            key = events_key(reference.name, reference.qualifier or LATEST)
             settings = await draft.get(EVENTS, key)
             if settings is None or settings.modified_at is None:
-                raise _unset(named)
+                raise _unset(reference)
             plain = EventSettings(settings.function, settings.qualifier)
             draft.put(EVENTS, key, plain)
             await put_in(draft, self._engine.resources, function, plain)
@@ -73,26 +73,30 @@ class EventSettingsOperations:
         return {}
 
     async def list_function_event_invoke_configs(self, call: Call, params: Structure) -> Structure:
-        named = names.read(call, params["FunctionName"])
+        reference = names.read(call, params["FunctionName"])
         operation = "ListFunctionEventInvokeConfigs"
-        await self._lookup.function(call, named, operation)
+        await self._lookup.function(call, reference, operation)
         after = PAGES.after(operation, params)
-        found = await self._engine.resources.documents.find(EVENTS, key_beginning(named.name), after)
-        shown = [settings for settings in found if settings.modified_at is not None]
+        documents = await self._engine.resources.documents.find(EVENTS, key_beginning(reference.name), after)
+        configured = [settings for settings in documents if settings.modified_at is not None]
         return PAGES.of(
-            operation, params, shown, _rendered, lambda settings: events_key(named.name, settings.qualifier)
+            operation,
+            params,
+            configured,
+            _rendered,
+            lambda settings: events_key(reference.name, settings.qualifier),
         )
 
-    async def _named(self, call: Call, params: Structure, action: str) -> FunctionReference:
+    async def _reference(self, call: Call, params: Structure, action: str) -> FunctionReference:
         """The version or alias that is meant.
 
         Raises:
             AwsError: There is none, or the caller may not.
         """
-        named = names.read(call, params["FunctionName"], params.get("Qualifier"))
+        reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
         with absent_as(no_such("The function doesn't exist.")):
-            await self._lookup.meant(call, named, action)
-        return FunctionReference(named.name, named.qualifier or LATEST)
+            await self._lookup.meant(call, reference, action)
+        return FunctionReference(reference.name, reference.qualifier or LATEST)
 
     async def _set(self, call: Call, params: Structure, action: str, *, merges: bool) -> Structure:
         if not any(
@@ -100,22 +104,22 @@ class EventSettingsOperations:
             for name in ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
         ):
             raise invalid(_NOTHING)
-        named = await self._named(call, params, action)
-        key = events_key(named.name, named.qualifier or LATEST)
+        reference = await self._reference(call, params, action)
+        key = events_key(reference.name, reference.qualifier or LATEST)
 
         async def decide(draft: Draft) -> EventSettings:
-            function = await function_in(draft, named)
+            function = await function_in(draft, reference)
             before = await draft.get(EVENTS, key)
             if merges and (before is None or before.modified_at is None):
-                raise _unset(named)
-            plain = EventSettings(named.name, named.qualifier or LATEST)
-            after = _given(before if merges and before is not None else plain, params)
+                raise _unset(reference)
+            plain = EventSettings(reference.name, reference.qualifier or LATEST)
+            after = _changed(before if merges and before is not None else plain, params)
             after = replace(after, modified_at=call.now)
-            meant = await self._lookup.version(function, named.qualifier)
-            if meant is not None and "DestinationConfig" in params:
+            target = await self._lookup.version(function, reference.qualifier)
+            if target is not None and "DestinationConfig" in params:
                 for arn in (after.on_success, after.on_failure):
-                    await _check_function_in(draft, named, arn)
-                    await self._roles.check_destination(meant.configuration, arn)
+                    await _check_function_in(draft, reference, arn)
+                    await self._roles.check_destination(target.configuration, arn)
             draft.put(EVENTS, key, after)
             await put_in(draft, self._engine.resources, function, after)
             return after
@@ -123,16 +127,16 @@ class EventSettingsOperations:
         return _rendered(await self._engine.resources.write(decide))
 
 
-async def _check_function_in(draft: Draft, named: FunctionReference, arn: str) -> None:
+async def _check_function_in(draft: Draft, reference: FunctionReference, arn: str) -> None:
     """Refuse a function of the same account as a destination that is not there."""
     target = names.of_arn(arn)
-    if target is None or target.name.account != named.name.account:
+    if target is None or target.name.account != reference.name.account:
         return
     if await draft.get(FUNCTION, target.name.key) is None:
         raise _no_destination(arn)
 
 
-def _given(before: EventSettings, params: Structure) -> EventSettings:
+def _changed(before: EventSettings, params: Structure) -> EventSettings:
     destinations = params.get("DestinationConfig") or {}
     return replace(
         before,
@@ -158,8 +162,8 @@ def _destination(settings: EventSettings, destinations: Structure, kind: str, be
         raise invalid(f"The provided destination config {_java(destinations)} is invalid.")
     if not _DESTINATION.fullmatch(arn):
         raise _no_destination(arn)
-    named = names.of_arn(arn)
-    if named is not None and named.name == settings.function:
+    reference = names.of_arn(arn)
+    if reference is not None and reference.name == settings.function:
         raise invalid(_ITSELF)
     return arn
 
@@ -178,12 +182,12 @@ def _java(destinations: Structure) -> str:
     return f"DestinationConfig({', '.join(parts)})"
 
 
-def _unset(named: FunctionReference) -> AwsError:
-    return no_such(f"The function {named.arn} doesn't have an EventInvokeConfig")
+def _unset(reference: FunctionReference) -> AwsError:
+    return no_such(f"The function {reference.arn} doesn't have an EventInvokeConfig")
 
 
 def _rendered(settings: EventSettings) -> Structure:
-    shown: Structure = {
+    description: Structure = {
         "DestinationConfig": {
             kind: {"Destination": arn} if arn else {}
             for kind, arn in (("OnFailure", settings.on_failure), ("OnSuccess", settings.on_success))
@@ -192,7 +196,7 @@ def _rendered(settings: EventSettings) -> Structure:
         "LastModified": settings.modified_at,
     }
     if settings.retries is not None:
-        shown["MaximumRetryAttempts"] = settings.retries
+        description["MaximumRetryAttempts"] = settings.retries
     if settings.age_seconds is not None:
-        shown["MaximumEventAgeInSeconds"] = settings.age_seconds
-    return shown
+        description["MaximumEventAgeInSeconds"] = settings.age_seconds
+    return description

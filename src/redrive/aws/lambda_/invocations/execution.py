@@ -61,7 +61,7 @@ class Executor:
 
     async def run(
         self,
-        meant: FunctionTarget,
+        target: FunctionTarget,
         version: Configuration,
         invoked_as: str,
         payload: bytes,
@@ -74,7 +74,7 @@ class Executor:
         """Run one invocation.
 
         Args:
-            meant: What was named.
+            target: What was named.
             version: The version of it that is run.
             invoked_as: The ARN as the caller named it, which the function is told.
             payload: The event.
@@ -88,7 +88,7 @@ class Executor:
             VariablesUnreadable: The key of its variables cannot be used.
         """
         try:
-            function = await self.runnable(version, meant.function.reserved)
+            function = await self.runnable(version, target.function.reserved)
         except VariablesUnreadable:
             raise
         except Refused as error:
@@ -96,11 +96,11 @@ class Executor:
             return InvocationResult(orjson.dumps(document), failed=True)
         rounds = self._rounds.of(trace)
         invocation = Invocation(request_id, payload, invoked_as, trace, client_context, parts, rounds)
-        with self._metrics.counting(meant, version, self._clock.now()) as counted:
+        with self._metrics.counting(target, version, self._clock.now()) as counted:
             result = await self._runner.invoke(function, invocation)
             if result.failed:  # its trace names files where AWS has them, and not this machine's folders
-                told = result.payload.replace(function.code.encode(), _TASK)
-                result = replace(result, payload=told)
+                task_payload = result.payload.replace(function.code.encode(), _TASK)
+                result = replace(result, payload=task_payload)
             counted.result = result
         return result
 
@@ -137,10 +137,10 @@ class Executor:
         stamp = await self._code.stamp(code)
         if not stamp:
             return version.revision
-        revision, place = f"{version.revision}.{stamp}", (version.name, version.version)
-        if self._live.get(place, revision) != revision:
+        revision, key = f"{version.revision}.{stamp}", (version.name, version.version)
+        if self._live.get(key, revision) != revision:
             await self._runner.drop(version.name, version.version, revision=revision)
-        self._live[place] = revision
+        self._live[key] = revision
         return revision
 
     async def _layers(self, version: Configuration) -> str:

@@ -72,7 +72,7 @@ class InvocationMetrics:
         try:
             yield counted
         except Throttled:
-            self._add(name, _named(target), version.version, began_at, {"Throttles": 1})
+            self._add(name, _resource_name(target), version.version, began_at, {"Throttles": 1})
             raise
         finally:
             running = self._running[name]
@@ -89,7 +89,7 @@ class InvocationMetrics:
                 }
                 if is_unreserved:
                     values[UNRESERVED] = unreserved
-                self._add(name, _named(target), version.version, began_at, values)
+                self._add(name, _resource_name(target), version.version, began_at, values)
 
     def count_mapping(self, mapping: EventSourceMapping, metric: str, value: int) -> None:
         """Count messages of a mapping, if its owner wants them counted."""
@@ -120,7 +120,7 @@ class InvocationMetrics:
 _MILLISECONDS: Final = frozenset({"Duration", "AsyncEventAge", "UrlRequestLatency"})
 
 
-def _named(target: FunctionTarget) -> str:
+def _resource_name(target: FunctionTarget) -> str:
     """The function as it was named: with the alias, if it was named by one."""
     name = target.function.name.name
     return name if target.alias is None else f"{name}:{target.alias.name}"
@@ -136,6 +136,6 @@ def _series(name: ResourceName, resource: str, version: str, metric: str) -> tup
     dimensions: list[Dimensions] = [of_function]
     if resource:
         dimensions.append(())
-        named = (*of_function, ("Resource", resource))
-        dimensions += [named, (("ExecutedVersion", version), *named)]
+        of_resource = (*of_function, ("Resource", resource))
+        dimensions += [of_resource, (("ExecutedVersion", version), *of_resource)]
     return tuple(Series(name.account, name.region, NAMESPACE, metric, each) for each in dimensions)

@@ -43,13 +43,13 @@ class TargetEndpoint:
         service, region = push_request.endpoint.split(":")[2:4]
         region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
         trace = self._rounds.following(push_request.headers.get(profile.TRACE))
-        operation, params = _asked(push_request, trace)
+        operation, params = _request(push_request, trace)
         function = push_request.headers[profile.FUNCTION]
-        meant = await self._lookup.at(function)
-        if meant is None:
+        target = await self._lookup.at(function)
+        if target is None:
             text = f"{function} is gone"
             return failure(AttemptResult.REFUSED, Reason.MISSING, HTTPStatus.NOT_FOUND, "", text)
-        caller = await self._roles.principal(meant.configuration)
+        caller = await self._roles.principal(target.configuration)
         try:
             died = _died(push_request) if service == "sqs" else None
             await self._calls.call(service, operation, params, caller, region, {TRACE: trace}, died=died)
@@ -69,7 +69,7 @@ def _died(push_request: PushRequest) -> DeathRecord | None:
     return DeathRecord(origin, bytes.fromhex(message_id), AttemptNote(*note))
 
 
-def _asked(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
+def _request(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
     """The operation that hands a message over, and its parameters."""
     arn = push_request.endpoint
     service, account, name = arn.split(":")[2], arn.split(":")[4], arn.split(":")[-1]

@@ -64,7 +64,7 @@ class LayerOperations:
         async def decide(draft: Draft) -> LayerVersion:
             layer = await draft.get(LAYER, name.key) or LayerRecord(name)
             number = layer.versions + 1
-            version = _made(
+            version = _layer_version(
                 LayerNamed(name, number),
                 resource_name.name,
                 digest,
@@ -77,7 +77,7 @@ class LayerOperations:
             draft.put(LAYER_VERSION, version.key, version)
             return version
 
-        return self._shown(call, await self._engine.resources.write(decide))
+        return self._as_structure(call, await self._engine.resources.write(decide))
 
     def _mark(self) -> str:
         return id_text(self._engine.runtime.message_id())
@@ -96,7 +96,7 @@ class LayerOperations:
         check_layer(call, reference, version, _BY_ARN)
         if version is None:
             raise no_such()
-        return self._shown(call, version)
+        return self._as_structure(call, version)
 
     async def list_layers(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListLayers.html; the newest version that fits of each."""
@@ -137,7 +137,7 @@ class LayerOperations:
             await self._layers.forget_unused([removed_version.use])
         return {}
 
-    def _shown(self, call: Call, version: LayerVersion) -> Structure:
+    def _as_structure(self, call: Call, version: LayerVersion) -> Structure:
         resource_name = ResourceName(version.name.account, version.name.region, version.kept_as)
         return {
             "Content": {
@@ -165,7 +165,7 @@ def check_layer(call: Call, reference: LayerNamed, layer_version: LayerVersion |
         raise denied(call.principal.name, action, reference.arn)
 
 
-def _made(
+def _layer_version(
     reference: LayerNamed,
     kept_as: str,
     digest: str,

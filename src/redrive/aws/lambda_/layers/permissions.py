@@ -48,8 +48,8 @@ class LayerPermissions:
 
     async def get_layer_version_policy(self, call: Call, params: Structure) -> Structure:
         reference = read_layer(call, params["LayerName"], params["VersionNumber"])
-        found = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
-        version = _standing(call, reference, found, "GetLayerVersionPolicy")
+        layer = await self._engine.resources.documents.get(LAYER_VERSION, layer_version_key(reference))
+        version = _standing(call, reference, layer, "GetLayerVersionPolicy")
         if not version.policy.statements:
             raise no_such("No policy is associated with the given resource.")
         return {"Policy": policy_text(version.policy), "RevisionId": version.policy.revision}
@@ -65,8 +65,8 @@ class LayerPermissions:
         revision = id_text(self._engine.runtime.message_id())
 
         async def decide(draft: Draft) -> FunctionPolicy:
-            found = await draft.get(LAYER_VERSION, layer_version_key(reference))
-            version = _standing(call, reference, found, action)
+            layer = await draft.get(LAYER_VERSION, layer_version_key(reference))
+            version = _standing(call, reference, layer, action)
             if params.get("RevisionId") not in (None, version.policy.revision):
                 raise outdated("GetLayerPolicy")
             after = FunctionPolicy(revision, change(version.policy))

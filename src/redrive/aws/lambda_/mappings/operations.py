@@ -74,7 +74,7 @@ class MappingOperations:
         return _rendered(mapping, "Creating")
 
     async def get_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        return _rendered(await self._found(call, params))
+        return _rendered(await self._read(call, params))
 
     async def list_event_source_mappings(self, call: Call, params: Structure) -> Structure:
         source, function = params.get("EventSourceArn"), params.get("FunctionName")
@@ -90,7 +90,7 @@ class MappingOperations:
         return PAGES.of(operation, params, chosen, _rendered, lambda mapping: mapping.key)
 
     async def update_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        before = await self._found(call, params)
+        before = await self._read(call, params)
         reference = None
         if params.get("FunctionName"):
             reference, target = await self._function(call, params["FunctionName"], "UpdateEventSourceMapping")
@@ -112,7 +112,7 @@ class MappingOperations:
         return _rendered(after, state)
 
     async def delete_event_source_mapping(self, call: Call, params: Structure) -> Structure:
-        mapping = await self._found(call, params)
+        mapping = await self._read(call, params)
         if not await self._engine.resources.documents.remove(MAPPING, mapping.key):
             raise no_such()
         await self._follow()
@@ -120,7 +120,7 @@ class MappingOperations:
 
     # ---- what a mapping names ----------------------------------------------------------------------------------
 
-    async def _found(self, call: Call, params: Structure) -> EventSourceMapping:
+    async def _read(self, call: Call, params: Structure) -> EventSourceMapping:
         mapping = await self._engine.resources.documents.get(MAPPING, f"{_beginning(call)}{params['UUID']}")
         if mapping is None:
             raise no_such()

@@ -90,11 +90,11 @@ def _check(mapping: EventSourceMapping) -> None:
 def _counted(params: Structure, before: EventSourceMapping) -> bool:
     if "MetricsConfig" not in params:
         return before.counted
-    wanted: list[str] = params["MetricsConfig"].get("Metrics") or []
-    for metrics in wanted:
+    metric_names: list[str] = params["MetricsConfig"].get("Metrics") or []
+    for metrics in metric_names:
         if metrics != "EventCount":  # ErrorCount and KafkaMetrics are of streams
             raise unoffered(f"MetricsConfig {metrics}")
-    return bool(wanted)
+    return bool(metric_names)
 
 
 def _filters(params: Structure, before: tuple[str, ...]) -> tuple[str, ...]:

@@ -85,50 +85,54 @@ class FunctionUrls:
         target = target_of(request)
         documents = self._engine.resources.documents
         url_place = await documents.get(FUNCTION_URL, "" if target is None else target.id)
-        meant = (
+        function_target = (
             None
             if url_place is None
             else await self._lookup.at(arn_of(url_place.function, url_place.qualifier or None))
         )
-        url = None if url_place is None or meant is None else meant.function.urls.get(url_place.qualifier)
-        if target is None or url_place is None or meant is None or url is None:
-            return _told(404, None)
+        url = (
+            None
+            if url_place is None or function_target is None
+            else function_target.function.urls.get(url_place.qualifier)
+        )
+        if target is None or url_place is None or function_target is None or url is None:
+            return _error_response(404, None)
         if url.auth != OPEN and (refused := refusal(request)) is not None:
             return refused
         began = self._engine.runtime.clock.now()
         answer = preflight(url.cors, request)
         if answer is None:
-            answer = await self._asked(request, target, url_place, meant, url, request_id)
+            answer = await self._invoke(request, target, url_place, function_target, url, request_id)
             answer.headers = {**answer.headers, **shared(url.cors, request), "x-amzn-RequestId": request_id}
         self._count(url_place, answer.status, began)
         return answer
 
-    async def _asked(
+    async def _invoke(
         self,
         request: Request,
         target: UrlTarget,
         url_place: UrlPlace,
-        meant: FunctionTarget,
+        function_target: FunctionTarget,
         url: FunctionUrl,
         request_id: str,
     ) -> Response:
-        call = await self._permitted(request, url_place, meant, url, request_id)
+        call = await self._permitted(request, url_place, function_target, url, request_id)
         if call is None:
-            return _told(403, _FORBIDDEN)
+            return _error_response(403, _FORBIDDEN)
         caller = None if url.auth == OPEN else call.principal
         event = event_of(request, target, caller, call.now, request_id)
         if len(event) > REQUEST_BYTES_MAX:
-            return _told(413, "Request Entity Too Large")
-        version = await self._lookup.chosen(meant, self._engine.runtime.chance)
+            return _error_response(413, "Request Entity Too Large")
+        version = await self._lookup.chosen(function_target, self._engine.runtime.chance)
         arn, trace = arn_of(url_place.function, url_place.qualifier or None), request.headers.get(TRACE)
         try:
             if url.mode == STREAMED:
-                stream = begin(self._executor, meant, version, arn, event, request_id, trace)
+                stream = begin(self._executor, function_target, version, arn, event, request_id, trace)
                 return await streamed_response(stream) or _bad_gateway()
-            result = await self._executor.run(meant, version, arn, event, request_id, trace=trace)
+            result = await self._executor.run(function_target, version, arn, event, request_id, trace=trace)
             return _bad_gateway() if result.failed else response_of(result.payload)
         except Throttled:
-            return _told(429, "Rate Exceeded.")
+            return _error_response(429, "Rate Exceeded.")
         except (AnswerMalformed, VariablesUnreadable):
             return _bad_gateway()
 
@@ -173,7 +177,7 @@ class FunctionUrls:
             self._metrics.count(name, metric, value, began)
 
 
-def _told(status: int, message: str | None) -> Response:
+def _error_response(status: int, message: str | None) -> Response:
     return Response(status, orjson.dumps({"Message": message}))
 
 

@@ -30,69 +30,71 @@ class UrlOperations:
         self._engine = engine
 
     async def create_function_url_config(self, call: Call, params: Structure) -> Structure:
-        named = _read(call, params)
-        made = replace(FunctionUrl(self._new_id(), params["AuthType"], call.now, call.now), **_given(params))
+        reference = _read(call, params)
+        url = replace(
+            FunctionUrl(self._new_id(), params["AuthType"], call.now, call.now), **_settings(params)
+        )
 
         async def decide(draft: Draft) -> None:
-            function = await _function_in(draft, call, named, "CreateFunctionUrlConfig", _NO_FUNCTION)
-            qualifier = named.qualifier
-            await _check_alias_in(draft, named)
+            function = await _function_in(draft, call, reference, "CreateFunctionUrlConfig", _NO_FUNCTION)
+            qualifier = reference.qualifier
+            await _check_alias_in(draft, reference)
             if (qualifier or "") in function.urls:
                 raise taken(
-                    f"Failed to create function url config for [functionArn = {named.arn}]. Error message:  "
+                    f"Failed to create function url config for [functionArn = {reference.arn}]. Error message:  "
                     "FunctionUrlConfig exists for this Lambda function"
                 )
-            _put_in(draft, function, qualifier or "", made)
-            draft.put(FUNCTION_URL, made.id, UrlPlace(named.name, qualifier or ""))
+            _put_in(draft, function, qualifier or "", url)
+            draft.put(FUNCTION_URL, url.id, UrlPlace(reference.name, qualifier or ""))
 
         await self._engine.resources.write(decide)
-        shown = _answered(_shown(call, named, made), params)
-        del shown["LastModifiedTime"]
-        return shown
+        answer = _answered(_as_structure(call, reference, url), params)
+        del answer["LastModifiedTime"]
+        return answer
 
     async def get_function_url_config(self, call: Call, params: Structure) -> Structure:
-        named = _read(call, params)
-        function = await self._function(call, named, "GetFunctionUrlConfig", _NOTHING)
-        return _shown(call, named, _standing(function, named))
+        reference = _read(call, params)
+        function = await self._function(call, reference, "GetFunctionUrlConfig", _NOTHING)
+        return _as_structure(call, reference, _standing(function, reference))
 
     async def update_function_url_config(self, call: Call, params: Structure) -> Structure:
-        named = _read(call, params)
+        reference = _read(call, params)
 
         async def decide(draft: Draft) -> FunctionUrl:
-            function = await _function_in(draft, call, named, "UpdateFunctionUrlConfig", _NO_FUNCTION)
-            await _check_alias_in(draft, named)
-            changed = replace(_standing(function, named), modified_at=call.now, **_given(params))
-            _put_in(draft, function, named.qualifier or "", changed)
+            function = await _function_in(draft, call, reference, "UpdateFunctionUrlConfig", _NO_FUNCTION)
+            await _check_alias_in(draft, reference)
+            changed = replace(_standing(function, reference), modified_at=call.now, **_settings(params))
+            _put_in(draft, function, reference.qualifier or "", changed)
             return changed
 
-        return _answered(_shown(call, named, await self._engine.resources.write(decide)), params)
+        return _answered(_as_structure(call, reference, await self._engine.resources.write(decide)), params)
 
     async def delete_function_url_config(self, call: Call, params: Structure) -> Structure:
-        named = _read(call, params)
+        reference = _read(call, params)
 
         async def decide(draft: Draft) -> None:
-            function = await _function_in(draft, call, named, "DeleteFunctionUrlConfig", _NOTHING)
-            _standing(function, named)
-            draft.put(FUNCTION, function.name.key, without_url_in(draft, function, named.qualifier or ""))
+            function = await _function_in(draft, call, reference, "DeleteFunctionUrlConfig", _NOTHING)
+            _standing(function, reference)
+            draft.put(FUNCTION, function.name.key, without_url_in(draft, function, reference.qualifier or ""))
 
         await self._engine.resources.write(decide)
         return {}
 
     async def list_function_url_configs(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionUrlConfigs.html; of all its aliases."""
-        named = names.read(call, params["FunctionName"])
-        function = await self._function(call, named, "ListFunctionUrlConfigs", _NO_FUNCTION)
+        reference = names.read(call, params["FunctionName"])
+        function = await self._function(call, reference, "ListFunctionUrlConfigs", _NO_FUNCTION)
 
         def show(pair: tuple[str, FunctionUrl]) -> Structure:
-            return _shown(call, FunctionReference(function.name, pair[0] or None), pair[1])
+            return _as_structure(call, FunctionReference(function.name, pair[0] or None), pair[1])
 
         return PAGES.of("ListFunctionUrlConfigs", params, sorted(function.urls.items(), key=_key), show, _key)
 
     async def _function(
-        self, call: Call, named: FunctionReference, action: str, missing: str
+        self, call: Call, reference: FunctionReference, action: str, missing: str
     ) -> FunctionRecord:
-        found = await self._engine.resources.documents.get(FUNCTION, named.name.key)
-        return _allowed(call, named, action, missing, found)
+        function = await self._engine.resources.documents.get(FUNCTION, reference.name.key)
+        return _allowed(call, reference, action, missing, function)
 
     def _new_id(self) -> str:
         digest = hashlib.sha256(self._engine.runtime.message_id()).digest()
@@ -100,49 +102,49 @@ class UrlOperations:
 
 
 def _read(call: Call, params: Structure) -> FunctionReference:
-    named = names.read(call, params["FunctionName"], params.get("Qualifier"))
-    qualifier = named.qualifier
+    reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
+    qualifier = reference.qualifier
     if qualifier is not None and (qualifier == LATEST or is_version(qualifier)):
         raise error(
             "ValidationException",
             f"1 validation error detected: Value '{qualifier}' at 'qualifier' failed to satisfy constraint: Member must"
             r" satisfy regular expression pattern: ((?!^\d+$)^[0-9a-zA-Z-_]+$)",
         )
-    return named
+    return reference
 
 
-def _given(params: Structure) -> dict[str, Any]:
+def _settings(params: Structure) -> dict[str, Any]:
     fields = {"auth": "AuthType", "cors": "Cors", "mode": "InvokeMode"}
     return {field: params[name] for field, name in fields.items() if name in params}
 
 
 async def _function_in(
-    draft: Draft, call: Call, named: FunctionReference, action: str, missing: str
+    draft: Draft, call: Call, reference: FunctionReference, action: str, missing: str
 ) -> FunctionRecord:
-    found = await draft.get(FUNCTION, named.name.key)
-    return _allowed(call, named, action, missing, found)
+    function = await draft.get(FUNCTION, reference.name.key)
+    return _allowed(call, reference, action, missing, function)
 
 
-async def _check_alias_in(draft: Draft, named: FunctionReference) -> None:
-    qualifier = named.qualifier
-    if qualifier and await draft.get(ALIAS, alias_key(named.name, qualifier)) is None:
+async def _check_alias_in(draft: Draft, reference: FunctionReference) -> None:
+    qualifier = reference.qualifier
+    if qualifier and await draft.get(ALIAS, alias_key(reference.name, qualifier)) is None:
         raise no_such(_NO_FUNCTION)
 
 
 def _allowed(
-    call: Call, named: FunctionReference, action: str, missing: str, function: FunctionRecord | None
+    call: Call, reference: FunctionReference, action: str, missing: str, function: FunctionRecord | None
 ) -> FunctionRecord:
     if function is None:
         raise no_such(missing)
-    check(call, function, named, action)
+    check(call, function, reference, action)
     return function
 
 
-def _standing(function: FunctionRecord, named: FunctionReference) -> FunctionUrl:
-    found = function.urls.get(named.qualifier or "")
-    if found is None:
+def _standing(function: FunctionRecord, reference: FunctionReference) -> FunctionUrl:
+    url = function.urls.get(reference.qualifier or "")
+    if url is None:
         raise no_such()
-    return found
+    return url
 
 
 def _put_in(draft: Draft, function: FunctionRecord, qualifier: str, url: FunctionUrl) -> None:
@@ -153,21 +155,21 @@ def _key(pair: tuple[str, FunctionUrl]) -> str:
     return f"/{pair[0]}"
 
 
-def _answered(shown: Structure, params: Structure) -> Structure:
+def _answered(description: Structure, params: Structure) -> Structure:
     """A URL as its creation or change answers it: the mode only where the request has it (recorded)."""
-    return {name: value for name, value in shown.items() if name != "InvokeMode" or name in params}
+    return {name: value for name, value in description.items() if name != "InvokeMode" or name in params}
 
 
-def _shown(call: Call, named: FunctionReference, url: FunctionUrl) -> Structure:
+def _as_structure(call: Call, reference: FunctionReference, url: FunctionUrl) -> Structure:
     cors: Mapping[str, Any] | None = url.cors
-    shown: Structure = {
-        "FunctionUrl": url_text(call.base_url, url.id, named.name.region),
-        "FunctionArn": arn_of(named.name, named.qualifier),
+    description: Structure = {
+        "FunctionUrl": url_text(call.base_url, url.id, reference.name.region),
+        "FunctionArn": arn_of(reference.name, reference.qualifier),
         "AuthType": url.auth,
         "CreationTime": timestamp(url.created_at),
         "LastModifiedTime": timestamp(url.modified_at),
         "InvokeMode": url.mode,
     }
     if cors is not None:
-        shown["Cors"] = dict(cors)
-    return shown
+        description["Cors"] = dict(cors)
+    return description

@@ -139,10 +139,10 @@ def _checked(rule: Structure, member: str, service: str, region: str, new_id: Ca
     if len(identity) > _ID_CHARS_MAX:
         raise invalid("The ID is too long", ArgumentName="Id", ArgumentValue=identity)
     # Each once: two rules are compared event by event, and 1 MB has room for 28,000.
-    kept = {"Id": identity, member: rule[member], "Events": list(dict.fromkeys(rule["Events"]))}
+    stored_rule = {"Id": identity, member: rule[member], "Events": list(dict.fromkeys(rule["Events"]))}
     if "Filter" in rule:
-        kept["Filter"] = {"Key": {"FilterRules": _checked_filter(_filter_rules(rule))}}
-    return kept
+        stored_rule["Filter"] = {"Key": {"FilterRules": _checked_filter(_filter_rules(rule))}}
+    return stored_rule
 
 
 def _check_arn(arn: str, member: str, service: str, region: str) -> None:
@@ -165,7 +165,7 @@ def _filter_rules(rule: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
 
 
 def _checked_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    kept: dict[str, str] = {}
+    filter_rules: dict[str, str] = {}
     for rule in rules:
         if "Name" not in rule or "Value" not in rule:
             raise malformed()
@@ -173,14 +173,14 @@ def _checked_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str
         if name not in ("Prefix", "Suffix"):
             text = "filter rule name must be either prefix or suffix"
             raise invalid(text, ArgumentName="FilterRule.Name", ArgumentValue=rule["Name"])
-        if name in kept:
+        if name in filter_rules:
             text = f"Cannot specify more than one {name.lower()} rule in a filter."
             raise invalid(text, ArgumentName="FilterRule.Name", ArgumentValue=rule["Name"])
         if len(value.encode()) > _VALUE_BYTES_MAX:
             text = f"Size of filter rule value cannot exceed {_VALUE_BYTES_MAX} bytes in UTF-8 representation"
             raise invalid(text, ArgumentName="FilterRule.Value", ArgumentValue=value)
-        kept[name] = value
-    return [{"Name": name, "Value": value} for name, value in kept.items()]
+        filter_rules[name] = value
+    return [{"Name": name, "Value": value} for name, value in filter_rules.items()]
 
 
 def _check_together(rules: Sequence[NotificationRule]) -> None:

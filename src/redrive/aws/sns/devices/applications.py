@@ -44,15 +44,15 @@ class PlatformApplicationOperations:
 
     async def create_platform_application(self, call: Call, params: Structure) -> Structure:
         name = ApplicationName(call.account, call.region, params["Platform"], params["Name"])
-        given: Mapping[str, str] = params["Attributes"]
+        attributes: Mapping[str, str] = params["Attributes"]
         _check_name(name)
-        _check_credentials(name.platform, given)
-        wanted = _changed(Application(name, {platform.ENABLED: "true"}), given)
+        _check_credentials(name.platform, attributes)
+        new_application = _changed(Application(name, {platform.ENABLED: "true"}), attributes)
         try:
-            await self._documents.create(APPLICATION, name.key, wanted)
+            await self._documents.create(APPLICATION, name.key, new_application)
         except Conflict:
             existing = await self._documents.get(APPLICATION, name.key)
-            if existing != wanted:
+            if existing != new_application:
                 raise invalid(
                     "Name Reason: An application with the same name but different properties already exists"
                 ) from None
@@ -65,17 +65,17 @@ class PlatformApplicationOperations:
         application = await self._documents.get(APPLICATION, name.key)
         if application is None:
             raise no_such("PlatformApplication")
-        return {"Attributes": _shown(application)}
+        return {"Attributes": _attribute_texts(application)}
 
     async def set_platform_application_attributes(self, call: Call, params: Structure) -> Structure:
         name = platform.application_in(
             call, params["PlatformApplicationArn"], "SetPlatformApplicationAttributes"
         )
-        given: Mapping[str, str] | None = params.get("Attributes")
-        if given is None:
+        attributes: Mapping[str, str] | None = params.get("Attributes")
+        if attributes is None:
             raise coral_error([Violation("attributes", ViolationKind.REQUIRED, None, None)])
         try:
-            await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, given))
+            await self._documents.update(APPLICATION, name.key, lambda current: _changed(current, attributes))
         except NotFound:
             raise no_such("PlatformApplication") from None
         return {}
@@ -85,10 +85,15 @@ class PlatformApplicationOperations:
         after = PAGES.after(operation, params)
         applications = await self._documents.find(APPLICATION, prefix, after, PAGES.size + 1)
 
-        def shown(application: Application) -> Structure:
-            return {"PlatformApplicationArn": application.name.arn, "Attributes": _shown(application)}
+        def as_structure(application: Application) -> Structure:
+            return {
+                "PlatformApplicationArn": application.name.arn,
+                "Attributes": _attribute_texts(application),
+            }
 
-        return PAGES.of(operation, params, applications, shown, lambda application: application.name.key)
+        return PAGES.of(
+            operation, params, applications, as_structure, lambda application: application.name.key
+        )
 
     async def delete_platform_application(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeletePlatformApplication.html; and its endpoints, untold."""
@@ -112,18 +117,18 @@ def _check_name(name: ApplicationName) -> None:
         )
 
 
-def _check_credentials(name: str, given: Mapping[str, str]) -> None:
+def _check_credentials(name: str, attributes: Mapping[str, str]) -> None:
     for one, other in (_PAIR, _PAIR[::-1]):
-        if platform.PLATFORMS[name] and one in given and other not in given:
+        if platform.PLATFORMS[name] and one in attributes and other not in attributes:
             raise refused_at_creation(AttributeRefused(f"{one} attribute provided without {other}"))
     needed = ["PlatformCredential", *(["PlatformPrincipal"] if platform.PLATFORMS[name] else [])]
-    if not all(given.get(each) for each in needed):
+    if not all(attributes.get(each) for each in needed):
         raise refused_at_creation(AttributeRefused("Platform credentials are invalid"))
 
 
-def _changed(application: Application, given: Mapping[str, str]) -> Application:
+def _changed(application: Application, attributes: Mapping[str, str]) -> Application:
     try:
-        changed = {name: _checked(application.name, name, value) for name, value in given.items()}
+        changed = {name: _checked(application.name, name, value) for name, value in attributes.items()}
     except AttributeRefused as refusal:
         raise refused_at_creation(refusal) from None
     return replace(application, attributes={**application.attributes, **changed})
@@ -152,5 +157,5 @@ def _event_topic(application: ApplicationName, name: str, value: str) -> str:
     return value
 
 
-def _shown(application: Application) -> dict[str, str]:
+def _attribute_texts(application: Application) -> dict[str, str]:
     return {name: value for name, value in application.attributes.items() if name not in _SECRETS}

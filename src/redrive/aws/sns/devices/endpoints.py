@@ -37,7 +37,7 @@ class PlatformEndpointOperations:
             attributes[platform.USER_DATA] = params[platform.USER_DATA]
         attributes |= params.get("Attributes") or {}
         new_device = _changed(Device(name, id_text(self._engine.runtime.message_id())), attributes)
-        device = await self._resources.write(lambda draft: _made(draft, new_device))
+        device = await self._resources.write(lambda draft: _put_in(draft, new_device))
         if device is new_device:
             await self._events.tell(device, events.CREATED)
         return {"EndpointArn": device.arn}
@@ -65,10 +65,10 @@ class PlatformEndpointOperations:
         after = PAGES.after(operation, params)
         devices = await self._documents.find(DEVICE, f"{name.key}/", after, PAGES.size + 1)
 
-        def shown(device: Device) -> Structure:
+        def as_structure(device: Device) -> Structure:
             return {"EndpointArn": device.arn, "Attributes": dict(device.attributes)}
 
-        return PAGES.of(operation, params, devices, shown, lambda device: device.key)
+        return PAGES.of(operation, params, devices, as_structure, lambda device: device.key)
 
     async def delete_endpoint(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/sns/latest/api/API_DeleteEndpoint.html; its subscriptions stay."""
@@ -82,7 +82,7 @@ class PlatformEndpointOperations:
         return {}
 
 
-async def _made(draft: Draft, device: Device) -> Device:
+async def _put_in(draft: Draft, device: Device) -> Device:
     """The device with the token: one that stands already, or this; its application stands as long."""
     if await draft.get(APPLICATION, device.application.key) is None:
         raise no_such("PlatformApplication")

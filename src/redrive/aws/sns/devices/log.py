@@ -95,11 +95,11 @@ class DeviceLog(Listener):
                     "messageId": PublishedMessage.unpack(fact.delivery.headers or b"{}").id,
                     "timestamp": log_timestamp(fact.delivery.sent_at),
                 },
-                _shown(fact),
+                _as_json(fact),
             )
 
 
-def _shown(fact: Attempted) -> dict[str, Any]:
+def _as_json(fact: Attempted) -> dict[str, Any]:
     delivery, attempt = fact.delivery, fact.attempt
     return {
         "deliveryId": str(uuid5(_DELIVERY, delivery.message_id.hex())),

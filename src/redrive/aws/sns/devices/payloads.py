@@ -123,7 +123,7 @@ def for_apple(wish: Wish, bundle: str) -> Notification:
     }
     if not all(value.isascii() and value.isprintable() for value in headers.values()):
         raise Unsendable(Reason.CLIENT_ERROR, "An attribute cannot be said in a header")
-    body = wish.text.encode() if wish.own else _said(document)
+    body = wish.text.encode() if wish.own else _encode(document)
     return Notification(body, {name: value for name, value in headers.items() if value})
 
 
@@ -145,7 +145,7 @@ def for_google(wish: Wish, token: str) -> Notification:
             raise _malformed()
         android["ttl"] = f"{left}s"
     message["token"] = token
-    return Notification(_said(request))
+    return Notification(_encode(request))
 
 
 def for_amazon(wish: Wish) -> Notification:
@@ -160,7 +160,7 @@ def for_amazon(wish: Wish) -> Notification:
         raise _expired()
     if left is not None:
         document["expiresAfter"] = left
-    return Notification(_said(document))
+    return Notification(_encode(document))
 
 
 def fault_of(platform: str, text: str) -> str | None:
@@ -177,7 +177,7 @@ def fault_of(platform: str, text: str) -> str | None:
 
 def _fault_of_google(document: Mapping[str, Any]) -> str | None:
     try:
-        return _TOO_LARGE if len(_said(document.get("data"))) > _GOOGLE_BYTES_MAX else None
+        return _TOO_LARGE if len(_encode(document.get("data"))) > _GOOGLE_BYTES_MAX else None
     except Unsendable as refusal:
         return str(refusal)
 
@@ -197,7 +197,7 @@ def _document(wish: Wish) -> dict[str, Any]:
     return document
 
 
-def _said(document: Any) -> bytes:
+def _encode(document: Any) -> bytes:
     """The document as JSON; orjson reads some 1,000 levels of nesting, and writes 254."""
     try:
         return orjson.dumps(document)
@@ -249,7 +249,7 @@ def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
         raise _malformed()
     message = {
         "notification": _renamed(notification, {"title": "title", "body": "body"}),
-        "android": _kept(
+        "android": _without_none(
             {
                 "priority": document.get("priority") or ("high" if notification else None),
                 "collapse_key": document.get("collapse_key"),
@@ -260,15 +260,15 @@ def _from_legacy(document: Mapping[str, Any]) -> dict[str, Any]:
             }
         ),
         "apns": {"payload": {"aps": aps}} if (aps := _aps(document, notification)) else None,
-        "webpush": _kept({"notification": _of_web(notification), "data": values}),
+        "webpush": _without_none({"notification": _of_web(notification), "data": values}),
         "data": values,
     }
-    return {"message": _kept(message)} | ({"validate_only": True} if document.get("dry_run") else {})
+    return {"message": _without_none(message)} | ({"validate_only": True} if document.get("dry_run") else {})
 
 
 def _aps(document: Mapping[str, Any], notification: Mapping[str, Any]) -> dict[str, Any]:
     badge = notification.get("badge")
-    return _kept(
+    return _without_none(
         {
             "alert": _renamed(notification, _ALERT),
             **_renamed(notification, _APS),
@@ -288,6 +288,6 @@ def _renamed(members: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
     return {new: members[old] for old, new in names.items() if old in members}
 
 
-def _kept(members: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:
     """Without those that say nothing."""
     return {name: value for name, value in members.items() if value not in (None, {})}

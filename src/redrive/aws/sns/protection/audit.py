@@ -71,8 +71,8 @@ class AuditLog:
         """Write a publication down, if it is one of the chosen ones."""
         if self._chance.random() * 100 >= audit.sample_rate:
             return
-        shown = [_shown(name, sample.inspected) for name in sample.identifiers]
-        findings = [each for each in shown if each["count"]]
+        entries = [_as_structure(name, sample.inspected) for name in sample.identifiers]
+        findings = [each for each in entries if each["count"]]
         group = audit.findings if findings else audit.no_findings
         if group is None:
             return
@@ -96,7 +96,7 @@ def _point(sample: Sample, name: str) -> MetricPoint:
     return MetricPoint(series, sample.at - sample.at % MINUTE_MS, "", Statistics.of(1.0))
 
 
-def _shown(name: str, inspected: Inspected) -> dict[str, Any]:
+def _as_structure(name: str, inspected: Inspected) -> dict[str, Any]:
     detections = [
         {"start": text.place(start), "end": text.place(end)}
         for text, matches in inspected

@@ -74,7 +74,7 @@ class TextMessageLog(Listener):
                 fact.attempt,
                 fact.at,
                 _notification(fact),
-                _shown(fact),
+                _as_json(fact),
             )
         self._count(_points(fact, account, region))
 
@@ -87,7 +87,7 @@ def _notification(fact: Attempted) -> dict[str, str]:
     return notification
 
 
-def _shown(fact: Attempted) -> dict[str, Any]:
+def _as_json(fact: Attempted) -> dict[str, Any]:
     attempt = fact.attempt
     identifiers = dict(attempt.identifiers)
     return {

@@ -91,10 +91,10 @@ class SandboxOperations:
         after, limit = PAGES.after(operation, params), PAGES.limit(operation, params)
         numbers = await self._documents.find(SANDBOX_NUMBER, _key(call, ""), after, limit + 1)
 
-        def shown(number: SandboxNumber) -> Structure:
+        def as_structure(number: SandboxNumber) -> Structure:
             return {"PhoneNumber": number.number, "Status": number.status}
 
-        return PAGES.of(operation, params, numbers, shown, lambda number: _key(call, number.number))
+        return PAGES.of(operation, params, numbers, as_structure, lambda number: _key(call, number.number))
 
     async def list_origination_numbers(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
         """https://docs.aws.amazon.com/sns/latest/api/API_ListOriginationNumbers.html; nobody has any here."""

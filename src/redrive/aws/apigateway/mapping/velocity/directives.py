@@ -72,8 +72,8 @@ class Foreach:
 
     def write(self, scope: TemplateScope) -> None:
         """See `TemplateNode`."""
-        found = self.items.value(scope)
-        items = _items(scope.budget, found)
+        collection = self.items.value(scope)
+        items = _items(scope.budget, collection)
         before = {name: scope.names.get(name) for name in (self.name, "foreach", "velocityCount")}
         for index, item in enumerate(items):
             scope.budget.spend()

@@ -151,11 +151,11 @@ def _got(_: Budget, items: str | list[Value], index: int) -> Value:
     return items[_within(index, len(items))]
 
 
-def _appended(_: Budget, items: list[Value], *given: Value) -> bool:
-    if len(given) == 1:
-        items.append(given[0])
+def _appended(_: Budget, items: list[Value], *items_to_add: Value) -> bool:
+    if len(items_to_add) == 1:
+        items.append(items_to_add[0])
     else:
-        index, item = given
+        index, item = items_to_add
         items.insert(_within(index, len(items) + 1), item)
     return True
 
@@ -168,10 +168,10 @@ def _set(_: Budget, items: list[Value], index: int, item: Value) -> Value:
 def _removed(budget: Budget, items: list[Value], index: Value) -> Value:
     if isinstance(index, int):
         return items.pop(_within(index, len(items)))
-    found = _index_of(budget, items, index)
-    if found >= 0:
-        del items[found]
-    return found >= 0
+    item_index = _index_of(budget, items, index)
+    if item_index >= 0:
+        del items[item_index]
+    return item_index >= 0
 
 
 def _extended(budget: Budget, items: list[Value], others: list[Value]) -> bool:
