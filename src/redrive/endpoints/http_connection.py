@@ -14,7 +14,12 @@ from redrive.endpoints.kept_connection import KeptConnection
 # push that meets the very moment is repeated on a fresh connection.
 _REST_SECONDS: Final = 30
 _TOGETHER_BYTES_MAX: Final = 65_536  # a larger body is not copied behind its head
-_HEAD_BYTES_MAX: Final = 65_536  # of an answer; httptools has no bound of its own
+# Of an answer without its body: its head, those of interim answers, what frames its chunks, its trailers. httptools has
+# no bound of its own, and copies what it has of a name or value with each read.
+_BESIDE_BODY_BYTES_MAX: Final = 65_536
+_FRAMING_BYTES: Final = (
+    16  # for each byte of a body, not counted: a chunk of one byte needs five, or nine if padded
+)
 _BODILESS: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
@@ -64,7 +69,7 @@ class HttpConnection(KeptConnection):
         self._phrase = b""
         self._body = bytearray()
         self._headers: list[tuple[str, str]] = []
-        self._head_bytes = 0
+        self._beside_body = 0
         self._head_ended = False
         self._ends_with_connection = False
 
@@ -105,6 +110,7 @@ class HttpConnection(KeptConnection):
         if self._answering is None:  # nobody asked for it
             self._drop()
             return
+        self._beside_body += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -124,12 +130,13 @@ class HttpConnection(KeptConnection):
         """Take no more of an answer than is wanted."""
         if self._answering is None or self._answering.done():
             return
-        if not self._head_ended:
-            if self._head_bytes > _HEAD_BYTES_MAX:
-                self._lose(ConnectionError(f"The head of the answer has more than {_HEAD_BYTES_MAX} bytes"))
-        elif len(self._body) >= self._bytes_max:
+        if self._head_ended and len(self._body) >= self._bytes_max:
             self._drop()
             self._answer()
+        elif self._beside_body > _BESIDE_BODY_BYTES_MAX:
+            self._lose(
+                ConnectionError(f"The answer has more than {_BESIDE_BODY_BYTES_MAX} bytes beside its body")
+            )
 
     # ---- what the parser calls -------------------------------------------------------------------------------
 
@@ -144,7 +151,6 @@ class HttpConnection(KeptConnection):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer."""
-        self._head_bytes += len(name) + len(value)
         if not self._head_ended:
             self._headers.append((_text(name).lower(), _text(value).strip()))
 
@@ -162,7 +168,8 @@ class HttpConnection(KeptConnection):
             self._answer()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """A part of the body, which `data_received` has counted with the rest of its read."""
+        self._beside_body = max(0, self._beside_body - _FRAMING_BYTES * len(body))
         if len(self._body) < self._bytes_max:
             self._body += body
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from redrive.endpoints import http
-from redrive.endpoints.http import HttpEndpoint
+from redrive.endpoints.http import Fetched, HttpEndpoint
 from redrive.model.attempt import Attempt, AttemptResult, Reason
 from tests.contracts.endpoints.kinds import IMPATIENCE_MS, http_endpoint, http_push
 from tests.contracts.endpoints.webhook import OK, Received, Webhook, answer, listening
@@ -148,6 +148,59 @@ async def test_a_trickle_earns_no_time(endpoint: HttpEndpoint, hook: Webhook) ->
     hook.script = trickle
     attempt = await endpoint.push(http_push(hook.url(), timeout_ms=IMPATIENCE_MS))
     assert attempt.result is AttemptResult.FAILED
+
+
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("beginning", "repeated"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: x\r\n"),
+        (b"HTTP/1.1 200 OK\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\nX-More: ", b"x"),
+        (b"HTTP/1.1 200 ", b"OK"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (_CHUNKED + b"1;", b"x"),
+        (_CHUNKED, b"1;%b\r\nx\r\n" % (b"x" * 1024)),
+        (_CHUNKED + b"0\r\nX-More: ", b"x"),
+        (_CHUNKED + b"0\r\n", b"X-More: x\r\n"),
+    ],
+    ids=[
+        "headers",
+        "name",
+        "value",
+        "phrase",
+        "interim answers",
+        "extension",
+        "extensions",
+        "trailer",
+        "trailers",
+    ],
+)
+async def test_an_answer_without_end_is_given_up(
+    endpoint: HttpEndpoint, hook: Webhook, beginning: bytes, repeated: bytes
+) -> None:
+    async def endless(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(beginning)
+        while True:
+            writer.write(repeated * (8192 // len(repeated)))
+            await writer.drain()
+
+    hook.script = endless
+    attempt = await endpoint.push(http_push(hook.url()))
+    assert (attempt.result, attempt.reason) == (AttemptResult.FAILED, Reason.CONNECTION)
+    assert attempt.response == "The answer has more than 65536 bytes beside its body"
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 100_000, 1_000_000])
+async def test_a_body_is_not_counted_as_head(endpoint: HttpEndpoint, hook: Webhook, chunk_bytes: int) -> None:
+    chunk = b"%x\r\n%b\r\n" % (chunk_bytes, b"x" * chunk_bytes)
+    body = chunk * (1_000_000 // chunk_bytes)
+    hook.say(_CHUNKED + body + b"0\r\nX-Trailer: x\r\n\r\n")
+    fetched = await endpoint.fetch("GET", hook.url(), {}, b"", 5_000, 1_000_000)
+    assert isinstance(fetched, Fetched)
+    assert (len(fetched.body), fetched.headers) == (1_000_000, {"transfer-encoding": "chunked"})
 
 
 @pytest.mark.parametrize(
