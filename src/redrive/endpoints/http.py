@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 import ssl
+import string
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,15 @@ logger = logging.getLogger(__name__)
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 _UNMEASURED: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # an empty body goes without its length
+_OF_TOKENS: Final = (
+    b"\n!#$%&'*+-.^_`|~" + f"{string.digits}{string.ascii_letters}".encode()
+)  # RFC 9110, a line each
+# Where a request ends and what becomes of its connection is for the client alone to say: other accounts' requests follow.
+_OURS: Final = frozenset(
+    {"connection", "content-length", "expect", "keep-alive", "proxy-connection"}
+    | {"te", "trailer", "transfer-encoding", "upgrade"}
+)
+_KEEP_ALIVE: Final = ("Connection", "Keep-Alive")  # which SNS sends, and which changes nothing
 _URLS_MAX: Final = 10_000
 # Without the address: subscribers would learn what names mean inside.
 _PRIVATE: Final = (
@@ -220,7 +230,7 @@ class HttpEndpoint(TimedEndpoint):
         Each repetition uses up one resting connection, so it ends with a fresh one.
         """
         origin, target, host = _way(destination)
-        head = _head(f"{method} {target} HTTP/1.1", host, method, headers, len(body))
+        head = _head(method, target, host, headers, len(body))
         while True:
             connection, fresh = await self._connections.take(origin)
             try:
@@ -260,19 +270,24 @@ def _way(destination: Destination) -> tuple[WebOrigin, str, str]:
     )
 
 
-def _head(line: str, host: str, method: str, headers: Mapping[str, str], length: int) -> bytes:
-    """The head of a request.
+def _head(method: str, target: str, host: str, headers: Mapping[str, str], length: int) -> bytes:
+    """The head of a request, without those of the headers that are for the client to set.
 
     Raises:
-        ValueError: A header would be more than one.
+        ValueError: The method or a header would be something else.
     """
-    lines = [line, *(f"{name}: {value}" for name, value in headers.items())]
-    names = "\n".join(["", *headers, ""]).lower()
-    if "\ntransfer-encoding\n" in names:
-        raise ValueError("The body of a request has a length")
-    if "\nhost\n" not in names:
-        lines.insert(1, f"Host: {host}")
-    if "\ncontent-length\n" not in names and (length or method not in _UNMEASURED):
+    names = "\n".join(("", method, *headers, ""))
+    if "\n\n" in names or names.encode().translate(None, _OF_TOKENS):
+        raise ValueError("A method and the name of a header are tokens")
+    lines = [f"{method} {target} HTTP/1.1"]
+    if "\nhost\n" not in names.lower():
+        lines.append(f"Host: {host}")
+    lines += [
+        f"{name}: {value}"
+        for name, value in headers.items()
+        if name.lower() not in _OURS or (name, value) == _KEEP_ALIVE
+    ]
+    if length or method not in _UNMEASURED:
         lines.append(f"Content-Length: {length}")
     head = "\r\n".join(lines)
     if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:

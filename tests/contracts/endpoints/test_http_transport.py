@@ -2,6 +2,7 @@ import asyncio
 import socket
 import threading
 import time
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,53 @@ async def test_addresses_that_are_no_webhooks_are_refused(endpoint: HttpEndpoint
     assert attempt.response
 
 
-async def test_a_header_of_two_lines_is_not_sent(endpoint: HttpEndpoint, hook: Webhook) -> None:
-    push_request = PushRequest(hook.url(), b"", "text/plain", {"x-test": "one\r\nx-other: two"}, 5_000)
-    assert (await endpoint.push(push_request)).result is AttemptResult.REFUSED
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x-test", "one\r\nx-other: two"),
+        ("x-test", "one\0"),
+        ("x-test", "one\ntwo"),
+        ("Transfer-Encoding ", "chunked"),
+        ("Transfer-Encoding: chunked\r\nx", ""),
+        ("Content-Length: 0, x", ""),
+        ("x\ny", "one"),
+        ("\u212aeep-Alive", "1"),
+        ("", "one"),
+    ],
+)
+async def test_names_that_are_no_tokens_and_values_of_two_lines_are_not_sent(
+    endpoint: HttpEndpoint, hook: Webhook, name: str, value: str
+) -> None:
+    attempt = await endpoint.push(PushRequest(hook.url(), b"", "text/plain", {name: value}, 5_000))
+    assert attempt.result is AttemptResult.REFUSED
     assert hook.received == []
+
+
+async def test_a_method_that_is_no_token_is_not_sent(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    attempt = await endpoint.push(replace(http_push(hook.url()), method="GET /take HTTP/1.1\r\nx:"))
+    assert attempt.result is AttemptResult.REFUSED
+    assert hook.received == []
+
+
+@pytest.mark.parametrize("length", ["Content-Length", "content-LENGTH"])
+async def test_no_caller_puts_a_second_request_into_the_first(
+    endpoint: HttpEndpoint, hook: Webhook, length: str
+) -> None:
+    """The connection is kept, and the next push over it may be another account's."""
+    framing = ("Transfer-Encoding", "Connection", "TE", "Trailer", "Upgrade", "Expect", "Keep-Alive")
+    headers = {length: "0", **dict.fromkeys((*framing, "Proxy-Connection"), "chunked"), "x-test": "yes"}
+    smuggled = b"POST /take HTTP/1.1\r\nHost: other\r\nContent-Length: 90\r\n\r\n"
+    assert (await endpoint.push(PushRequest(hook.url(), smuggled, "text/plain", headers, 5_000))).delivered
+    assert (await endpoint.push(http_push(hook.url("/next"), "another account's"))).delivered
+    first, second = hook.received
+    assert set(first.headers) == {"host", "x-test", "content-type", "content-length"}
+    assert (first.body, second.line, second.body) == (smuggled, "POST /next HTTP/1.1", b"another account's")
+    assert hook.connections == 1
+
+
+async def test_a_connection_that_is_to_be_kept_may_be_said_so(endpoint: HttpEndpoint, hook: Webhook) -> None:
+    await endpoint.push(PushRequest(hook.url(), b"", "text/plain", {"Connection": "Keep-Alive"}, 5_000))
+    assert hook.received[0].headers["connection"] == "Keep-Alive"
 
 
 async def test_cookies_are_not_kept(endpoint: HttpEndpoint, hook: Webhook) -> None:

@@ -161,6 +161,23 @@ def test_an_http_endpoint_is_asked(gateway: Gateways, kind: str) -> None:
     assert (failed.status, failed.message) == (504, "Network error communicating with endpoint")
 
 
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding"])
+def test_a_template_sets_no_header_that_says_where_the_request_ends(gateway: Gateways, name: str) -> None:
+    api, _ = gateway.api()
+    template = f'#set($context.requestOverride.header["{name}"]="0")POST /take HTTP/1.1'
+    integration = {
+        "type": "HTTP",
+        "integrationHttpMethod": "GET",
+        "uri": f"{gateway.server.url}/_redrive/health",
+        "requestTemplates": {"application/json": template},
+    }
+    resource = gateway.method(api, "/cars", "POST", integration)
+    gateway.answer(api, resource, "POST", "200")
+    gateway.deploy(api)
+    refused = gateway.post(api, "/prod/cars", {})
+    assert (refused.status, refused.message) == (500, "Internal server error")
+
+
 def test_a_costly_template_fails_and_lets_others_be_answered(gateway: Gateways) -> None:
     api, _ = gateway.api()
     hostile = "#set($s = 'xxxxxxxx')#foreach($i in [1..999999])#set($s = \"$s$s\")#end$s"

@@ -61,8 +61,6 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
     for target, source in (integration.get("requestParameters") or {}).items():
         kind, _, name = target.removeprefix(_TARGET).partition(".")
         value = request_value(exchange, source)
-        if kind == "header" and value is not None and name.lower() in _KEPT[integration.get("type") == "AWS"]:
-            raise Refusal("API_CONFIGURATION_ERROR", reason=f"The header {name} cannot be mapped")
         if kind in places and name and value is not None:
             places[kind][name] = value
     template = _request_template(exchange, integration)
@@ -72,6 +70,9 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
+    for name in mapped.headers:
+        if name.strip().lower() in _KEPT[integration.get("type") == "AWS"]:
+            raise Refusal("API_CONFIGURATION_ERROR", reason=f"The header {name} cannot be mapped")
     mapped.headers.setdefault("Content-Type", exchange.header("content-type") or JSON)
     return mapped
 
