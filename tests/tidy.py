@@ -357,7 +357,7 @@ _PARTICIPLES: Final = frozenset(
 PARTICIPLES_MAX: Final = {
     "aws": 140,
     "azure": 30,
-    "console": 900,
+    "console": 158,
     "endpoints": 25,
     "model": 8,
     "functions": 8,

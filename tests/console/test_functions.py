@@ -3,7 +3,7 @@
 import pytest
 
 from redrive.console.invocations import Invocation, invocations
-from redrive.console.time_chart import shown, time_chart, with_zeros
+from redrive.console.time_chart import figure, time_chart, with_zeros
 from redrive.model.log import LogEvent
 from tests.console.services import REQUEST, Services, arn, make_function, make_services
 from tests.console.world import ROOM, visiting
@@ -150,7 +150,7 @@ def test_a_chart_ends_at_a_round_number_and_has_gaps_where_nothing_was_measured(
     ("value", "text"), [(0.0, "0"), (12_000.0, "12,000"), (0.25, "0.25"), (1234.5, "1,234")]
 )
 def test_values_are_shown_as_people_read_them(value: float, text: str) -> None:
-    assert shown(value) == text
+    assert figure(value) == text
 
 
 def test_periods_in_which_nothing_was_counted_are_zero() -> None:

@@ -68,7 +68,7 @@ def test_moments_are_told_from_now(at: int, shown: str) -> None:
 
 
 def test_lone_surrogates_are_written_out() -> None:
-    assert words.shown("a\ud800b") == "a\\ud800b"
+    assert words.printable("a\ud800b") == "a\\ud800b"
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,16 @@ async def bursts(telemetry: TelemetryStore, queues: Sequence[Queue], now: int) -
     if not queues:
         return {}
     minute = now // MINUTE_MS * MINUTE_MS
-    wanted = PointQuery(
+    query = PointQuery(
         [arrivals_at(queue.name) for queue in queues], minute - BURST_MS_MAX, minute + MINUTE_MS, MINUTE_MS
     )
-    found = await telemetry.find_points_each(wanted)
+    points = await telemetry.find_points_each(query)
     latest = {
         # Not what came to another queue of the name, which was deleted.
         queue.id: latest_burst(
             [
                 each
-                for each in found.get(arrivals_at(queue.name).id, ())
+                for each in points.get(arrivals_at(queue.name).id, ())
                 if each.at + MINUTE_MS > queue.created_at
             ]
         )
@@ -77,8 +77,8 @@ async def last_arrival(telemetry: TelemetryStore, places: Sequence[ResourceName]
     None: none came as far as is known, which is since the nodes began to count at their starts.
     """
     minute = now // MINUTE_MS * MINUTE_MS
-    wanted = PointQuery(
+    query = PointQuery(
         [arrivals_in(place) for place in places], minute - REMEMBERED_MS, minute + MINUTE_MS, MINUTE_MS
     )
-    found = await telemetry.find_points(wanted) if places else []
-    return found[-1].at if found else None
+    points = await telemetry.find_points(query) if places else []
+    return points[-1].at if points else None

@@ -45,9 +45,9 @@ class RememberedCounts:
             return known
         if len(self._known) >= _PLACES_MAX:
             self._known.clear()
-        found = await counts(visit, place)
-        self._known[place] = (self._now() + _KEPT_MS, found)
-        return found
+        counted = await counts(visit, place)
+        self._known[place] = (self._now() + _KEPT_MS, counted)
+        return counted
 
     def forget(self) -> None:
         """Count anew: somebody changed something."""
@@ -66,7 +66,7 @@ async def counts(visit: Visit, place: ResourceName | None) -> Mapping[str, Count
     stacks = sum(is_in(each.name, places) for each in await visit.installation.stacks.all())
     running = sum(is_in(each.source, places) for each in await visit.installation.redrives.all())
     lost = len(await _losing(visit, places))
-    found = {
+    by_path = {
         "/": Count(bool(dead) + len(troubled) + ringing + stacks + running + lost, "warn", "need attention"),
         "dead-letters": Count(dead, "bad", "waiting"),
         "redrives": Count(running, "info", "under way"),
@@ -74,7 +74,7 @@ async def counts(visit: Visit, place: ResourceName | None) -> Mapping[str, Count
         "alarms": Count(ringing, "bad", "in alarm"),
         "stacks": Count(stacks, "bad", "failed or rolled back"),
     }
-    return {path: count for path, count in found.items() if count.number}
+    return {path: count for path, count in by_path.items() if count.number}
 
 
 async def troubled_subscriptions(visit: Visit, places: Collection[ResourceName]) -> list[str]:
@@ -99,5 +99,5 @@ async def _dead_letters(visit: Visit, place: ResourceName) -> int:
 async def _losing(visit: Visit, places: Sequence[ResourceName]) -> set[tuple[ResourceName, str]]:
     """The queues and subscriptions that lost messages in the last day."""
     query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=visit.now - DAY_MS)
-    found = [Loss.of_series(each) for each in await visit.installation.telemetry.find_series(query)]
-    return {(loss.of, loss.subscription) for loss in found if is_in(loss.of, places)}
+    losses = [Loss.of_series(each) for each in await visit.installation.telemetry.find_series(query)]
+    return {(loss.of, loss.subscription) for loss in losses if is_in(loss.of, places)}

@@ -59,15 +59,17 @@ class Console:
         try:
             response = await self._answer(request)
         except StoreUnavailable as error:
-            response = await self._told(request, 503, "The store does not answer", str(error))
+            response = await self._notice(request, 503, "The store does not answer", str(error))
         except Missing as error:
-            response = await self._told(request, 404, "Not found", str(error))
+            response = await self._notice(request, 404, "Not found", str(error))
         except Unusable as error:
-            response = await self._told(request, 400, "That cannot be used", str(error))
+            response = await self._notice(request, 400, "That cannot be used", str(error))
         except AwsError as error:
-            response = await self._told(request, 400, "The service refused", error.message)
+            response = await self._notice(request, 400, "The service refused", error.message)
         except RedriveError as error:
-            response = await self._told(request, 409, "Not possible now", f"{type(error).__name__}: {error}")
+            response = await self._notice(
+                request, 409, "Not possible now", f"{type(error).__name__}: {error}"
+            )
         return Response(
             response.status, response.body, response.content_type, {**safety.HEADERS, **response.headers}
         )
@@ -82,20 +84,20 @@ class Console:
         if path.startswith("/static/"):
             digest, _, name = path.removeprefix("/static/").partition("/")
             return self._static.answer(digest, name) or Response(404, b"", "text/plain")
-        found = routes.find(request.method, path)
-        if found is None:
+        match = routes.find(request.method, path)
+        if match is None:
             raise Missing(f"There is no page {path}.")
-        route, args = found
+        route, args = match
         scheme = self._scheme(request)
         session = await self._session(request, scheme)
         if request.method == "POST" and not safety.is_own_form(request, self._public_host):
-            return await self._told(
+            return await self._notice(
                 request, 403, "Refused", "This form was not sent by a page of the console."
             )
         if session is None and not route.open:
             return _moved(f"{self._base}/login")
         if route.writes and not (session is not None and session.writes):
-            return await self._told(
+            return await self._notice(
                 request, 403, "Read-only", "This console, or this sign-in, may only look."
             )
         if session is not None and "account" in args and not session.sees(args["account"]):
@@ -119,7 +121,7 @@ class Console:
         else:
             answered = await route.page(visit)
         if isinstance(answered, File):
-            return _kept(answered)
+            return _attachment(answered)
         if isinstance(answered, Redirect):
             if route.writes:
                 who = visit.session.key_id or "anybody"
@@ -199,12 +201,12 @@ class Console:
             "region": visit.args.get("region", ""),
         }
 
-    async def _told(self, request: Request, status: int, title: str, text: str) -> Response:
+    async def _notice(self, request: Request, status: int, title: str, text: str) -> Response:
         """A page that says what went wrong."""
         scheme = self._scheme(request)
         visit = self._visit(request, ConsoleSession("", None, writes=False), _place_of(request), scheme)
         values = {"title": title, "text": text, "writes": None, "room": _room_of(request), "status": status}
-        page = Page("told.html", values, status)
+        page = Page("notice.html", values, status)
         around = await self._around(visit, navigation.place_named(visit))  # without a look at the store
         response, _ = await self._rendered(request, page, visit, around, live_alone=False)
         return response
@@ -240,8 +242,8 @@ class Console:
 
 def _place_of(request: Request) -> Mapping[str, str]:
     """The account and region that a path names, for the navigation of a page that says what went wrong."""
-    found = routes.find("GET", request.path.removeprefix(PATH))
-    args = {} if found is None else found[1]
+    match = routes.find("GET", request.path.removeprefix(PATH))
+    args = {} if match is None else match[1]
     return {name: args[name] for name in ("account", "region") if name in args}
 
 
@@ -262,8 +264,8 @@ def _save_view(visit: Visit) -> str:
     if not visit.session.writes:
         return ""
     path, _, query = visit.here.removeprefix(visit.base).partition("?")
-    kept = urlencode(parse_qsl(query, keep_blank_values=True))
-    return visit.link("views", to=f"{path}?{kept}" if kept else path)
+    filters = urlencode(parse_qsl(query, keep_blank_values=True))
+    return visit.link("views", to=f"{path}?{filters}" if filters else path)
 
 
 def _fields(text: str) -> Mapping[str, Sequence[str]]:
@@ -282,9 +284,9 @@ def _unless_known(request: Request, tag: str, response: Response) -> Response:
 
 def _misdirected(host: str) -> Response:
     """The answer to a request for a host that is not this server's (RFC 9110, 15.5.20)."""
-    shown = "".join(char for char in host[:_HOST_SHOWN_MAX] if char.isprintable())
-    told = f"The console does not answer as {shown}: it is at the server's --public-url, or at what --allow-hosts names."
-    return Response(421, told.encode(), "text/plain; charset=utf-8", _NO_STORE)
+    name = "".join(char for char in host[:_HOST_SHOWN_MAX] if char.isprintable())
+    text = f"The console does not answer as {name}: it is at the server's --public-url, or at what --allow-hosts names."
+    return Response(421, text.encode(), "text/plain; charset=utf-8", _NO_STORE)
 
 
 def _cookies(answered: Redirect, scheme: str) -> Mapping[str, str]:
@@ -303,7 +305,7 @@ def _moved(location: str, headers: Mapping[str, str] | None = None) -> Response:
     )
 
 
-def _kept(file: File) -> Response:
+def _attachment(file: File) -> Response:
     """A file that a browser keeps and never shows: names of queues are letters, digits, `-`, `_` and `.` alone."""
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"', "Cache-Control": "no-store"}
     return Response(200, file.body, file.content_type, headers)

@@ -52,8 +52,8 @@ def deed_of(request: Request, scheme: str) -> Deed | None:
         return None
     fields = _fields(form)
     undo = fields.pop(_UNDO, [""])[-1]
-    found = routes.find("POST", undo)
-    if found is None or not found[0].undoes:
+    match = routes.find("POST", undo)
+    if match is None or not match[0].undoes:
         return Deed(unquote(sentence))
     return Deed(unquote(sentence), undo, [(name, each) for name, values in fields.items() for each in values])
 

@@ -92,8 +92,10 @@ def latency_chart(hour: Hour, subscription: Subscription) -> TimeChart | None:
     taken: dict[int, list[tuple[float, float, float]]] = {}
     for delivered in (True, False):
         for bucket in hour.points(_answer(subscription, delivered).series):
-            found = bucket.statistics
-            taken.setdefault(bucket.at, []).append((found.total, found.samples, found.greatest))
+            statistics = bucket.statistics
+            taken.setdefault(bucket.at, []).append(
+                (statistics.total, statistics.samples, statistics.greatest)
+            )
     if not taken:
         return None
     means = [

@@ -15,16 +15,16 @@ class Hour(NamedTuple):
     Attributes:
         since: The beginning of the first minute (ms).
         until: The end of the last one, which is the current minute (ms).
-        found: The points of each series by its id; none of a series without points.
+        by_series: The points of each series by its id; none of a series without points.
     """
 
     since: int
     until: int
-    found: Mapping[int, Sequence[PeriodStatistics]]
+    by_series: Mapping[int, Sequence[PeriodStatistics]]
 
     def points(self, series: Series) -> Sequence[PeriodStatistics]:
         """The points of a series, in order of time."""
-        return self.found.get(series.id, ())
+        return self.by_series.get(series.id, ())
 
     def total(self, series: Series, since: int = 0) -> float:
         """The sum of a series from a moment (ms) on."""
@@ -35,6 +35,10 @@ async def last_hour(telemetry: TelemetryStore, series: Iterable[Series], now: in
     """The last hour of these series."""
     until = now // MINUTE_MS * MINUTE_MS + MINUTE_MS
     since = max(0, until - (MINUTES + 1) * MINUTE_MS)
-    wanted = list(series)
-    found = await telemetry.find_points_each(PointQuery(wanted, since, until, MINUTE_MS)) if wanted else {}
-    return Hour(since, until, found)
+    all_series = list(series)
+    points = (
+        await telemetry.find_points_each(PointQuery(all_series, since, until, MINUTE_MS))
+        if all_series
+        else {}
+    )
+    return Hour(since, until, points)

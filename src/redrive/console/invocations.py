@@ -39,16 +39,16 @@ def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
 
     An event that is tried again has one for each try, all with the id of its request.
     """
-    found: list[Invocation] = []
-    running: dict[int, int] = {}  # by stream, since an environment runs one at a time: the place in `found`
+    calls: list[Invocation] = []
+    running: dict[int, int] = {}  # by stream, since an environment runs one at a time: the index in `calls`
     for event in events:
         report = _REPORT.match(event.message)
         if report is not None:
-            if len(found) == most:
+            if len(calls) == most:
                 break
             init = report["init"]
-            running[event.stream_id] = len(found)
-            found.append(
+            running[event.stream_id] = len(calls)
+            calls.append(
                 Invocation(
                     event.at,
                     report["id"],
@@ -62,5 +62,5 @@ def invocations(events: Iterable[LogEvent], most: int) -> list[Invocation]:
             running.pop(event.stream_id, None)
         elif any(mark in event.message for mark in _TROUBLE) and event.stream_id in running:
             at = running[event.stream_id]
-            found[at] = found[at]._replace(trouble=event.message)
-    return found
+            calls[at] = calls[at]._replace(trouble=event.message)
+    return calls

@@ -40,8 +40,8 @@ def target(visit: Visit, arn: str) -> Target:
 
 def dead_letters(visit: Visit, arn: str) -> str:
     """The workbench of the queue that an ARN names; empty: it names something else."""
-    found = target(visit, arn)
-    if found.service != "sqs" or not found.link:
+    queue = target(visit, arn)
+    if queue.service != "sqs" or not queue.link:
         return ""
     _, _, _, region, account, name = arn.split(":", _ARN_PARTS - 1)
     return visit.link_in(ResourceName(account, region, ""), "dead-letters", name)

@@ -148,11 +148,11 @@ async def place_of(visit: Visit) -> ResourceName | None:
     It is the page's own, or else the one that the visitor came from, or else the first that they see: an Amazon
     account's rather than an Azure subscription's, which has fewer rooms.
     """
-    if (named := place_named(visit)) is not None:
-        return named
+    if (place_of_page := place_named(visit)) is not None:
+        return place_of_page
     account = visit.session.account
-    found = await visit.engine.operations.places(account or "") if account != "" else []
-    public = [place for place in found if not place.private]
+    places = await visit.engine.operations.places(account or "") if account != "" else []
+    public = [place for place in places if not place.private]
     return next((place for place in public if is_account(place.account)), public[0] if public else None)
 
 
@@ -177,8 +177,8 @@ def read_place(text: str) -> ResourceName | None:
 
 async def places_to_go(visit: Visit, current: ResourceName | None) -> list[tuple[str, str, bool]]:
     """The places of the switcher: name, link to Overview there, and whether it is the current one."""
-    found = await visit.engine.operations.places(visit.session.account or "")
-    seen = [place for place in found if visit.session.sees(place.account) and not place.private]
+    places = await visit.engine.operations.places(visit.session.account or "")
+    seen = [place for place in places if visit.session.sees(place.account) and not place.private]
     return [
         (place_text(place), f"{visit.base}/?{at_query(place)}", place == current)
         for place in seen[:PLACES_SHOWN]
@@ -187,5 +187,5 @@ async def places_to_go(visit: Visit, current: ResourceName | None) -> list[tuple
 
 def at_query(place: ResourceName) -> str:
     """The query by which Overview shows a place alone, and leads back to it."""
-    named = f"{place.account}/{place.region}"
-    return urlencode({"place": named, "at": named}, safe="/")
+    path = f"{place.account}/{place.region}"
+    return urlencode({"place": path, "at": path}, safe="/")

@@ -73,7 +73,7 @@ async def needs(
     losses, latest = await last_day(visit, places, dead)
     alarms = [each for each in await visit.installation.alarms.all() if is_in(each.name, places)]
     tasks = [_task(visit, task) for task in await _tasks(visit) if is_in(task.source, places)]
-    found = [
+    rows = [
         *await lost_needs(visit, losses),
         *await dead_letter_needs(visit, dead, latest),
         *[_alarm(visit, each) for each in alarms if each.state.value == ALARM][:NEEDS_MAX],
@@ -83,7 +83,7 @@ async def needs(
         *await _stacks(visit, places),
         *sorted(tasks, key=lambda need: need.colour == "info")[:NEEDS_MAX],
     ]
-    return Asked(found, sum(losses.values()), len(alarms), len(dead))
+    return Asked(rows, sum(losses.values()), len(alarms), len(dead))
 
 
 # ---- endpoints and queues --------------------------------------------------------------------------------------
@@ -95,17 +95,17 @@ async def _endpoints(visit: Visit, places: Collection[ResourceName]) -> list[Nee
     circuits, failing = await operations.open_circuits(), operations.failing
     rows = []
     for key in (await troubled_subscriptions(visit, places))[:NEEDS_MAX]:
-        found = await _subscription(visit, key)
-        if found is None:
+        subscription = await _subscription(visit, key)
+        if subscription is None:
             continue
         if (circuit := circuits.get(key)) is not None:
-            rows.append(_on_hold(visit, found, circuit))
+            rows.append(_on_hold(visit, subscription, circuit))
         else:
             each = failing[key]
             reason = failure_words(f"{each.reason.value} {each.status or ''}".strip())
-            detail = f"{reason}, {number(each.failures)} in a row, for topic {found.topic.name}"
-            title = f"{found.endpoint_place} fails"
-            rows.append(_of_endpoint(visit, found, ("failing", "Failing", "bad"), title, detail))
+            detail = f"{reason}, {number(each.failures)} in a row, for topic {subscription.topic.name}"
+            title = f"{subscription.endpoint_place} fails"
+            rows.append(_of_endpoint(visit, subscription, ("failing", "Failing", "bad"), title, detail))
     return sorted(rows, key=lambda need: need.kind == "hold")
 
 
@@ -114,19 +114,19 @@ async def _subscription(visit: Visit, key: str) -> Subscription | None:
     return await visit.engine.resources.subscriptions.get(ResourceName.from_key(topic), name)
 
 
-def _on_hold(visit: Visit, found: Subscription, circuit: OpenCircuit) -> Need:
+def _on_hold(visit: Visit, subscription: Subscription, circuit: OpenCircuit) -> Need:
     reason = failure_words(f"{circuit.reason} {circuit.status or ''}".strip())
     left = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
-    title = f"{found.endpoint_place} is on hold for another {left}"
-    detail = f"{reason}, {number(circuit.failures)} in a row, for topic {found.topic.name}"
-    return _of_endpoint(visit, found, ("hold", "On hold", "hold"), title, detail)
+    title = f"{subscription.endpoint_place} is on hold for another {left}"
+    detail = f"{reason}, {number(circuit.failures)} in a row, for topic {subscription.topic.name}"
+    return _of_endpoint(visit, subscription, ("hold", "On hold", "hold"), title, detail)
 
 
 def _of_endpoint(
-    visit: Visit, found: Subscription, kind: tuple[str, str, str], title: str, detail: str
+    visit: Visit, subscription: Subscription, kind: tuple[str, str, str], title: str, detail: str
 ) -> Need:
-    link = visit.link_in(found.topic, "topics", found.topic.name, found.id)
-    return Need(*kind, title, detail, link, "Open subscription", link, place_text(found.topic))
+    link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
+    return Need(*kind, title, detail, link, "Open subscription", link, place_text(subscription.topic))
 
 
 def _unattended(visit: Visit, level: Level) -> Need:

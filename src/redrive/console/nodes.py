@@ -39,7 +39,7 @@ class Node:
 
     def setting(self, name: str) -> str:
         """The value of a setting as it may be shown; empty: there is none of that name."""
-        return next((shown for known, shown, _ in self.settings if known == name), "")
+        return next((value for known, value, _ in self.settings if known == name), "")
 
     def is_silent(self, now: int) -> bool:
         """True for a node that missed two beats: it was killed, or is cut off from the store."""
@@ -57,7 +57,7 @@ def _write(node: Node) -> Mapping[str, Any]:
 
 
 def _read(document: Mapping[str, Any]) -> Node:
-    settings = [(name, shown, source) for name, shown, source in document["settings"]]
+    settings = [(name, value, source) for name, value, source in document["settings"]]
     return Node(**{**document, "settings": settings})
 
 

@@ -29,8 +29,8 @@ class Remembered(Generic[T]):
         if self._known is not None:
             return self._known
         before = self._changes
-        found = await self._documents.find(self._kind, "", limit=LIMIT)
-        known = [each for each in found if self._keeps(each)]
+        documents = await self._documents.find(self._kind, "", limit=LIMIT)
+        known = [each for each in documents if self._keeps(each)]
         if self._changes == before:  # else one of them may have changed while they were on their way
             self._known = known
         return known

@@ -45,7 +45,7 @@ def _render(icons: str, name: str, values: Mapping[str, Any], *, live_alone: boo
         text = "".join(template.blocks[LIVE](template.new_context(dict(values))))
     else:
         text = template.render(values)
-    return words.shown(text).encode()
+    return words.printable(text).encode()
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def _environment(icons: str) -> "Environment":
         environment.filters[name] = getattr(words, name)
     environment.globals["icon"] = functools.partial(_icon, icons)
     environment.filters["duration"] = show_duration
-    environment.filters["figure"] = time_chart.shown
+    environment.filters["figure"] = time_chart.figure
     parts = environment.get_template("parts.html").module  # here, so that a part rendered alone has them too
     environment.globals |= {name: part for name, part in vars(parts).items() if not name.startswith("_")}
     return environment

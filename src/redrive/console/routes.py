@@ -182,13 +182,13 @@ ROUTES: Final = (
 
 def find(method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
     """The route of a path below the console's own, with the variable parts of it; the first that fits."""
-    wanted = "GET" if method == "HEAD" else method
+    verb = "GET" if method == "HEAD" else method
     for route in ROUTES:
-        if route.method != wanted:
+        if route.method != verb:
             continue
-        found = _compiled(route.pattern).fullmatch(path)
-        if found is not None:
-            return route, {name: unquote(value) for name, value in found.groupdict().items()}
+        match = _compiled(route.pattern).fullmatch(path)
+        if match is not None:
+            return route, {name: unquote(value) for name, value in match.groupdict().items()}
     return None
 
 

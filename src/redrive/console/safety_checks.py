@@ -59,12 +59,12 @@ async def checks_of(
         running: Another redrive of the queue.
         origin_known: Whether the origin of the chosen cause stands.
     """
-    shown = receivers[:ENDPOINTS_MAX]
-    conditions = await visit.engine.operations.conditions(shown) if shown else []
-    found = [_endpoint(visit, *pair) for pair in zip(shown, conditions, strict=True)]
-    found += _queue(visit, queue, plan, running, origin_known=origin_known)
+    endpoints = receivers[:ENDPOINTS_MAX]
+    conditions = await visit.engine.operations.conditions(endpoints) if endpoints else []
+    checks = [_endpoint(visit, *pair) for pair in zip(endpoints, conditions, strict=True)]
+    checks += _queue(visit, queue, plan, running, origin_known=origin_known)
     order = {"bad": 0, "warn": 1, "ok": 2}
-    return sorted(found, key=lambda check: order.get(check.colour, 3))
+    return sorted(checks, key=lambda check: order.get(check.colour, 3))
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:
@@ -76,45 +76,45 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 
 
 def _endpoint(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> Check:
-    place = subscription.endpoint_place
+    address = subscription.endpoint_place
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     more = (link, "Open subscription")
     if condition.circuit is not None:
         reason = failure_words(f"{condition.circuit.reason} {condition.circuit.status or ''}".strip())
         until = clock_time(condition.circuit.until)
-        return Check("bad", "On hold", f"{place} is on hold until {until}: {reason}.", *more)
+        return Check("bad", "On hold", f"{address} is on hold until {until}: {reason}.", *more)
     if condition.failing is not None:
         failing = condition.failing
         reason = failure_words(f"{failing.reason.value} {failing.status or ''}".strip())
-        text = f"{place} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
+        text = f"{address} failed {number(failing.failures)} {many(failing.failures, 'attempt')} in a row: {reason}."
         return Check("bad", "Failing", text, *more)
     if condition.condition is EndpointState.SERVED:
-        return Check("ok", "Healthy", f"{place} took its last attempt, or has had none.", *more)
-    return Check("warn", "Not ready", f"{place} is not set up or not confirmed.", *more)
+        return Check("ok", "Healthy", f"{address} took its last attempt, or has had none.", *more)
+    return Check("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
 
 
 def _queue(
     visit: Visit, queue: Queue, plan: RedrivePlan, running: MoveTask | None, *, origin_known: bool
 ) -> list[Check]:
-    found = []
+    checks = []
     if not origin_known:
         text = "Their origin is unknown or was deleted: they stay, unless you name a queue."
-        found.append(Check("bad", "No origin", text))
+        checks.append(Check("bad", "No origin", text))
     if plan.without_origin:
         left = plan.without_origin
         stay, its = many(left, "stays", "stay"), many(left, "its", "their")
         text = f"{number(left)} of them {stay}, unless you name a queue: {its} origin is unknown, or was deleted."
-        found.append(Check("warn", "No origin", text))
+        checks.append(Check("warn", "No origin", text))
     if running is not None:
         link = visit.link("dead-letters", queue.name.name, "tasks", running.id)
         text = f"Another redrive of this queue is {running.state}."
-        found.append(Check("bad", "Redrive", text, link, "Open the redrive"))
+        checks.append(Check("bad", "Redrive", text, link, "Open the redrive"))
     else:
-        found.append(Check("ok", "Alone", "No other redrive of this queue is under way."))
+        checks.append(Check("ok", "Alone", "No other redrive of this queue is under way."))
     if queue.ordered:
-        found.append(Check("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
+        checks.append(Check("warn", "FIFO", "The queue is FIFO: they go to the end of their groups."))
     if plan.in_flight:
         left, stay = plan.in_flight, many(plan.in_flight, "stays", "stay")
         text = f"{number(left)} {many(left, 'message')} in flight {stay}."
-        found.append(Check("info", "In flight", text))
-    return found
+        checks.append(Check("info", "In flight", text))
+    return checks

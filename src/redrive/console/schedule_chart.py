@@ -95,7 +95,7 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
     tick_ms, ticks = ticks_of(columns)
     gaps = list(accumulate(column.cut for column in columns))
     step = (_RIGHT - _LEFT - gaps[-1] * _GAP) / len(columns)
-    lefts = [_LEFT + place * step + gap * _GAP for place, gap in enumerate(gaps)]
+    lefts = [_LEFT + index * step + gap * _GAP for index, gap in enumerate(gaps)]
     points = [
         (round(left + step / 2), _height(column.wait_ms, ticks * tick_ms))
         for left, column in zip(lefts, columns, strict=True)
@@ -112,10 +112,10 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
             y,
             CLASSES[column.phase],
             answer is None or column.attempt <= answer.attempts,
-            f"{column.attempt:,}" if place in numbered else "",
+            f"{column.attempt:,}" if index in numbered else "",
             f"attempt {column.attempt:,} ({column.phase}) after {show_duration(column.wait_ms)}",
         )
-        for place, (column, (x, y)) in enumerate(zip(columns, points, strict=True))
+        for index, (column, (x, y)) in enumerate(zip(columns, points, strict=True))
     ]
     lines = [
         (_height(tick * tick_ms, ticks * tick_ms), show_duration(tick * tick_ms)) for tick in range(ticks + 1)
@@ -136,10 +136,10 @@ def _height(wait_ms: int, top_ms: int) -> int:
 def _numbered(columns: Sequence[Column], points: Sequence[tuple[int, int]]) -> set[int]:
     """The places whose attempts are numbered: where phases begin, the last one, and others while there is room."""
     taken: dict[int, int] = {}
-    for place in (*phase_starts(columns), len(columns) - 1, *range(len(columns))):
-        x = points[place][0]
+    for index in (*phase_starts(columns), len(columns) - 1, *range(len(columns))):
+        x = points[index][0]
         if all(abs(x - other) >= _NUMBER_GAP for other in taken.values()):
-            taken[place] = x
+            taken[index] = x
     return set(taken)
 
 

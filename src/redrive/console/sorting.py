@@ -34,16 +34,16 @@ def sort_rows(
         parts: Of the page's own link.
         query: What the heads' links keep.
     """
-    asked = visit.asked("sort")
-    column, turned = asked.removeprefix("-"), asked.startswith("-")
+    key = visit.asked("sort")
+    column, turned = key.removeprefix("-"), key.startswith("-")
     if column not in columns:
         column = ""
-    found = list(rows)
+    records = list(rows)
     orders = dict.fromkeys(columns, "")
-    if column and found:
-        falls = not isinstance(columns[column](found[0]), str) and not turned
-        falls = falls or (turned and isinstance(columns[column](found[0]), str))
-        found.sort(key=columns[column], reverse=falls)
+    if column and records:
+        falls = not isinstance(columns[column](records[0]), str) and not turned
+        falls = falls or (turned and isinstance(columns[column](records[0]), str))
+        records.sort(key=columns[column], reverse=falls)
         orders[column] = "descending" if falls else "ascending"
     heads = {
         name: Head(
@@ -51,4 +51,4 @@ def sort_rows(
         )
         for name, order in orders.items()
     }
-    return found, heads
+    return records, heads

@@ -123,14 +123,14 @@ def time_chart(
         _summary(series, threshold),
         _ticks(top, bottom, unit),
         *_hairs(series, since, until, period_ms, unit),
-        [f"{shown(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
+        [f"{figure(points[-1][1])}{unit}" if points else NOTHING for points in series.values()],
     )
 
 
 def _ticks(top: float, bottom: float, unit: str) -> list[tuple[float, str]]:
     """The lines across: at the upper edge, in the middle, and at the lower edge; and at 0 where that is between."""
     values = dict.fromkeys([top, (top + bottom) / 2, bottom, *([0.0] if bottom < 0 < top else [])])
-    return [(round((top - value) / (top - bottom) * 100, 1), f"{shown(value)}{unit}") for value in values]
+    return [(round((top - value) / (top - bottom) * 100, 1), f"{figure(value)}{unit}") for value in values]
 
 
 def _hairs(
@@ -142,7 +142,7 @@ def _hairs(
         return [], []
     known = [dict(points) for points in series.values()]
     texts = [
-        [f"{shown(points[at])}{unit}" if at in points else NOTHING for at in moments] for points in known
+        [f"{figure(points[at])}{unit}" if at in points else NOTHING for at in moments] for points in known
     ]
     return [f"{clock_time(at)[:5]}Z" for at in moments], texts
 
@@ -153,7 +153,7 @@ def with_zeros(points: Sequence[Point], since: int, until: int, period_ms: int) 
     return [(moment, known.get(moment, 0.0)) for moment in range(since, until, period_ms)]
 
 
-def shown(value: float) -> str:
+def figure(value: float) -> str:
     """A value as a person reads it: `12,000`, `0.25`."""
     if value == floor(value) and abs(value) < 10**15:
         return f"{int(value):,}"
@@ -195,7 +195,7 @@ def _rows(series: Mapping[str, Sequence[Point]]) -> list[tuple[int, list[float |
 
 
 def _between(values: Sequence[float]) -> str:
-    least, most = shown(min(values)), shown(max(values))
+    least, most = figure(min(values)), figure(max(values))
     return least if least == most else f"{least} to {most}"
 
 
@@ -204,4 +204,4 @@ def _summary(series: Mapping[str, Sequence[Point]], threshold: float | None) -> 
         f"{label}: {_between([value for _, value in points])}" if points else f"{label}: nothing was measured"
         for label, points in series.items()
     ]
-    return "; ".join(parts) + ("" if threshold is None else f"; threshold {shown(threshold)}")
+    return "; ".join(parts) + ("" if threshold is None else f"; threshold {figure(threshold)}")

@@ -48,20 +48,20 @@ class Axis:
 
     def discs(self, notes: Sequence[AttemptNote], next_at: int = 0) -> list[Disc]:
         """The attempts of one row in order, and the one that is due then (ms; 0: none is)."""
-        found: list[Disc] = []
+        discs: list[Disc] = []
         before = self.begin
         for number, note in enumerate(notes):
             at = note.at - note.duration_ms
             x = self._x(at, number)
-            wait = span(at - before) if number and self._is_wide(found[-1].x, x) else ""
+            wait = span(at - before) if number and self._is_wide(discs[-1].x, x) else ""
             words = failure_words(f"{note.reason} {note.status or ''}")
             text = f"attempt {note.number}, {words}, took {span(note.duration_ms)}"
-            found.append(Disc(x, str(note.status or words.split()[0].lower()), text, wait))
+            discs.append(Disc(x, str(note.status or words.split()[0].lower()), text, wait))
             before = note.at
         if next_at:
             x = self._x(next_at, len(notes))
-            found.append(Disc(x, "next", f"attempt {len(notes) + 1} is due", due=True))
-        return found
+            discs.append(Disc(x, "next", f"attempt {len(notes) + 1} is due", due=True))
+        return discs
 
     @property
     def labels(self) -> list[tuple[float, str]]:

@@ -62,8 +62,8 @@ async def last_day(
     """The numbers of messages lost in the last day, by cause, and the latest bursts of the fullest dead-letter queues."""
     telemetry, since = visit.installation.telemetry, visit.now - DAY_MS
     query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
-    found = [Loss.of_series(series) for series in await telemetry.find_series(query)]
-    losses = {loss: loss.series for loss in found if is_in(loss.of, places)}
+    all_losses = [Loss.of_series(series) for series in await telemetry.find_series(query)]
+    losses = {loss: loss.series for loss in all_losses if is_in(loss.of, places)}
     fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
     points = {}
     if losses:
@@ -98,10 +98,10 @@ async def lost_needs(visit: Visit, losses: Mapping[Loss, int]) -> list[Need]:
 async def _loss(visit: Visit, name: ResourceName, subscription: str, title: str, reason: str) -> Need:
     detail, link = f"{reason}; no dead-letter queue has them", visit.link_in(name, "queues", name.name)
     if subscription:
-        found = await visit.engine.resources.subscriptions.get(name, subscription)
-        to = f"{found.endpoint_place}: " if found is not None else ""
+        record = await visit.engine.resources.subscriptions.get(name, subscription)
+        to = f"{record.endpoint_place}: " if record is not None else ""
         detail = f"{to}{detail}"
-        parts = ("topics", name.name, subscription) if found is not None else ("topics", name.name)
+        parts = ("topics", name.name, subscription) if record is not None else ("topics", name.name)
         link = visit.link_in(name, *parts) if name.name else visit.link_in(name, "tail", only="failures")
     return Need(
         "lost",
@@ -122,8 +122,8 @@ async def dead_letter_needs(
     """The dead-letter queues that are not empty, the fullest first, with the main cause of the first ones."""
     full = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
     rows = []
-    for place, each in enumerate(full[:NEEDS_MAX]):
-        cause = await _main_cause(visit, each.queue) if place < CAUSES_OF_MAX else None
+    for index, each in enumerate(full[:NEEDS_MAX]):
+        cause = await _main_cause(visit, each.queue) if index < CAUSES_OF_MAX else None
         rows.append(await _dead_letters(visit, each, latest.get(each.queue.id), cause))
     return rows
 

@@ -125,18 +125,18 @@ class Visit:
     def link_in(self, place: ResourceName, *parts: str, **query: object) -> str:
         """A link to a page of another place."""
         path = "/".join(quote(part, safe="") for part in (place.account, place.region, *parts))
-        kept = {name: value for name, value in query.items() if value not in (None, "")}
-        return f"{self.base}/{path}" + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        present = {name: value for name, value in query.items() if value not in (None, "")}
+        return f"{self.base}/{path}" + (f"?{urlencode(present, doseq=True)}" if present else "")
 
     def link_anywhere(self, *parts: str, **query: object) -> str:
         """A link to a page of no place, which keeps the place that the visitor came from (see `navigation`)."""
-        kept = {
+        present = {
             name: value
             for name, value in {**query, "at": self.asked("at")}.items()
             if value not in (None, "")
         }
         path = "/".join((self.base, *(quote(part, safe="") for part in parts)))
-        return path + (f"?{urlencode(kept, doseq=True)}" if kept else "")
+        return path + (f"?{urlencode(present, doseq=True)}" if present else "")
 
     async def queue(self) -> Queue:
         """The queue that the path names.

@@ -104,10 +104,10 @@ def clock_time(at: int) -> str:
 
 def one_line(text: str, most: int = 160) -> str:
     """The beginning of a text in one line, with lone surrogates written out: nothing else can encode them."""
-    return " ".join(shown(text[: most * 2]).split())[:most]
+    return " ".join(printable(text[: most * 2]).split())[:most]
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """A text that can be encoded: of a lone surrogate its number is written."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.console import links
-from redrive.console.time_chart import TimeChart, shown, time_chart
+from redrive.console.time_chart import TimeChart, figure, time_chart
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Redirect, Unusable, Visit
 
 STATES: Final = ("ALARM", "INSUFFICIENT_DATA", "OK")
@@ -27,22 +27,22 @@ async def listed(visit: Visit) -> Page:
     state, after = visit.asked("state"), visit.asked("after")
     rows: list[dict[str, Any]] = []
     more = ""
-    for wanted in [state] if state in STATES else STATES:
+    for value in [state] if state in STATES else STATES:
         if len(rows) == PAGE_ROWS:
-            more = visit.link("alarms", state=wanted)
+            more = visit.link("alarms", state=value)
             break
-        asked: dict[str, Any] = {
+        params: dict[str, Any] = {
             "AlarmTypes": list(KINDS),
-            "StateValue": wanted,
+            "StateValue": value,
             "MaxRecords": PAGE_ROWS - len(rows),
         }
         answer = await visit.call(
-            "cloudwatch", "DescribeAlarms", {**asked, "NextToken": after} if after else asked
+            "cloudwatch", "DescribeAlarms", {**params, "NextToken": after} if after else params
         )
-        found = [*answer["CompositeAlarms"], *answer["MetricAlarms"]]
-        rows += [_row(visit, alarm) for alarm in sorted(found, key=lambda alarm: str(alarm["AlarmName"]))]
+        alarms = [*answer["CompositeAlarms"], *answer["MetricAlarms"]]
+        rows += [_row(visit, alarm) for alarm in sorted(alarms, key=lambda alarm: str(alarm["AlarmName"]))]
         if answer.get("NextToken"):
-            more = visit.link("alarms", state=wanted, after=answer["NextToken"])
+            more = visit.link("alarms", state=value, after=answer["NextToken"])
             break
     values = {
         "rows": rows,
@@ -87,10 +87,12 @@ async def change(visit: Visit) -> Redirect:
     await found_alarm(visit)
     operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
     await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
-    told = "Its actions are done from now on" if enabled else "Its actions are not done until you enable them"
+    sentence = (
+        "Its actions are done from now on" if enabled else "Its actions are not done until you enable them"
+    )
     link = visit.link("alarms", "alarm", name=name)
     fields = {"name": [name], "do": ["disable" if enabled else "enable"]}
-    return Redirect(link, sentence=told, undo=(link.removeprefix(visit.base).partition("?")[0], fields))
+    return Redirect(link, sentence=sentence, undo=(link.removeprefix(visit.base).partition("?")[0], fields))
 
 
 async def state_form(visit: Visit) -> Page:
@@ -113,8 +115,8 @@ async def set_state(visit: Visit) -> Redirect:
     await visit.call(
         "cloudwatch", "SetAlarmState", {"AlarmName": name, "StateValue": state, "StateReason": reason}
     )
-    told = f"It is {state} until it is evaluated next"
-    return Redirect(visit.link("alarms", "alarm", name=name), sentence=told)
+    sentence = f"It is {state} until it is evaluated next"
+    return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 
 async def found_alarm(visit: Visit) -> Mapping[str, Any]:
@@ -148,7 +150,7 @@ def condition(alarm: Mapping[str, Any]) -> str:
     seconds = alarm.get("Period") or _period_seconds(alarm)
     each = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
     of = f"{enough} of {periods} periods" if enough != periods else f"{periods} period{'s'[: periods != 1]}"
-    return f"{_measured(alarm)} {sign} {shown(alarm['Threshold'])} for {of} of {each}"
+    return f"{_measured(alarm)} {sign} {figure(alarm['Threshold'])} for {of} of {each}"
 
 
 def _measured(alarm: Mapping[str, Any]) -> str:
@@ -188,7 +190,7 @@ def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
 
 def actions_of(visit: Visit, alarm: Mapping[str, Any]) -> list[tuple[str, Sequence[links.Target]]]:
     """The actions of an alarm by the state that sets them off."""
-    return [(state, found) for state in STATES if (found := _actions(visit, alarm, state))]
+    return [(state, actions) for state in STATES if (actions := _actions(visit, alarm, state))]
 
 
 def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.Target]:

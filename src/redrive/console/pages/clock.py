@@ -26,12 +26,12 @@ async def move(visit: Visit) -> Redirect:
             raise Unusable("Time goes on by 31 days at most.")
         attempts = await hands.forward(milliseconds)
     passed = show_duration(visit.engine.clock.now() - before)
-    made = (
+    result = (
         "no delivery was attempted"
         if not attempts
         else f"{attempts:,} {'attempt was' if attempts == 1 else 'attempts were'} made"
     )
-    return Redirect(_back(visit), sentence=f"Time went on by {passed}: {made}")
+    return Redirect(_back(visit), sentence=f"Time went on by {passed}: {result}")
 
 
 def _back(visit: Visit) -> str:

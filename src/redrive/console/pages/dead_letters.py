@@ -29,7 +29,7 @@ SLICE: Final = 2000  # dead letters that one request of a search looks at: under
 async def listed(visit: Visit) -> Page:
     """The dead-letter queues of an account's region, and who sends to them."""
     place = visit.place
-    found = await visit.engine.operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
+    queues = await visit.engine.operations.dead_letter_queues(place.account, place.region, COUNTED_MAX)
     aside = await visit.engine.resources.queues.get(place._replace(name=SET_ASIDE))
     rows = [
         {
@@ -40,7 +40,7 @@ async def listed(visit: Visit) -> Page:
             "sources": [f"queue {name.name}" for name in queue.from_queues]
             + [origin_text(None, subscription) for subscription in queue.from_subscriptions],
         }
-        for queue in found
+        for queue in queues
     ]
     rows.sort(key=lambda row: (-int(str(row["number"])), str(row["name"])))
     aside_link = visit.link("dead-letters", SET_ASIDE) if aside is not None else ""
@@ -60,7 +60,7 @@ async def workbench(visit: Visit) -> Page:
     chosen = chosen_group(visit, groups)
     look = await _look(visit, queue, None if chosen is None else chosen.cause)
     ends = await operations.ends(queue, groups)
-    letters = await operations.letters_of([*ends, *look.shown])
+    letters = await operations.letters_of([*ends, *look.page])
     causes = await operations.causes_of(groups, letters)
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     tasks = await operations.redrive_tasks(queue.name)
@@ -90,10 +90,10 @@ async def workbench(visit: Visit) -> Page:
 async def search_slice(visit: Visit) -> Page:
     """The next slice of a search: what the workbench asks for by itself until it is stopped."""
     queue = await visit.queue()
-    asked = visit.asked("cause", "all")
-    key = None if asked == "all" else read_cause(asked)
+    cause = visit.asked("cause", "all")
+    key = None if cause == "all" else read_cause(cause)
     look = await _look(visit, queue, key)
-    letters = await visit.engine.operations.letters_of(look.shown)
+    letters = await visit.engine.operations.letters_of(look.page)
     rows = [_row(visit, letter) for letter in letters]
     return Page("search_slice.html", {"queue": queue, "cause": key, "letters": rows, **look.values})
 
@@ -104,10 +104,10 @@ def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | Non
     Raises:
         Unusable: What names it is written otherwise.
     """
-    asked = visit.asked("cause")
-    if asked in ("", "all"):
+    cause = visit.asked("cause")
+    if cause in ("", "all"):
         return None
-    key = read_cause(asked)
+    key = read_cause(cause)
     return next((group for group in groups if group.cause == key), None)
 
 
@@ -156,7 +156,7 @@ def azure_reason(letter: DeadLetter) -> str:
 def _cause_row(visit: Visit, cause: CauseDetails, *, chosen: bool) -> dict[str, Any]:
     reason, _, status = cause.count.cause.failure.partition(" ")
     last = cause.last
-    said = last.notes[-1].response if last is not None and last.notes else ""
+    response = last.notes[-1].response if last is not None and last.notes else ""
     return {
         "reason": reason,
         "status": status,
@@ -166,7 +166,7 @@ def _cause_row(visit: Visit, cause: CauseDetails, *, chosen: bool) -> dict[str, 
         "capped": cause.count.capped,
         "first": None if cause.first is None else _died_at(cause.first),
         "last": None if last is None else _died_at(last),
-        "said": said,
+        "response": response,
         "chosen": chosen,
         "link": visit.link("dead-letters", visit.args["queue"], cause=cause_id(cause.count.cause)),
     }
@@ -182,11 +182,11 @@ class _Look:
     """A page of dead letters, or what a slice of a search found.
 
     Attributes:
-        shown: At most a page of deliveries.
+        page: At most a page of deliveries.
         values: What the template says about them.
     """
 
-    shown: Sequence[Delivery]
+    page: Sequence[Delivery]
     values: Mapping[str, Any]
 
 
@@ -198,41 +198,39 @@ async def _look(visit: Visit, queue: Queue, key: Cause | None) -> _Look:
     looks = SLICE if text and not refused else PAGE_ROWS + 1
     before = (after or None) if newest else None
     request = LookRequest(queue.id, looks, 0 if newest else after, before, newest_first=newest, cause=key)
-    found = await visit.engine.operations.peek_page(request)
-    hits = [delivery for delivery in found if holds(delivery)] if text and not refused else found
-    shown = hits[:PAGE_ROWS]
-    more = len(found) == looks or len(hits) > PAGE_ROWS
-    last = (shown if len(hits) > PAGE_ROWS else found)[-1].seq if found else 0
+    deliveries = await visit.engine.operations.peek_page(request)
+    hits = [delivery for delivery in deliveries if holds(delivery)] if text and not refused else deliveries
+    page = hits[:PAGE_ROWS]
+    more = len(deliveries) == looks or len(hits) > PAGE_ROWS
+    last = (page if len(hits) > PAGE_ROWS else deliveries)[-1].seq if deliveries else 0
     looked = visit.number("looked") + (
-        sum(_passed(each, last, newest=newest) for each in found) if text else 0
+        sum(_passed(each, last, newest=newest) for each in deliveries) if text else 0
     )
-    asked = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
+    filters = {"cause": visit.asked("cause"), "q": text, "order": "newest" if newest else "oldest"}
     here = ("dead-letters", queue.name.name)
-    of_cause = {**asked, "cause": "all" if key is None else cause_id(key)}
+    of_cause = {**filters, "cause": "all" if key is None else cause_id(key)}
     grows = newest and not after
     values = {
         "newer": _newer(visit, hits) if grows else 0,
         "page_rows": PAGE_ROWS,
-        "newest_first": visit.link(*here, **asked),
-        "live_from": visit.link(*here, **of_cause, seen=shown[0].seq if shown else 0)
-        if grows
-        else visit.here,
+        "newest_first": visit.link(*here, **filters),
+        "live_from": visit.link(*here, **of_cause, seen=page[0].seq if page else 0) if grows else visit.here,
         "q": text,
         "refused": refused,
         "terms": TERMS,
         "more": bool(more),
         "newest": newest,
         "looked": looked,
-        "next": visit.link(*here, **asked, after=last, looked=looked or None) if more else "",
+        "next": visit.link(*here, **filters, after=last, looked=looked or None) if more else "",
         "slice": visit.link(*here, "search", **of_cause, after=last, looked=looked) if more and text else "",
-        "first": visit.link(*here, **asked) if after else "",
+        "first": visit.link(*here, **filters) if after else "",
         "download": [
             (kind, visit.link(*here, "download", **{**of_cause, "order": ""}, format=kind))
             for kind in ("jsonl", "csv")
         ],
-        "turned": visit.link(*here, **{**asked, "order": "oldest" if newest else "newest"}),
+        "turned": visit.link(*here, **{**filters, "order": "oldest" if newest else "newest"}),
     }
-    return _Look(shown, values)
+    return _Look(page, values)
 
 
 def _read(visit: Visit, text: str) -> tuple[Predicate, str]:
@@ -243,10 +241,10 @@ def _read(visit: Visit, text: str) -> tuple[Predicate, str]:
         return (lambda _: True), str(error)
 
 
-def _newer(visit: Visit, found: Sequence[Delivery]) -> int:
+def _newer(visit: Visit, deliveries: Sequence[Delivery]) -> int:
     """The number of dead letters that came since the page was shown whose live part asks."""
     seen = visit.number("seen")
-    return sum(delivery.seq > seen for delivery in found) if visit.asked("seen") else 0
+    return sum(delivery.seq > seen for delivery in deliveries) if visit.asked("seen") else 0
 
 
 def _passed(delivery: Delivery, last: int, *, newest: bool) -> bool:

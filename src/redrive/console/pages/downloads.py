@@ -9,7 +9,7 @@ import orjson
 
 from redrive.console.pages.dead_letters import origin_text, read_cause
 from redrive.console.visit import File, Unusable, Visit, searched
-from redrive.console.words import moment, shown
+from redrive.console.words import moment, printable
 from redrive.engine.operations import DeadLetter
 from redrive.engine.ports import LookRequest
 from redrive.model.ids import id_text
@@ -40,23 +40,23 @@ async def download(visit: Visit) -> File:
 
 async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
     """The dead letters of the cause and the search that the link names."""
-    asked = visit.asked("cause", "all")
-    key = None if asked == "all" else read_cause(asked)
+    cause = visit.asked("cause", "all")
+    key = None if cause == "all" else read_cause(cause)
     holds = searched(visit, visit.asked("q").strip())
-    found: list[DeadLetter] = []
+    result: list[DeadLetter] = []
     before: int | None = None
     looked = length = 0
     while looked < LETTERS_MAX and length < BYTES_MAX:
         request = LookRequest(queue_id, _SLICE, 0, before, newest_first=True, cause=key)
         page = await visit.engine.operations.peek_page(request)
         letters = await visit.engine.operations.letters_of([each for each in page if holds(each)])
-        found += letters
+        result += letters
         looked += len(page)
         length += sum(len(letter.delivery.body) for letter in letters)
         if len(page) < _SLICE:
             break
         before = page[-1].seq
-    return found
+    return result
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
         "attempts": letter.attempts,
         "failure": delivery.failure,
         "from": origin_text(letter.from_queue, letter.from_subscription),
-        "body": None if body is None else shown(body),
+        "body": None if body is None else printable(body),
     }
 
 

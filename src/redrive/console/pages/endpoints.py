@@ -16,30 +16,32 @@ async def listed(visit: Visit) -> Page:
     place = visit.place
     state = visit.asked("state", "trouble")
     state = state if state in _STATES else "trouble"
-    wanted = visit.asked("filter").strip()
+    pattern = visit.asked("filter").strip()
     after = visit.asked("after")
-    limit = LOOKED_AT if state == "trouble" or wanted else SHOWN_MAX + 1
-    found = await visit.engine.resources.subscriptions.of_account(
+    limit = LOOKED_AT if state == "trouble" or pattern else SHOWN_MAX + 1
+    subscriptions = await visit.engine.resources.subscriptions.of_account(
         place.account, place.region, place._replace(name=after).key if after else "", limit
     )
     looked_at = [
-        each for each in found if not wanted or wanted in f"{each.topic.name} {each.protocol} {each.endpoint}"
+        each
+        for each in subscriptions
+        if not pattern or pattern in f"{each.topic.name} {each.protocol} {each.endpoint}"
     ]
     conditions = await visit.engine.operations.conditions(looked_at)
     pairs = list(zip(looked_at, conditions, strict=True))
-    kept = [pair for pair in pairs if state == "all" or pair[1].troubled]
-    shown = kept[:SHOWN_MAX]
-    more = len(kept) > SHOWN_MAX or len(found) == limit
-    last = (shown[-1][0] if len(kept) > SHOWN_MAX else found[-1]) if found else None
+    fitting = [pair for pair in pairs if state == "all" or pair[1].troubled]
+    page = fitting[:SHOWN_MAX]
+    more = len(fitting) > SHOWN_MAX or len(subscriptions) == limit
+    last = (page[-1][0] if len(fitting) > SHOWN_MAX else subscriptions[-1]) if subscriptions else None
     values = {
         "state": state,
-        "filter": wanted,
-        "rows": [_row(visit, *pair) for pair in shown],
+        "filter": pattern,
+        "rows": [_row(visit, *pair) for pair in page],
         "resting": sum(condition.condition is EndpointState.CIRCUIT_OPEN for condition in conditions),
         "failing": sum(condition.condition is EndpointState.FAILING for condition in conditions),
         "looked_at": len(looked_at),
-        "states": [(name, visit.link("endpoints", state=name, filter=wanted)) for name in _STATES],
-        "next": visit.link("endpoints", state=state, filter=wanted, after=f"{last.topic.name}/{last.id}")
+        "states": [(name, visit.link("endpoints", state=name, filter=pattern)) for name in _STATES],
+        "next": visit.link("endpoints", state=state, filter=pattern, after=f"{last.topic.name}/{last.id}")
         if more and last is not None
         else "",
         "form": visit.link("endpoints"),
@@ -64,10 +66,10 @@ def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition)
 async def change(visit: Visit) -> Redirect:
     """Resume a receiver that is on hold: what waited is tried at once."""
     topic = visit.place._replace(name=visit.asked("topic"))
-    found = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
-    if found is None:
+    subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("id"))
+    if subscription is None:
         raise Missing(f"There is no subscription {visit.asked('id')[:80]} of {topic.name[:80]}.")
-    lifted = await visit.engine.operations.close_circuit(found)
-    place = found.endpoint_place
-    told = f"{place} is resumed: what waited is tried now" if lifted else f"{place} was not on hold"
-    return Redirect(visit.link("endpoints"), sentence=told)
+    lifted = await visit.engine.operations.close_circuit(subscription)
+    address = subscription.endpoint_place
+    sentence = f"{address} is resumed: what waited is tried now" if lifted else f"{address} was not on hold"
+    return Redirect(visit.link("endpoints"), sentence=sentence)

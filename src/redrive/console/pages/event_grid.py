@@ -41,26 +41,26 @@ async def listed(visit: Visit) -> Page:
         if topic.dialect == names.DIALECT
     ]
     after = visit.asked("after")
-    found = await resources.subscriptions.of_account(
+    subscriptions = await resources.subscriptions.of_account(
         place.account, place.region, place._replace(name=after).key if after else "", 2 * PAGE_ROWS + 1
     )
-    theirs = [each for each in found[: 2 * PAGE_ROWS] if _is_event_subscription(each)]
-    shown = theirs[:PAGE_ROWS]
-    conditions = await visit.engine.operations.conditions(shown)
-    owed = await _owed(visit, shown)
+    theirs = [each for each in subscriptions[: 2 * PAGE_ROWS] if _is_event_subscription(each)]
+    page = theirs[:PAGE_ROWS]
+    conditions = await visit.engine.operations.conditions(page)
+    owed = await _owed(visit, page)
     rows = [
         {
-            **_named(visit, subscription),
+            **_row(visit, subscription),
             "condition": condition,
             "owed": owed[subscription.key],
         }
-        for subscription, condition in zip(shown, conditions, strict=True)
+        for subscription, condition in zip(page, conditions, strict=True)
     ]
     last = (
-        shown[-1]
+        page[-1]
         if len(theirs) > PAGE_ROWS
-        else found[2 * PAGE_ROWS - 1]
-        if len(found) > 2 * PAGE_ROWS
+        else subscriptions[2 * PAGE_ROWS - 1]
+        if len(subscriptions) > 2 * PAGE_ROWS
         else None
     )
     values = {
@@ -74,11 +74,11 @@ async def listed(visit: Visit) -> Page:
 
 async def one(visit: Visit) -> Page:
     """An event subscription: its destination, its schedule, its dead letters."""
-    topic, subscription = await _found(visit)
+    topic, subscription = await _topic_and_subscription(visit)
     condition = await visit.engine.operations.condition(subscription)
     owed = await _owed(visit, [subscription])
     values = {
-        **_named(visit, subscription),
+        **_row(visit, subscription),
         "topic": topic,
         "condition": condition,
         "owed": owed[subscription.key],
@@ -134,15 +134,15 @@ def _drawn(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
     }
 
 
-async def _found(visit: Visit) -> tuple[Topic, Subscription]:
+async def _topic_and_subscription(visit: Visit) -> tuple[Topic, Subscription]:
     name = visit.place._replace(name=visit.args["topic"])
     topic = await visit.engine.resources.topics.get(name)
-    found = await visit.engine.resources.subscriptions.get(name, visit.args["subscription"])
-    if topic is None or found is None or not _is_event_subscription(found):
+    subscription = await visit.engine.resources.subscriptions.get(name, visit.args["subscription"])
+    if topic is None or subscription is None or not _is_event_subscription(subscription):
         raise Missing(
             f"There is no event subscription {visit.args['subscription'][:80]} of {name.name[:80]}."
         )
-    return topic, found
+    return topic, subscription
 
 
 def _is_event_subscription(subscription: Subscription) -> bool:
@@ -156,7 +156,7 @@ def _topic_row(topic: Topic) -> dict[str, Any]:
     return {"kind": known, "name": "/".join(parts), "schema": settings.input_schema, "id": settings.id}
 
 
-def _named(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+def _row(visit: Visit, subscription: Subscription) -> dict[str, Any]:
     """An event subscription with the names and links that tables have of it."""
     settings = delivery_settings(subscription)
     pulled = subscription.protocol == PULL
@@ -212,15 +212,15 @@ def _folder(subscription: Subscription, settings: DeliverySettings) -> str:
 
 def _without_secrets(destination: Mapping[str, Any]) -> Mapping[str, Any]:
     """A destination as anybody may see it: a webhook's URL may carry a key in its query."""
-    shown = dict(destination)
+    public = dict(destination)
     for name in ("endpointUrl", "endpointBaseUrl"):
-        if isinstance(shown.get(name), str):
-            place, mark, _ = shown[name].partition("?")
-            shown[name] = place + ("?…" if mark else "")
-    mappings: Sequence[Mapping[str, Any]] = shown.get("deliveryAttributeMappings") or ()
+        if isinstance(public.get(name), str):
+            address, mark, _ = public[name].partition("?")
+            public[name] = address + ("?…" if mark else "")
+    mappings: Sequence[Mapping[str, Any]] = public.get("deliveryAttributeMappings") or ()
     if mappings:
-        shown["deliveryAttributeMappings"] = [each.get("name") for each in mappings]
-    return shown
+        public["deliveryAttributeMappings"] = [each.get("name") for each in mappings]
+    return public
 
 
 def _json(text: str | None) -> str:

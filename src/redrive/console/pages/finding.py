@@ -34,19 +34,19 @@ async def page(visit: Visit) -> Page:
     """Everything that the text names in the account and region that the visitor came from."""
     text = visit.asked("q").strip()[:200]
     place = await navigation.place_of(visit) or navigation.default_place(visit)
-    found = await _found(visit, place, text) if text else []
-    return Page("find.html", {"q": text, "found": found[:FOUND_MAX]}, instead_of="")
+    hits = await _hits(visit, place, text) if text else []
+    return Page("find.html", {"q": text, "hits": hits[:FOUND_MAX]}, instead_of="")
 
 
-async def _found(visit: Visit, place: ResourceName, text: str) -> list[Found]:
+async def _hits(visit: Visit, place: ResourceName, text: str) -> list[Found]:
     """A message id first, then a place, then names by their beginnings, of each kind a few."""
-    found = []
+    hits = []
     if _ID.fullmatch(text):
-        found.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(place, "messages", text)))
-    found += await _places(visit, text)
-    found += await _queues_and_topics(visit, place, text)
-    found += await _remembered(visit, place, text)
-    return found
+        hits.append(Found("trace", f"Trace message {text[:36]}", "", visit.link_in(place, "messages", text)))
+    hits += await _places(visit, text)
+    hits += await _queues_and_topics(visit, place, text)
+    hits += await _remembered(visit, place, text)
+    return hits
 
 
 async def _places(visit: Visit, text: str) -> list[Found]:
@@ -60,10 +60,10 @@ async def _places(visit: Visit, text: str) -> list[Found]:
 
 
 async def _queues_and_topics(visit: Visit, place: ResourceName, text: str) -> list[Found]:
-    resources, wanted = visit.engine.resources, place._replace(name=text)
+    resources, beginning = visit.engine.resources, place._replace(name=text)
     targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
-    queues = await resources.queues.find(wanted, "", _OF_A_KIND)
-    topics = await resources.topics.find(wanted, "", _OF_A_KIND)
+    queues = await resources.queues.find(beginning, "", _OF_A_KIND)
+    topics = await resources.topics.find(beginning, "", _OF_A_KIND)
     letters = [
         Found("dead", each.name.name, "dead letters", visit.link_in(place, "dead-letters", each.name.name))
         for each in queues
@@ -85,8 +85,8 @@ async def _queues_and_topics(visit: Visit, place: ResourceName, text: str) -> li
 async def _remembered(visit: Visit, place: ResourceName, text: str) -> list[Found]:
     """Functions and alarms whose names contain the text."""
     installation = visit.installation
-    functions = _named([each.name for each in await installation.functions.all()], place, text)
-    alarms = _named([each.name for each in await installation.alarms.all()], place, text)
+    functions = _names_with([each.name for each in await installation.functions.all()], place, text)
+    alarms = _names_with([each.name for each in await installation.alarms.all()], place, text)
     return [
         *(Found("function", name, "function", visit.link_in(place, "functions", name)) for name in functions),
         *(
@@ -96,9 +96,9 @@ async def _remembered(visit: Visit, place: ResourceName, text: str) -> list[Foun
     ]
 
 
-def _named(names: Sequence[ResourceName], place: ResourceName, text: str) -> list[str]:
-    wanted = text.lower()
-    here = [name.name for name in names if name._replace(name="") == place and wanted in name.name.lower()]
+def _names_with(names: Sequence[ResourceName], place: ResourceName, text: str) -> list[str]:
+    part = text.lower()
+    here = [name.name for name in names if name._replace(name="") == place and part in name.name.lower()]
     return here[:_OF_A_KIND]
 
 

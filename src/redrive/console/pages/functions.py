@@ -35,8 +35,8 @@ async def listed(visit: Visit) -> Page:
     """Functions by name: what failed or was throttled in the last hour, and which events wait how long."""
     if not visit.installation.services.offers("lambda"):
         return Page("functions_off.html")
-    asked = {"Marker": visit.asked("after")} if visit.asked("after") else {}
-    answer = await visit.call("lambda", "ListFunctions", {**asked, "MaxItems": PAGE_ROWS})
+    params = {"Marker": visit.asked("after")} if visit.asked("after") else {}
+    answer = await visit.call("lambda", "ListFunctions", {**params, "MaxItems": PAGE_ROWS})
     names = [function["FunctionName"] for function in answer["Functions"]]
     figures = await _last_hour(visit, names)
     waiting = await _waiting(visit, await _owed(visit, ""))
@@ -86,8 +86,8 @@ def _create_command(visit: Visit) -> str:
 async def one(visit: Visit) -> Page:
     """A function: its configuration, its invocations, its sources, and where its failures go."""
     name = visit.args["function"]
-    found = await _function(visit, name)
-    configuration: Mapping[str, Any] = found["Configuration"]
+    answer = await _function(visit, name)
+    configuration: Mapping[str, Any] = answer["Configuration"]
     mappings = await visit.call("lambda", "ListEventSourceMappings", {"FunctionName": name})
     owed = await _owed(visit, name)
     waiting = await _waiting(visit, owed)
@@ -95,8 +95,8 @@ async def one(visit: Visit) -> Page:
     chart, figures = await _chart(visit, name)
     values = {
         "function": configuration,
-        "reserved": found.get("Concurrency", {}).get("ReservedConcurrentExecutions"),
-        "tags": found.get("Tags", {}),
+        "reserved": answer.get("Concurrency", {}).get("ReservedConcurrentExecutions"),
+        "tags": answer.get("Tags", {}),
         "variables": _variables(visit, configuration),
         "figures": figures,
         "chart": chart,
@@ -120,9 +120,9 @@ async def change_mapping(visit: Visit) -> Redirect:
     params = {"UUID": visit.args["mapping"], "Enabled": enabled}
     changed = await visit.call("lambda", "UpdateEventSourceMapping", params)
     source = links.target(visit, changed["EventSourceArn"]).name
-    told = f"{source} is read from now on" if enabled else f"{source} is not read any more"
+    sentence = f"{source} is read from now on" if enabled else f"{source} is not read any more"
     undo = visit.here.removeprefix(visit.base), {"do": ["disable" if enabled else "enable"]}
-    return Redirect(visit.link("functions", visit.args["function"]), sentence=told, undo=undo)
+    return Redirect(visit.link("functions", visit.args["function"]), sentence=sentence, undo=undo)
 
 
 async def _function(visit: Visit, name: str) -> Mapping[str, Any]:
@@ -149,8 +149,8 @@ async def _last_hour(visit: Visit, names: Sequence[str]) -> dict[str, dict[str, 
     series = {(name, figure): _series(visit, name, figure) for name in names for figure in _FIGURES}
     since = visit.now - HOUR_MS
     query = PointQuery(list(series.values()), since - since % MINUTE_MS, visit.now + 1, 2 * HOUR_MS)
-    found = await visit.installation.telemetry.find_points_each(query) if names else {}
-    totals = {key: _total(found.get(each.id, ())) for key, each in series.items()}
+    points = await visit.installation.telemetry.find_points_each(query) if names else {}
+    totals = {key: _total(points.get(each.id, ())) for key, each in series.items()}
     return {name: {figure: totals[name, figure] for figure in _FIGURES} for name in names}
 
 
@@ -160,21 +160,21 @@ async def _chart(visit: Visit, name: str) -> tuple[Any, dict[str, int]]:
     since = (visit.now - HOUR_MS) // MINUTE_MS * MINUTE_MS
     series = {figure: _series(visit, name, figure) for figure in _FIGURES}
     query = PointQuery(list(series.values()), since, visit.now + 1, MINUTE_MS)
-    found = await visit.installation.telemetry.find_points_each(query)
+    buckets = await visit.installation.telemetry.find_points_each(query)
     points = {
         figure: with_zeros(
-            [(bucket.at, bucket.statistics.total) for bucket in found.get(each.id, ())],
+            [(bucket.at, bucket.statistics.total) for bucket in buckets.get(each.id, ())],
             since,
             visit.now,
             MINUTE_MS,
         )
         for figure, each in series.items()
     }
-    sums = {figure: _total(found.get(each.id, ())) for figure, each in series.items()}
+    sums = {figure: _total(buckets.get(each.id, ())) for figure, each in series.items()}
     if not any(sums.values()):
         return None, sums
-    shown = {figure: values for figure, values in points.items() if figure == "Invocations" or sums[figure]}
-    return time_chart(shown, since, max(visit.now, since + HOUR_MS), MINUTE_MS), sums
+    curves = {figure: values for figure, values in points.items() if figure == "Invocations" or sums[figure]}
+    return time_chart(curves, since, max(visit.now, since + HOUR_MS), MINUTE_MS), sums
 
 
 def _series(visit: Visit, name: str, figure: str) -> Series:
@@ -189,10 +189,10 @@ def _total(buckets: Sequence[PeriodStatistics]) -> int:
 async def _owed(visit: Visit, name: str) -> list[Subscription]:
     """The backlogs of a function, or of all functions of the place: of its events, and of the targets of their ends."""
     place = visit.place
-    found = await visit.engine.resources.subscriptions.of_account(
+    backlogs = await visit.engine.resources.subscriptions.of_account(
         place.account, f"{place.region}:{DIALECT}", limit=_BACKLOGS_MAX
     )
-    return [backlog for backlog in found if name in ("", backlog.topic.name.partition(":")[0])]
+    return [backlog for backlog in backlogs if name in ("", backlog.topic.name.partition(":")[0])]
 
 
 async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tuple[int, int]]:
@@ -200,14 +200,14 @@ async def _waiting(visit: Visit, owed: Sequence[Subscription]) -> dict[str, tupl
     backlogs = [backlog for backlog in owed if backlog.id == INVOCATIONS]
     counts = await visit.engine.messages.count_backlogs(backlogs, COUNTED_MAX)
     first = await visit.engine.messages.first_owed(backlogs)
-    found: dict[str, tuple[int, int]] = {}
+    by_function: dict[str, tuple[int, int]] = {}
     for backlog in backlogs:
         function = backlog.topic.name.partition(":")[0]
-        number, sent_at = found.get(function, (0, visit.now))
+        number, sent_at = by_function.get(function, (0, visit.now))
         oldest = first.get(backlog.queue_id)
         own = visit.now if oldest is None else oldest.sent_at
-        found[function] = number + sum(counts[backlog.queue_id]), min(sent_at, own)
-    return found
+        by_function[function] = number + sum(counts[backlog.queue_id]), min(sent_at, own)
+    return by_function
 
 
 # ---- what a function has ---------------------------------------------------------------------------------------
@@ -217,10 +217,10 @@ async def _recent(visit: Visit, group: str) -> list[Invocation]:
     """The invocations that the newest lines of a function's log tell of."""
     places = LogPlaces(visit.engine.resources.documents)
     try:
-        found = await places.group(visit.place._replace(name=group))
+        log_group = await places.group(visit.place._replace(name=group))
     except AwsError:  # it has not run yet
         return []
-    query = LogQuery(found.id, limit=_LOOKED_AT, backwards=True)
+    query = LogQuery(log_group.id, limit=_LOOKED_AT, backwards=True)
     events, _ = await read_events(visit.installation.telemetry, query, lambda _: True, _LOOKED_AT)
     recent = invocations(events, INVOCATIONS_MAX)
     return (
@@ -246,8 +246,8 @@ def _ends(
 ) -> list[dict[str, Any]]:
     """The targets of events that end: the dead-letter target, and the destinations of each version and alias."""
     letters = configuration.get("DeadLetterConfig", {}).get("TargetArn", "")
-    wanted = [("$LATEST", "dead letters", letters)] if letters else []
-    wanted += [
+    targets = [("$LATEST", "dead letters", letters)] if letters else []
+    targets += [
         (backlog.topic.name.partition(":")[2], _ENDS[backlog.id], backlog.endpoint)
         for backlog in owed
         if backlog.id in _ENDS
@@ -259,5 +259,5 @@ def _ends(
             "target": links.target(visit, arn),
             "workbench": links.dead_letters(visit, arn) if kind != _ENDS[BacklogTarget.ON_SUCCESS] else "",
         }
-        for qualifier, kind, arn in wanted
+        for qualifier, kind, arn in targets
     ]

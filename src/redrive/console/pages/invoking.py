@@ -36,7 +36,7 @@ async def invoke(visit: Visit) -> Page:
     try:
         answer = await visit.call("lambda", "Invoke", params)
     except AwsError as error:
-        return await _page(visit, {**typed, "told": error.message}, _REFUSED)
+        return await _page(visit, {**typed, "notice": error.message}, _REFUSED)
     if kind == "Event":
         return await _page(visit, {**typed, "accepted": True})
     return await _page(visit, {**typed, "answer": _answer(visit, answer)})
@@ -50,7 +50,7 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
         if error.code != _NOT_FOUND:
             raise
         raise Missing(error.message) from None
-    nothing = {"told": "", "kind": "wait", "accepted": False, "answer": None}
+    nothing = {"notice": "", "kind": "wait", "accepted": False, "answer": None}
     values = {**nothing, **typed, "name": name, "back": visit.link("functions", name)}
     values["samples"] = [(each, visit.link("functions", name, "invoke", sample=each)) for each in SAMPLES]
     return Page("invoke.html", values, status)
@@ -58,12 +58,12 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200) -> Page:
 
 def _answer(visit: Visit, answer: Any) -> dict[str, Any]:
     payload = bytes(answer.get("Payload") or b"").decode("utf-8", "replace")
-    shown = visit.bodies_shown
+    visible = visit.bodies_shown
     return {
         "failed": answer.get("FunctionError", ""),
         "version": answer.get("ExecutedVersion", ""),
-        "payload": (json_text.pretty(payload) or payload) if shown else None,
-        "log": _log(answer.get("LogResult", "")) if shown else None,
+        "payload": (json_text.pretty(payload) or payload) if visible else None,
+        "log": _log(answer.get("LogResult", "")) if visible else None,
     }
 
 

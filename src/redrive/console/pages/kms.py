@@ -25,8 +25,8 @@ async def listed(visit: Visit) -> Page:
     beginning = f"{visit.place.account}/{visit.place.region}/"
     documents = visit.engine.resources.documents
     after = visit.asked("after")
-    found = await documents.find(KEY, beginning, f"{beginning}{after}" if after else "", PAGE_ROWS + 1)
-    shown = found[:PAGE_ROWS]
+    keys = await documents.find(KEY, beginning, f"{beginning}{after}" if after else "", PAGE_ROWS + 1)
+    page = keys[:PAGE_ROWS]
     aliases = await _aliases(visit)
     values = {
         "rows": [
@@ -36,10 +36,10 @@ async def listed(visit: Visit) -> Page:
                 "aliases": aliases.get(key.id, []),
                 "link": visit.link("kms", key.id),
             }
-            for key in shown
+            for key in page
         ],
         "first": visit.link("kms") if after else "",
-        "next": visit.link("kms", after=shown[-1].id) if len(found) > PAGE_ROWS else "",
+        "next": visit.link("kms", after=page[-1].id) if len(keys) > PAGE_ROWS else "",
     }
     return Page("kms_keys.html", values, live_seconds=10)
 
@@ -53,12 +53,12 @@ async def one(visit: Visit) -> Page:
 
 async def change(visit: Visit) -> Redirect:
     """Switch a key or its rotation, or take back its deletion."""
-    wanted = _CHANGES.get(visit.asked("do"))
-    if wanted is None:
+    choice = _CHANGES.get(visit.asked("do"))
+    if choice is None:
         raise Unusable("The form names no change of a key.")
-    operation, told = wanted
+    operation, sentence = choice
     await visit.call("kms", operation, {"KeyId": visit.args["key"]})
-    return Redirect(visit.link("kms", visit.args["key"]), sentence=told)
+    return Redirect(visit.link("kms", visit.args["key"]), sentence=sentence)
 
 
 async def delete_form(visit: Visit) -> Page:
@@ -76,22 +76,22 @@ async def schedule_deletion(visit: Visit) -> Page | Redirect:
         await visit.call("kms", "ScheduleKeyDeletion", params)
     except AwsError as error:
         return await _delete_page(visit, error.message, _REFUSED)
-    told = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
-    return Redirect(visit.link("kms", key.id), sentence=told)
+    sentence = f"The key is deleted in {params['PendingWindowInDays']} days; until then Cancel undoes it"
+    return Redirect(visit.link("kms", key.id), sentence=sentence)
 
 
-async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:
+async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
     key = await _key(visit)
-    values = {**await _values(visit, key), "told": told, "back": visit.link("kms", key.id)}
+    values = {**await _values(visit, key), "notice": notice, "back": visit.link("kms", key.id)}
     return Page("kms_delete.html", values, status)
 
 
 async def _key(visit: Visit) -> KmsKey:
     name = visit.place._replace(name=visit.args["key"])
-    found = await visit.engine.resources.documents.get(KEY, name.key)
-    if found is None:
+    key = await visit.engine.resources.documents.get(KEY, name.key)
+    if key is None:
         raise Missing(f"There is no key {name.name[:100]} in {name.account} {name.region}.")
-    return found
+    return key
 
 
 async def _values(visit: Visit, key: KmsKey) -> dict[str, Any]:
@@ -109,11 +109,11 @@ async def _values(visit: Visit, key: KmsKey) -> dict[str, Any]:
 
 async def _aliases(visit: Visit) -> dict[str, list[str]]:
     """The aliases of the place by the ids of their keys."""
-    found: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     beginning = f"{visit.place.account}/{visit.place.region}/"
     for alias in await visit.engine.resources.documents.find(ALIAS, beginning):
-        found.setdefault(alias.key_id, []).append(alias.name.name)
-    return found
+        by_key.setdefault(alias.key_id, []).append(alias.name.name)
+    return by_key
 
 
 async def _encrypted(visit: Visit, key: KmsKey, aliases: Sequence[str]) -> list[dict[str, str]]:
@@ -122,12 +122,12 @@ async def _encrypted(visit: Visit, key: KmsKey, aliases: Sequence[str]) -> list[
     names = {key.id, key.arn, *aliases, *(f"{region}:{alias}" for alias in aliases)}
     queues = await visit.engine.resources.queues.find(visit.place, "", LOOKED_AT)
     topics = await visit.engine.resources.topics.find(visit.place, "", LOOKED_AT)
-    found = [
+    resources = [
         {"kind": "queue", "name": queue.name.name, "link": visit.link("queues", queue.name.name)}
         for queue in queues
         if queue.attributes.get(_MASTER) in names
     ]
-    return found + [
+    return resources + [
         {"kind": "topic", "name": topic.name.name, "link": visit.link("topics", topic.name.name)}
         for topic in topics
         if topic.attributes.get(_MASTER) in names

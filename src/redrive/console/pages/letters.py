@@ -22,24 +22,24 @@ _CONFLICT: Final = 409
 async def letter(visit: Visit) -> Page:
     """A dead letter with everything that is known of it."""
     queue = await visit.queue()
-    found = await _found(visit, queue)
-    delivery = found.delivery
+    dead = await _dead_letter(visit, queue)
+    delivery = dead.delivery
     body = visit.body_of(delivery)
     look = visit.engine.operations.peek_page
     older = await look(LookRequest(queue.id, 1, before_seq=delivery.seq, newest_first=True))
     newer = await look(LookRequest(queue.id, 1, after_seq=delivery.seq))
     values = {
         "queue": queue,
-        "letter": found,
+        "letter": dead,
         "delivery": delivery,
         "message_id": published_id(delivery),
         "own_id": id_text(delivery.message_id),
-        "origin": origin_text(found.from_queue, found.from_subscription),
-        "azure_reason": azure_reason(found),
+        "origin": origin_text(dead.from_queue, dead.from_subscription),
+        "azure_reason": azure_reason(dead),
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
         "attributes": attributes_of(delivery.headers) if visit.bodies_shown else [],
-        "timeline": timeline(found),
+        "timeline": timeline(dead),
         "older": _link(visit, queue, older[0].seq) if older else "",
         "newer": _link(visit, queue, newer[0].seq) if newer else "",
         "back": visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")),
@@ -53,44 +53,44 @@ async def letter(visit: Visit) -> Page:
 async def edit(visit: Visit) -> Page:
     """A form with the body of a dead letter."""
     queue = await visit.queue()
-    found = await _found(visit, queue)
-    body = visit.body_of(found.delivery)
+    dead = await _dead_letter(visit, queue)
+    body = visit.body_of(dead.delivery)
     if body is None:
         raise Unusable("The body is not shown here, so it cannot be edited.")
-    return _edit_page(visit, queue, found, json_text.pretty(body) or body)
+    return _edit_page(visit, queue, dead, json_text.pretty(body) or body)
 
 
 async def replace_body(visit: Visit) -> Page | Redirect:
     """Show what would change; or send the letter back with its new body, in place of the old one."""
     queue = await visit.queue()
-    found = await _found(visit, queue)
-    if visit.body_of(found.delivery) is None:
+    dead = await _dead_letter(visit, queue)
+    if visit.body_of(dead.delivery) is None:
         raise Unusable("The body is not shown here, so it cannot be edited.")
     body = visit.asked("body").replace("\r\n", "\n")
     if not body or len(body.encode("utf-8", "surrogatepass")) > BODY_BYTES_MAX:
-        return _edit_page(visit, queue, found, body, told="A body has 1 byte to 1 MiB.")
+        return _edit_page(visit, queue, dead, body, notice="A body has 1 byte to 1 MiB.")
     if visit.asked("do") != "replace":
-        return _edit_page(visit, queue, found, body, checked=True)
-    seq = found.delivery.seq
+        return _edit_page(visit, queue, dead, body, checked=True)
+    seq = dead.delivery.seq
     moved = await visit.engine.operations.move(queue, [seq], None, {seq: body})
     if not moved.total:
-        told = "Nothing was sent: the message is in flight now, or its origin was deleted."
-        return _edit_page(visit, queue, found, body, told=told, status=_CONFLICT)
-    told = f"{seq} was sent with its new body to {origin_text(found.from_queue, found.from_subscription)}"
-    return Redirect(visit.link("dead-letters", queue.name.name), sentence=told)
+        sentence = "Nothing was sent: the message is in flight now, or its origin was deleted."
+        return _edit_page(visit, queue, dead, body, notice=sentence, status=_CONFLICT)
+    sentence = f"{seq} was sent with its new body to {origin_text(dead.from_queue, dead.from_subscription)}"
+    return Redirect(visit.link("dead-letters", queue.name.name), sentence=sentence)
 
 
 def _edit_page(
     visit: Visit,
     queue: Queue,
-    found: DeadLetter,
+    dead: DeadLetter,
     body: str,
     *,
-    told: str = "",
+    notice: str = "",
     checked: bool = False,
     status: int = 200,
 ) -> Page:
-    was = found.delivery.body
+    was = dead.delivery.body
     problem = ""
     if was[:1] in ("{", "["):
         try:
@@ -99,14 +99,14 @@ def _edit_page(
             problem = f"The body was JSON and is none now: {error}."
     values = {
         "queue": queue,
-        "delivery": found.delivery,
-        "origin": origin_text(found.from_queue, found.from_subscription),
+        "delivery": dead.delivery,
+        "origin": origin_text(dead.from_queue, dead.from_subscription),
         "body": body,
         "problem": problem,
-        "told": told,
+        "notice": notice,
         "checked": checked,
         "diff": _diff(json_text.pretty(was) or was, json_text.pretty(body) or body) if checked else [],
-        "back": visit.link("dead-letters", queue.name.name, str(found.delivery.seq)),
+        "back": visit.link("dead-letters", queue.name.name, str(dead.delivery.seq)),
     }
     return Page("edit.html", values, status)
 
@@ -114,11 +114,11 @@ def _edit_page(
 def _diff(was: str, now: str) -> list[tuple[str, str]]:
     """The lines that differ, each with `-`, `+` or a blank."""
     lines = (was.splitlines()[:_DIFFED_LINES_MAX], now.splitlines()[:_DIFFED_LINES_MAX])
-    found = difflib.unified_diff(*lines, n=2, lineterm="")
-    return [(line[:1], line[1:]) for line in found if not line.startswith(("---", "+++", "@@"))]
+    differences = difflib.unified_diff(*lines, n=2, lineterm="")
+    return [(line[:1], line[1:]) for line in differences if not line.startswith(("---", "+++", "@@"))]
 
 
-async def _found(visit: Visit, queue: Queue) -> DeadLetter:
+async def _dead_letter(visit: Visit, queue: Queue) -> DeadLetter:
     seq = whole(visit.args["seq"])
     letters = await visit.engine.operations.look(LookRequest(queue.id, 1, seqs=[seq]))
     if not letters:
@@ -145,12 +145,12 @@ def attributes_of(headers: bytes | None) -> list[tuple[str, str]]:
     return [(str(name), orjson.dumps(value).decode()) for name, value in document.items()]
 
 
-def timeline(found: DeadLetter) -> dict[str, Any]:
+def timeline(dead: DeadLetter) -> dict[str, Any]:
     """The attempts on a line from the first to the last, in thousandths of its length."""
-    notes = found.notes
+    notes = dead.notes
     if not notes:
         return {"marks": [], "span": 0}
-    begin = min(found.delivery.sent_at, notes[0].at)
+    begin = min(dead.delivery.sent_at, notes[0].at)
     whole_ms = max(1, notes[-1].at - begin)
     marks = [{"x": 10 + 960 * (note.at - begin) // whole_ms, "note": note} for note in notes]
     return {"marks": marks, "span": notes[-1].at - begin}

@@ -10,17 +10,17 @@ _LOCAL = ("127.0.0.1", "::1")
 
 async def page(visit: Visit) -> Page:  # noqa: ARG001 - of every page
     """The form."""
-    return Page("login.html", {"told": "", "key": ""})
+    return Page("login.html", {"notice": "", "key": ""})
 
 
 async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page | Redirect:
     """Make a session for who knows a key's secret, or has a link of the last minute."""
     if not sessions.may_try(address):
-        told = "Too many attempts failed. Wait a minute."
-        return Page("login.html", {"told": told, "key": visit.asked("key")}, _TOO_MANY)
+        notice = "Too many attempts failed. Wait a minute."
+        return Page("login.html", {"notice": notice, "key": visit.asked("key")}, _TOO_MANY)
     if visit.host.startswith("http:") and address not in _LOCAL:
-        told = "A secret is not taken over plain HTTP from another machine: put TLS in front, or sign in over loopback."
-        return Page("login.html", {"told": told, "key": ""}, _DENIED)
+        notice = "A secret is not taken over plain HTTP from another machine: put TLS in front, or sign in over loopback."
+        return Page("login.html", {"notice": notice, "key": ""}, _DENIED)
     token = visit.asked("token")
     if token:
         cookie = await sessions.by_link(token)
@@ -28,8 +28,8 @@ async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page
         cookie = await sessions.by_secret(visit.asked("key"), visit.asked("secret"))
     if cookie is None:
         sessions.failed(address)
-        told = "That link is over." if token else "No such access key, or another secret."
-        return Page("login.html", {"told": told, "key": visit.asked("key")}, _DENIED)
+        notice = "That link is over." if token else "No such access key, or another secret."
+        return Page("login.html", {"notice": notice, "key": visit.asked("key")}, _DENIED)
     return Redirect(f"{visit.base}/", cookie)
 
 

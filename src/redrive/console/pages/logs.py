@@ -42,12 +42,12 @@ class Range:
 async def listed(visit: Visit) -> Page:
     """Log groups by name, with their size."""
     pattern, after = visit.asked("pattern").strip(), visit.asked("after")
-    asked: dict[str, Any] = {"limit": PAGE_ROWS}
+    params: dict[str, Any] = {"limit": PAGE_ROWS}
     if pattern:
-        asked["logGroupNamePattern"] = pattern
+        params["logGroupNamePattern"] = pattern
     if after:
-        asked["nextToken"] = after
-    answer = await visit.call("logs", "DescribeLogGroups", asked)
+        params["nextToken"] = after
+    answer = await visit.call("logs", "DescribeLogGroups", params)
     rows = [
         {
             "group": group,
@@ -69,9 +69,11 @@ async def listed(visit: Visit) -> Page:
 async def streams(visit: Visit) -> Page:
     """The streams of a group, the one with the latest event first."""
     name, after = visit.asked("name"), visit.asked("after")
-    asked = {"logGroupName": name, "orderBy": "LastEventTime", "descending": True, "limit": PAGE_ROWS}
+    params = {"logGroupName": name, "orderBy": "LastEventTime", "descending": True, "limit": PAGE_ROWS}
     await _group(visit, name)
-    answer = await visit.call("logs", "DescribeLogStreams", {**asked, "nextToken": after} if after else asked)
+    answer = await visit.call(
+        "logs", "DescribeLogStreams", {**params, "nextToken": after} if after else params
+    )
     rows = [
         {"stream": stream, "link": visit.link("logs", "group", name=name, stream=stream["logStreamName"])}
         for stream in answer["logStreams"]
@@ -97,7 +99,7 @@ async def events(visit: Visit) -> Page:
     group = await _group(visit, name)
     known = await LogPlaces(visit.engine.resources.documents).streams(group, limit=_STREAMS_MAX)
     query = _query(visit, group, known, stream)
-    found, place = await read_events(
+    lines, cursor = await read_events(
         visit.installation.telemetry,
         query,
         lambda event: read.matches(event.message),
@@ -106,7 +108,7 @@ async def events(visit: Visit) -> Page:
         steps=lambda event: match_steps(pattern, read.regexes, event.message),
     )
     names = {each.id: each.name for each in known}
-    asked = {
+    params = {
         "name": name,
         "stream": stream,
         "pattern": pattern,
@@ -114,12 +116,12 @@ async def events(visit: Visit) -> Page:
     }
     after = visit.asked("after")
     values = {
-        "asked": asked,
+        "params": params,
         "lasts": list(LAST),
-        "shown": visit.bodies_shown,
-        "rows": [_row(visit, event, names) for event in found],
-        "first": visit.link("logs", "group", **asked) if after else "",
-        "next": visit.link("logs", "group", **asked, after=_cursor(place)) if place else "",
+        "readable": visit.bodies_shown,
+        "rows": [_row(visit, event, names) for event in lines],
+        "first": visit.link("logs", "group", **params) if after else "",
+        "next": visit.link("logs", "group", **params, after=_cursor(cursor)) if cursor else "",
         "streams": visit.link("logs", "streams", name=name),
         "form": visit.link("logs", "group"),
         "clear": visit.link("logs", "group", name=name),
@@ -154,7 +156,7 @@ def _query(visit: Visit, group: LogGroup, known: list[LogStream], stream: str) -
         stream_ids=chosen,
         since=time.since,
         until=time.until,
-        after=_place(visit.asked("after")),
+        after=_position(visit.asked("after")),
         backwards=True,
     )
 
@@ -195,10 +197,10 @@ def _moment(text: str) -> int | None:
         raise Unusable(f"{text[:40]!r} is no moment like 2026-11-22T05:00.") from None
 
 
-def _cursor(place: tuple[int, int]) -> str:
-    return f"{place[0]}.{place[1]}"
+def _cursor(position: tuple[int, int]) -> str:
+    return f"{position[0]}.{position[1]}"
 
 
-def _place(cursor: str) -> tuple[int, int] | None:
+def _position(cursor: str) -> tuple[int, int] | None:
     at, _, seq = cursor.partition(".")
     return (whole(at), whole(seq)) if cursor else None

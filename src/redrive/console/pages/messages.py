@@ -29,22 +29,22 @@ async def listed(visit: Visit) -> Page:
         request = LookRequest(queue.id, looks, before_seq=after or None, newest_first=True)
     else:
         request = LookRequest(queue.id, looks, after_seq=after)
-    found = await visit.engine.operations.peek_page(request)
-    fitting = [delivery for delivery in found if view in ("all", state_of(delivery, visit.now))]
-    shown = fitting[:PAGE_ROWS]
-    more = len(fitting) > PAGE_ROWS or len(found) == looks
-    last = shown[-1].seq if len(fitting) > PAGE_ROWS else found[-1].seq if found else 0
-    asked = {"view": view, "order": "newest" if newest else None}
+    deliveries = await visit.engine.operations.peek_page(request)
+    fitting = [delivery for delivery in deliveries if view in ("all", state_of(delivery, visit.now))]
+    page = fitting[:PAGE_ROWS]
+    more = len(fitting) > PAGE_ROWS or len(deliveries) == looks
+    last = page[-1].seq if len(fitting) > PAGE_ROWS else deliveries[-1].seq if deliveries else 0
+    filters = {"view": view, "order": "newest" if newest else None}
     here = ("queues", queue.name.name, "messages")
     values = {
         "queue": queue,
         "view": view,
         "newest": newest,
-        "views": [(name, visit.link(*here, view=name, order=asked["order"])) for name in VIEWS],
+        "views": [(name, visit.link(*here, view=name, order=filters["order"])) for name in VIEWS],
         "turned": visit.link(*here, view=view, order=None if newest else "newest"),
-        "rows": [_row(visit, delivery) for delivery in shown],
-        "next": visit.link(*here, **asked, after=last) if more else "",
-        "first": visit.link(*here, **asked) if after else "",
+        "rows": [_row(visit, delivery) for delivery in page],
+        "next": visit.link(*here, **filters, after=last) if more else "",
+        "first": visit.link(*here, **filters) if after else "",
         "back": visit.link("queues", queue.name.name),
         "send": visit.link("queues", queue.name.name, "send"),
     }
@@ -71,19 +71,19 @@ async def one(visit: Visit) -> Page:
     """One message of a queue."""
     queue = await visit.queue()
     seq = whole(visit.args["seq"])
-    found = await visit.engine.operations.peek_page(LookRequest(queue.id, 1, seqs=[seq]))
-    if not found:
+    deliveries = await visit.engine.operations.peek_page(LookRequest(queue.id, 1, seqs=[seq]))
+    if not deliveries:
         raise Missing(f"There is no message {seq} in {queue.name.name} (any more): it may have been deleted.")
-    body = visit.body_of(found[0])
-    message_id = published_id(found[0])
+    body = visit.body_of(deliveries[0])
+    message_id = published_id(deliveries[0])
     values = {
         "queue": queue,
-        "delivery": found[0],
-        "state": state_of(found[0], visit.now),
+        "delivery": deliveries[0],
+        "state": state_of(deliveries[0], visit.now),
         "message_id": message_id,
         "body": body,
         "pretty": None if body is None else json_text.pretty(body),
-        "attributes": attributes_of(found[0].headers) if visit.bodies_shown else [],
+        "attributes": attributes_of(deliveries[0].headers) if visit.bodies_shown else [],
         "life": visit.link("messages", message_id),
         "back": visit.link("queues", queue.name.name, "messages"),
     }

@@ -45,9 +45,9 @@ async def page(visit: Visit) -> Page:
     await visit.installation.settle()
     since = visit.asked("since", "1h")
     since = since if since in _SPANS else "1h"
-    found = await _found(visit)
+    names = await _metric_names(visit)
     namespace, name, of = visit.asked("namespace"), visit.asked("metric"), visit.asked("of").strip()
-    fitting = [metric for metric in found if _fits(metric, namespace, name, of)]
+    fitting = [metric for metric in names if _fits(metric, namespace, name, of)]
     exactly = [metric for metric in fitting if of in (value for _, value in metric.dimensions)]
     fitting = exactly or fitting
     chosen = bool(namespace or name or of)
@@ -57,15 +57,15 @@ async def page(visit: Visit) -> Page:
     values = {
         "chosen": chosen,
         "traffic": None if chosen else traffic_chart(hour, [place], visit.now),
-        "things": [] if chosen else _things(visit, found),
+        "things": [] if chosen else _things(visit, names),
         "charts": await _charts(visit, drawn, since),
         "others": [
             _linked(visit, metric, since)
             for metric in (fitting[DRAWN_MAX : DRAWN_MAX + LINKED_MAX] if chosen else ())
         ],
         "left_out": max(0, len(fitting) - DRAWN_MAX - LINKED_MAX) if chosen else 0,
-        "namespaces": sorted({metric.namespace for metric in found}),
-        "names": sorted({metric.name for metric in found if namespace in ("", metric.namespace)}),
+        "namespaces": sorted({metric.namespace for metric in names}),
+        "names": sorted({metric.name for metric in names if namespace in ("", metric.namespace)}),
         "namespace": namespace,
         "metric": name,
         "of": of,
@@ -74,21 +74,21 @@ async def page(visit: Visit) -> Page:
             (
                 span,
                 visit.link(
-                    "metrics", namespace=namespace, metric=name, of=of, stat=_asked(visit), since=span
+                    "metrics", namespace=namespace, metric=name, of=of, stat=_choice(visit), since=span
                 ),
             )
             for span in _SPANS
         ],
         "statistics": _STATISTICS,
-        "stat": _asked(visit),
+        "stat": _choice(visit),
         "form": visit.link("metrics"),
     }
     return Page("metrics.html", values, live_seconds=10)
 
 
-def _things(visit: Visit, found: Sequence[MetricName]) -> list[tuple[str, str, str, int]]:
+def _things(visit: Visit, names: Sequence[MetricName]) -> list[tuple[str, str, str, int]]:
     """The things that have metrics: namespace, name, link to its lines, and how many it has."""
-    numbers = Counter((each.namespace, each.dimensions[-1][1]) for each in found if each.dimensions)
+    numbers = Counter((each.namespace, each.dimensions[-1][1]) for each in names if each.dimensions)
     return [
         (namespace, of, visit.link("metrics", namespace=namespace, of=of), number)
         for (namespace, of), number in sorted(numbers.items())
@@ -101,12 +101,12 @@ def metric_words(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _asked(visit: Visit) -> str:
+def _choice(visit: Visit) -> str:
     statistic = visit.asked("stat")
     return statistic if statistic in _STATISTICS else ""
 
 
-async def _found(visit: Visit) -> list[MetricName]:
+async def _metric_names(visit: Visit) -> list[MetricName]:
     """The metrics with points in the time that is kept; those of a thing together."""
     place = visit.place
     query = SeriesQuery(place.account, place.region, _SERIES_MAX, active_since=max(0, visit.now - _KEPT_MS))
@@ -129,14 +129,16 @@ async def _charts(visit: Visit, metrics: Sequence[MetricName], since: str) -> li
     begin = max(0, (visit.now - span_ms) // period_ms * period_ms)
     place = visit.place
     series = {metric: series_of(place.account, place.region, metric) for metric in metrics}
-    wanted = [each for own in series.values() for each in own]
-    query = PointQuery(wanted, begin, visit.now + 1, period_ms)
-    buckets = await visit.installation.telemetry.find_points_each(query) if wanted else {}
+    all_series = [each for own in series.values() for each in own]
+    query = PointQuery(all_series, begin, visit.now + 1, period_ms)
+    buckets = await visit.installation.telemetry.find_points_each(query) if all_series else {}
     charts = []
     for metric in metrics:
-        statistic = _asked(visit) or _usual(metric)
+        statistic = _choice(visit) or _usual(metric)
         summed = _summed(bucket for each in series[metric] for bucket in buckets.get(each.id, ()))
-        points: list[Point] = [(at, _value(found, statistic)) for at, found in sorted(summed.items())]
+        points: list[Point] = [
+            (at, _value(statistics, statistic)) for at, statistics in sorted(summed.items())
+        ]
         if statistic in ("Sum", "SampleCount"):
             points = with_zeros(points, begin, visit.now, period_ms)
         charts.append(
@@ -173,11 +175,11 @@ def _usual(metric: MetricName) -> str:
     return "Average" if metric.name.endswith(_MEANS) else "Sum"
 
 
-def _value(found: Statistics, statistic: str) -> float:
+def _value(statistics: Statistics, statistic: str) -> float:
     if statistic == "Average":
-        return found.total / found.samples if found.samples else 0.0
-    values = {"Sum": found.total, "Minimum": found.least, "Maximum": found.greatest}
-    return values.get(statistic, found.samples)
+        return statistics.total / statistics.samples if statistics.samples else 0.0
+    values = {"Sum": statistics.total, "Minimum": statistics.least, "Maximum": statistics.greatest}
+    return values.get(statistic, statistics.samples)
 
 
 def _linked(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:

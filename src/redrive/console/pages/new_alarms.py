@@ -86,13 +86,13 @@ async def make(visit: Visit) -> Page | Redirect:
     try:
         known = await visit.call("cloudwatch", "DescribeAlarms", {"AlarmNames": [name]})
         if known["MetricAlarms"] and not visit.asked("replace"):
-            told = f"There is an alarm {name} already. Choose another name, or replace it."
-            return await _form(visit, told, _REFUSED, replaces=True)
+            sentence = f"There is an alarm {name} already. Choose another name, or replace it."
+            return await _form(visit, sentence, _REFUSED, replaces=True)
         await visit.call("cloudwatch", "PutMetricAlarm", params)
     except AwsError as error:
         return await _form(visit, error.message, _REFUSED)
-    told = "Made; it is evaluated each minute"
-    return Redirect(visit.link("alarms", "alarm", name=name), sentence=told)
+    sentence = "Made; it is evaluated each minute"
+    return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 
 def _of(visit: Visit) -> str:
@@ -102,14 +102,14 @@ def _of(visit: Visit) -> str:
     return of
 
 
-async def _form(visit: Visit, told: str, status: int = 200, *, replaces: bool = False) -> Page:
+async def _form(visit: Visit, notice: str, status: int = 200, *, replaces: bool = False) -> Page:
     of = _of(visit)
     thing = visit.asked("thing") or visit.asked(of)
     topics = await visit.engine.resources.topics.of_account(
         visit.place.account, visit.place.region, limit=_TOPICS_OFFERED
     )
     values = {
-        "told": told,
+        "notice": notice,
         "of": of,
         "thing": thing,
         "replaces": replaces,

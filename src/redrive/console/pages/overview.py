@@ -28,25 +28,25 @@ from redrive.telemetry.levels import Level
 async def page(visit: Visit) -> Page:
     """The things that need a person, in the accounts and regions that the visitor sees: fifty of them at a time."""
     seen = await places_seen(visit)
-    shown = seen.places
-    dead = await visit.engine.operations.dead_letter_queues_of(shown, COUNTED_MAX)
+    places = seen.places
+    dead = await visit.engine.operations.dead_letter_queues_of(places, COUNTED_MAX)
     levels = visit.installation.queue_levels()
-    waiting = long_waiting(levels, shown, {each.queue.name for each in dead})
-    series = [*rate_series(shown), *receive_series(waiting), *await error_series(visit, shown)]
+    waiting = long_waiting(levels, places, {each.queue.name for each in dead})
+    series = [*rate_series(places), *receive_series(waiting), *await error_series(visit, places)]
     hour = await last_hour(visit.installation.telemetry, series, visit.now)
-    asked, node = await needs(visit, shown, dead, waiting, hour), await _node(visit)
+    needs_now, node = await needs(visit, places, dead, waiting, hour), await _node(visit)
     values = {
-        "asked": asked,
-        "needs": asked.needs,
-        **({} if asked.needs else await _last_dead_letter(visit, shown, node["node"])),
-        "rates": rates(hour, shown, visit.now),
-        "chart": traffic_chart(hour, shown, visit.now) if shown else None,
-        "waiting": _waiting(levels, shown, {each.queue.name for each in dead}),
+        "totals": needs_now,
+        "needs": needs_now.needs,
+        **({} if needs_now.needs else await _last_dead_letter(visit, places, node["node"])),
+        "rates": rates(hour, places, visit.now),
+        "chart": traffic_chart(hour, places, visit.now) if places else None,
+        "waiting": _waiting(levels, places, {each.queue.name for each in dead}),
         "dead": sum(each.letters for each in dead),
-        "places_shown": len(shown),
+        "places_shown": len(places),
         "start": _start(visit),
         **node,
-        "links": [_links(visit, place) for place in shown],
+        "links": [_links(visit, place) for place in places],
         "of": visit.asked("of"),
         "first": visit.link_anywhere("") if visit.asked("of") or visit.asked("after") else "",
         "next": "" if seen.last is None else _behind(visit, seen.last),
@@ -93,12 +93,12 @@ async def places_seen(visit: Visit) -> Seen:
     if only := read_place(visit.asked("place")):
         return Seen([only] if session.sees(only.account) else [], None)
     of, after = visit.asked("of"), read_place(visit.asked("after"))
-    found = await operations.places(of, after)
-    seen = {place for place in found if session.sees(place.account) and not place.private}
+    candidates = await operations.places(of, after)
+    seen = {place for place in candidates if session.sees(place.account) and not place.private}
     if session.account is not None and not of and after is None:
         seen.update(await operations.places(session.account))
     places = sorted(seen, key=lambda place: place.key)
-    return Seen(places, found[-1] if len(found) >= PLACES_MAX else None)
+    return Seen(places, candidates[-1] if len(candidates) >= PLACES_MAX else None)
 
 
 def _behind(visit: Visit, place: ResourceName) -> str:

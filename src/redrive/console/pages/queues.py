@@ -19,11 +19,11 @@ async def listed(visit: Visit) -> Page:
     place = visit.place
     after = visit.asked("after")
     prefix = visit.asked("prefix")
-    found = await visit.engine.resources.queues.find(
+    queues = await visit.engine.resources.queues.find(
         place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
     )
-    shown = found[:PAGE_ROWS]
-    counts = await visit.engine.messages.count_each(shown, COUNTED_MAX)
+    page = queues[:PAGE_ROWS]
+    counts = await visit.engine.messages.count_each(page, COUNTED_MAX)
     targets = await visit.engine.operations.dead_letter_targets(place.account, place.region)
     rows = [
         {
@@ -36,7 +36,7 @@ async def listed(visit: Visit) -> Page:
             if queue.dead_letter is None
             else visit.link("dead-letters", queue.dead_letter.queue.name),
         }
-        for queue in shown
+        for queue in page
     ]
     columns: dict[str, Callable[[Row], Any]] = {
         "name": lambda row: row["queue"].name.name,
@@ -45,7 +45,7 @@ async def listed(visit: Visit) -> Page:
         "delayed": lambda row: row["counts"].delayed,
     }
     ordered, heads = sort_rows(visit, rows, columns, "queues", prefix=prefix, after=after)
-    more = visit.link("queues", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
+    more = visit.link("queues", prefix=prefix, after=page[-1].name.name) if len(queues) > PAGE_ROWS else ""
     values = {
         "rows": ordered,
         "heads": heads,

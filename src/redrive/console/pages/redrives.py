@@ -33,7 +33,7 @@ async def plan(visit: Visit) -> Page:
     return await _planned(visit, await visit.queue(), "")
 
 
-async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
+async def _planned(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
     operations = visit.engine.operations
     ids = visit.numbers("id", BATCH_MAX)
     what = visit.asked("what", "picked" if ids else "all")
@@ -41,17 +41,17 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
     if what == "picked":
         if not ids:
             raise Unusable("Nothing is selected: tick some messages first, or take all of them.")
-        found = RedrivePlan(len(ids), 0, 0)
+        numbers = RedrivePlan(len(ids), 0, 0)
     else:
-        found = await operations.plan_redrive(queue, choice)
-    number = found.number
+        numbers = await operations.plan_redrive(queue, choice)
+    number = numbers.number
     origin = None if choice is None or not choice.failure else await operations.origin(choice.origin)
     running = [task for task in await visit.installation.redrives.all() if task.source == queue.name]
     receivers = await _receivers(visit, queue, origin)
     checks = await checks_of(
         visit,
         queue,
-        found,
+        numbers,
         receivers,
         running[0] if running else None,
         origin_known=origin is None or origin != (None, None),
@@ -61,7 +61,7 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "what": what,
         "ids": ids,
         "number": number,
-        "last_seq": found.last_seq,
+        "last_seq": numbers.last_seq,
         "moves": await _moves(visit, queue) if what == "all" and choice is None else [],
         "stays": 0,
         "checks": checks,
@@ -73,9 +73,9 @@ async def _planned(visit: Visit, queue: Queue, told: str, status: int = 200) -> 
         "q": visit.asked("q").strip() if what != "picked" else "",
         "until": visit.asked("until"),
         "asked_at_ms": choice.asked_at if choice else 0,
-        "looked_at": found.looked_at,
+        "looked_at": numbers.looked_at,
         "origin": "where each came from" if origin is None else origin_text(*origin),
-        "told": told,
+        "notice": notice,
         "pace": visit.asked("pace", "careful"),
         "rate": visit.asked("rate", "50"),
         "to": visit.asked("to"),
@@ -105,8 +105,8 @@ async def _moves(visit: Visit, queue: Queue) -> list[tuple[str, int, str]]:
 
 async def _queue_names(visit: Visit) -> list[str]:
     """Names to suggest as a destination."""
-    found = await visit.engine.resources.queues.find(visit.place, "", SUGGESTED_MAX)
-    return [queue.name.name for queue in found]
+    queues = await visit.engine.resources.queues.find(visit.place, "", SUGGESTED_MAX)
+    return [queue.name.name for queue in queues]
 
 
 async def start(visit: Visit) -> Page | Redirect:
@@ -117,16 +117,16 @@ async def start(visit: Visit) -> Page | Redirect:
     destination = await _destination(visit)
     if visit.asked("what") == "picked":
         moved = await operations.move(queue, ids, destination)
-        told = f"{moved.total} of {len(ids)} sent back"
+        sentence = f"{moved.total} of {len(ids)} sent back"
         return Redirect(
-            visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")), sentence=told
+            visit.link("dead-letters", queue.name.name, cause=visit.asked("cause")), sentence=sentence
         )
     choice = _choice(visit, ids if visit.asked("what") == "except" else [])
     planned = visit.number("number")
     now = await operations.plan_redrive(queue, choice)
     if abs(now.number - planned) * 1000 > max(planned, 1) * _GREW_PERMILLE:
-        told = f"There were {planned:,} when this was planned, and are {now.number:,} now. Look again."
-        return await _planned(visit, queue, told, _CONFLICT)
+        sentence = f"There were {planned:,} when this was planned, and are {now.number:,} now. Look again."
+        return await _planned(visit, queue, sentence, _CONFLICT)
     pace = visit.asked("pace", "careful")
     wish = RedriveWish(
         choice=choice,
@@ -150,10 +150,10 @@ async def start(visit: Visit) -> Page | Redirect:
 async def listed(visit: Visit) -> Page:
     """The redrives of an account and region, those under way first and then the latest: the last ten of each queue."""
     place = visit.place
-    found = await visit.engine.resources.documents.find(
+    tasks = await visit.engine.resources.documents.find(
         TASK, f"{place.account}/{place.region}/", limit=LISTED_MAX
     )
-    found.sort(key=lambda task: (not task.state.active, -task.started_at))
+    tasks.sort(key=lambda task: (not task.state.active, -task.started_at))
     rows = [
         {
             "task": task,
@@ -161,71 +161,71 @@ async def listed(visit: Visit) -> Page:
             "link": visit.link("dead-letters", task.source.name, "tasks", task.id),
             "left": max(0, task.to_move - task.moved),
         }
-        for task in found[:ROWS_SHOWN]
+        for task in tasks[:ROWS_SHOWN]
     ]
     return Page(
-        "redrives.html", {"rows": rows}, live_seconds=2 if any(task.state.active for task in found) else 10
+        "redrives.html", {"rows": rows}, live_seconds=2 if any(task.state.active for task in tasks) else 10
     )
 
 
 async def task(visit: Visit) -> Page:
     """A task: how far it is, how the messages fare that it moved, and what can be done about it."""
     queue = await visit.queue()
-    found = await _task(visit, queue)
-    seconds = max(1000, visit.now - max(found.started_at, found.starts_at, found.resumed_at)) / 1000
-    rate = (found.moved - found.moved_before) / seconds if found.state is TaskState.RUNNING else 0
-    left = max(0, found.to_move - found.moved)
+    record = await _task(visit, queue)
+    seconds = max(1000, visit.now - max(record.started_at, record.starts_at, record.resumed_at)) / 1000
+    rate = (record.moved - record.moved_before) / seconds if record.state is TaskState.RUNNING else 0
+    left = max(0, record.to_move - record.moved)
     values: dict[str, Any] = {
         "queue": queue,
-        "task": found,
+        "task": record,
         "left": left,
         "rate": rate,
-        "seconds_left": round(left / rate * 1000) if rate and not found.careful else 0,
-        "starts_in": max(0, found.starts_at - visit.now),
-        "active": found.state.active,
-        "after": await _afterwards(visit, queue, found),
-        "summary": _summary(found, left),
+        "seconds_left": round(left / rate * 1000) if rate and not record.careful else 0,
+        "starts_in": max(0, record.starts_at - visit.now),
+        "active": record.state.active,
+        "after": await _afterwards(visit, queue, record),
+        "summary": _summary(record, left),
         "back": visit.link("dead-letters", queue.name.name),
     }
-    return Page("task.html", values, live_seconds=1 if found.state.active else 0)
+    return Page("task.html", values, live_seconds=1 if record.state.active else 0)
 
 
-async def _afterwards(visit: Visit, queue: Queue, found: MoveTask) -> dict[str, Any]:
+async def _afterwards(visit: Visit, queue: Queue, record: MoveTask) -> dict[str, Any]:
     """The dead letters that came after a task began, those it sent back among them; counted up to a hundred."""
-    request = LookRequest(queue.id, DEAD_AGAIN_MAX, found.last_seq)
+    request = LookRequest(queue.id, DEAD_AGAIN_MAX, record.last_seq)
     letters = await visit.engine.operations.peek_page(request)
     link = visit.link("dead-letters", queue.name.name)
     return {"dead_again": len(letters), "at_most": DEAD_AGAIN_MAX, "link": link}
 
 
-def _summary(found: MoveTask, left: int) -> str:
+def _summary(record: MoveTask, left: int) -> str:
     """The result of a task in a sentence, to be pasted where people talk of it."""
-    choice = "all dead letters" if found.choice is None else found.choice.text
-    who = f" by {found.by}" if found.by else ""
-    why = f" It stopped by itself: {found.stopped_why}." if found.stopped_why else ""
+    choice = "all dead letters" if record.choice is None else record.choice.text
+    who = f" by {record.by}" if record.by else ""
+    why = f" It stopped by itself: {record.stopped_why}." if record.stopped_why else ""
     return (
-        f"Redrive of {found.source.name} ({choice}), started {moment(found.started_at)[:19]}Z{who}: {found.state},"
-        f" {found.moved:,} of {found.to_move:,} moved, {left:,} stayed.{why}"
+        f"Redrive of {record.source.name} ({choice}), started {moment(record.started_at)[:19]}Z{who}: {record.state},"
+        f" {record.moved:,} of {record.to_move:,} moved, {left:,} stayed.{why}"
     )
 
 
 async def change(visit: Visit) -> Redirect:
     """Pause a task, let it go on, or cancel it."""
     queue = await visit.queue()
-    found = await _task(visit, queue)
+    record = await _task(visit, queue)
     operations = visit.engine.operations
     verb = visit.asked("do")
     if verb == "pause":
-        await operations.pause_redrive(queue.name, found.id)
+        await operations.pause_redrive(queue.name, record.id)
     elif verb == "cancel":
-        await operations.cancel_redrive(queue.name, found.id)
+        await operations.cancel_redrive(queue.name, record.id)
     elif verb == "resume":
         paces: dict[str, CarefulPace | int] = {"careful": CarefulPace(), "fast": 0}
-        await operations.resume_redrive(queue.name, found.id, paces.get(visit.asked("pace")))
+        await operations.resume_redrive(queue.name, record.id, paces.get(visit.asked("pace")))
     else:
         raise Unusable("What is to be done with the task is not said.")
-    did = f"{verb} redrive {found.id}, {found.moved:,} of {found.to_move:,} moved"
-    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", found.id), sentence=did)
+    did = f"{verb} redrive {record.id}, {record.moved:,} of {record.to_move:,} moved"
+    return Redirect(visit.link("dead-letters", queue.name.name, "tasks", record.id), sentence=did)
 
 
 async def set_aside(visit: Visit) -> Redirect:
@@ -233,11 +233,11 @@ async def set_aside(visit: Visit) -> Redirect:
     queue = await visit.queue()
     ids = _picked(visit)
     moved = await visit.engine.operations.set_aside(queue, ids)
-    told = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
+    sentence = f"{moved.total} of {len(ids)} set aside, where they are kept for 14 days"
     aside = f"/{visit.args['account']}/{visit.args['region']}/dead-letters/{SET_ASIDE}/bring-back"
     fields = {"id": [str(each.seq) for each in moved.became.values()], "to": [queue.name.name]}
     link = visit.link("dead-letters", queue.name.name, cause=visit.asked("cause"))
-    return Redirect(link, sentence=told, undo=(aside, fields) if moved.total else None)
+    return Redirect(link, sentence=sentence, undo=(aside, fields) if moved.total else None)
 
 
 async def bring_back(visit: Visit) -> Redirect:
@@ -245,8 +245,8 @@ async def bring_back(visit: Visit) -> Redirect:
     queue = await visit.queue()
     ids = _picked(visit)
     moved = await visit.engine.operations.bring_back(queue, ids)
-    told = f"{moved.total} of {len(ids)} brought back"
-    return Redirect(visit.link("dead-letters", visit.asked("to", queue.name.name)), sentence=told)
+    sentence = f"{moved.total} of {len(ids)} brought back"
+    return Redirect(visit.link("dead-letters", visit.asked("to", queue.name.name)), sentence=sentence)
 
 
 def _picked(visit: Visit) -> list[int]:
@@ -262,8 +262,8 @@ def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
     Raises:
         Unusable: The search cannot be read.
     """
-    asked, query = visit.asked("cause"), visit.asked("q").strip()
-    cause = Cause(0, "") if asked in ("", "all") else read_cause(asked)
+    cause_text, query = visit.asked("cause"), visit.asked("q").strip()
+    cause = Cause(0, "") if cause_text in ("", "all") else read_cause(cause_text)
     if not query:
         return MoveChoice(*cause, excepted) if cause.failure else None
     try:
@@ -285,12 +285,12 @@ async def _destination(visit: Visit) -> Queue | None:
 
 async def _task(visit: Visit, queue: Queue) -> MoveTask:
     tasks = await visit.engine.operations.redrive_tasks(queue.name)
-    found = next((each for each in tasks if each.id == visit.args["task"]), None)
-    if found is None:
+    record = next((each for each in tasks if each.id == visit.args["task"]), None)
+    if record is None:
         raise Missing(
             f"There is no task {visit.args['task'][:40]} of {queue.name.name}; the last ten are kept."
         )
-    return found
+    return record
 
 
 def _command(visit: Visit, queue: Queue, what: str, ids: list[int]) -> str:

@@ -40,7 +40,7 @@ async def lab(visit: Visit) -> Page:
     return await _page(visit, "")
 
 
-async def _page(visit: Visit, told: str, status: int = 200) -> Page:
+async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
     tried = lab_of(visit)
     subscription = await _subscription(visit)
     values: dict[str, Any] = {
@@ -51,20 +51,20 @@ async def _page(visit: Visit, told: str, status: int = 200) -> Page:
         "attempt": visit.asked("attempt", "0 s"),
         "pasted": "" if tried.plan else visit.asked("policy"),
         "form": visit.here.partition("?")[0],
-        "told": told or tried.refused,
+        "notice": notice or tried.refused,
         "refused_field": tried.refused_field,
-        "shown": None,
+        "result": None,
         "place": visit.place if "account" in visit.args else None,
         "subscription": subscription,
         "saves": visit.session.writes and subscription is not None and tried.kind == POLICY,
     }
     if tried.plan is not None:
-        values["shown"] = _shown(visit, tried, tried.plan, subscription)
+        values["result"] = _result(visit, tried, tried.plan, subscription)
     # A refusal takes only the place of the one before it: the last curve stays on the screen.
     return Page("schedules.html", values, status, instead_of="#refused" if tried.plan is None else "")
 
 
-def _shown(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
+def _result(visit: Visit, tried: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
     schedule = plan.schedule
     answer = outage(schedule, tried.attempt_ms, tried.outage_ms)
     runs = runs_of(schedule, tried.attempt_ms)
@@ -183,8 +183,8 @@ async def save(visit: Visit) -> Page | Redirect:
         )
     except AwsError as error:
         return await _page(visit, error.message, _REFUSED)
-    told = f"{subscription.endpoint_place} is retried by this policy from now on"
-    return Redirect(visit.link("topics", subscription.topic.name, subscription.id), sentence=told)
+    sentence = f"{subscription.endpoint_place} is retried by this policy from now on"
+    return Redirect(visit.link("topics", subscription.topic.name, subscription.id), sentence=sentence)
 
 
 async def _subscription(visit: Visit) -> Subscription | None:
@@ -192,10 +192,10 @@ async def _subscription(visit: Visit) -> Subscription | None:
     if "account" not in visit.args or not visit.asked("subscription"):
         return None
     topic: ResourceName = visit.place._replace(name=visit.asked("topic"))
-    found = await visit.engine.resources.subscriptions.get(topic, visit.asked("subscription"))
-    if found is None:
+    subscription = await visit.engine.resources.subscriptions.get(topic, visit.asked("subscription"))
+    if subscription is None:
         raise Missing(f"There is no subscription {visit.asked('subscription')[:80]} of {topic.name[:80]}.")
-    return found
+    return subscription
 
 
 def _policy_json(plan: RetryPlan) -> str:

@@ -28,11 +28,11 @@ async def form(visit: Visit) -> Page:
     return _form(visit, await visit.queue(), "")
 
 
-def _form(visit: Visit, queue: Queue, told: str, status: int = 200) -> Page:
+def _form(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
     here = ("queues", queue.name.name, "send")
     values = {
         "queue": queue,
-        "told": told,
+        "notice": notice,
         "body": visit.asked("body") or sample_text(visit.asked("sample")),
         "format": visit.asked("format"),
         "copies": visit.asked("copies", "1"),
@@ -102,7 +102,7 @@ async def _send_each(
     taken, failures = 0, []
     for begin in range(0, len(entries), BATCH):
         batch = [
-            {"Id": str(begin + place), **entry} for place, entry in enumerate(entries[begin : begin + BATCH])
+            {"Id": str(begin + index), **entry} for index, entry in enumerate(entries[begin : begin + BATCH])
         ]
         answer = await visit.call(
             "sqs", "SendMessageBatch", {"QueueUrl": _url(visit, queue), "Entries": batch}
@@ -117,10 +117,12 @@ async def import_form(visit: Visit) -> Page:
     return _import_page(visit, await visit.queue())
 
 
-def _import_page(visit: Visit, queue: Queue, told: str = "", *, lines: Any = None, status: int = 200) -> Page:
+def _import_page(
+    visit: Visit, queue: Queue, notice: str = "", *, lines: Any = None, status: int = 200
+) -> Page:
     values = {
         "queue": queue,
-        "told": told,
+        "notice": notice,
         "text": visit.asked("lines"),
         "lines": lines,
         "problems": [] if lines is None else lines.problems[:_PROBLEMS_MAX],
@@ -138,8 +140,8 @@ async def import_lines(visit: Visit) -> Page | Redirect:
             return _import_page(visit, queue, lines=lines, status=_REFUSED if lines.problems else 200)
         taken, failures = await _send_each(visit, queue, lines.entries)
     except (AwsError, Unusable) as error:
-        told = error.message if isinstance(error, AwsError) else str(error)
-        return _import_page(visit, queue, told, status=_REFUSED)
+        notice = error.message if isinstance(error, AwsError) else str(error)
+        return _import_page(visit, queue, notice, status=_REFUSED)
     sentence = f"{taken:,} of {len(lines.entries):,} sent"
     if failures:
         sentence += f"; message {failures[0][0] + 1}: {failures[0][1]}"

@@ -17,10 +17,10 @@ _ANY_REGION: Final = "us-east-1"  # IAM has none
 async def page(visit: Visit) -> Page:
     """The nodes, and of one of them, this one unless another is asked for, every setting in effect."""
     nodes = await visit.installation.nodes.all()
-    own, wanted = nodes[0], visit.asked("node")
-    node = next((node for node in nodes if node.name == wanted), None) if wanted else own
+    own, name = nodes[0], visit.asked("node")
+    node = next((node for node in nodes if node.name == name), None) if name else own
     if node is None:
-        raise Missing(f"There is no node {wanted[:100]} (any more).")
+        raise Missing(f"There is no node {name[:100]} (any more).")
     settings = sorted(node.settings, key=lambda setting: (setting[2] == "default", setting[0]))
     values = {
         "node": node,
@@ -36,8 +36,8 @@ async def page(visit: Visit) -> Page:
 
 def _node_row(visit: Visit, node: Node, own: Node) -> dict[str, Any]:
     """A node with the settings in which it differs from this one; each has a port of its own where they share a host."""
-    known = {name: shown for name, shown, _ in own.settings}
-    differing = [name for name, shown, _ in node.settings if known.get(name) != shown]
+    known = {name: value for name, value, _ in own.settings}
+    differing = [name for name, value, _ in node.settings if known.get(name) != value]
     return {
         "node": node,
         "is_own": node is own,
@@ -57,19 +57,19 @@ async def make_key(visit: Visit) -> Page:
     account = visit.session.account or visit.asked("account").strip()
     user = visit.asked("user").strip()
     if not is_account(account) or not visit.session.sees(account):
-        return await _keys_page(visit, told="An account is 12 digits.", status=_REFUSED)
+        return await _keys_page(visit, notice="An account is 12 digits.", status=_REFUSED)
     if not user:
-        made = new_access_key(account, visit.now, visit.engine.runtime.chance)
-        await visit.installation.keyring.add(made)
-        return await _keys_page(visit, made=(made.access_key_id, made.secret))
+        new_key = new_access_key(account, visit.now, visit.engine.runtime.chance)
+        await visit.installation.keyring.add(new_key)
+        return await _keys_page(visit, new_key=(new_key.access_key_id, new_key.secret))
     try:
         answer = await visit.installation.services.call(
             "iam", "CreateAccessKey", {"UserName": user}, account_root(account), _ANY_REGION
         )
     except AwsError as error:
-        return await _keys_page(visit, told=error.message, status=_REFUSED)
-    shown = answer["AccessKey"]
-    return await _keys_page(visit, made=(shown["AccessKeyId"], shown["SecretAccessKey"]))
+        return await _keys_page(visit, notice=error.message, status=_REFUSED)
+    key = answer["AccessKey"]
+    return await _keys_page(visit, new_key=(key["AccessKeyId"], key["SecretAccessKey"]))
 
 
 async def key_form(visit: Visit) -> Page:
@@ -85,26 +85,26 @@ async def key_form(visit: Visit) -> Page:
 
 async def change_key(visit: Visit) -> Page | Redirect:
     """Disable, enable or delete a key, but never the one that the visitor signed in with."""
-    key, wanted = await _key(visit), visit.asked("do")
+    key, verb = await _key(visit), visit.asked("do")
     if _is_own(visit, key):
-        told = "You are signed in with that key: sign in with another to change it."
-        return await _keys_page(visit, told=told, status=_REFUSED)
+        notice = "You are signed in with that key: sign in with another to change it."
+        return await _keys_page(visit, notice=notice, status=_REFUSED)
     keyring = visit.installation.keyring
-    if wanted == "delete":
+    if verb == "delete":
         await keyring.remove(key.access_key_id)
         return Redirect(_back(visit), sentence=f"{key.access_key_id} is deleted")
-    if wanted not in ("enable", "disable"):
-        return await _keys_page(visit, told="The form names no change of a key.", status=_REFUSED)
-    await keyring.put(replace(key, active=wanted == "enable"))
-    return Redirect(_back(visit), sentence=f"{key.access_key_id} is {wanted}d")
+    if verb not in ("enable", "disable"):
+        return await _keys_page(visit, notice="The form names no change of a key.", status=_REFUSED)
+    await keyring.put(replace(key, active=verb == "enable"))
+    return Redirect(_back(visit), sentence=f"{key.access_key_id} is {verb}d")
 
 
 async def _key(visit: Visit) -> AccessKey:
-    wanted = visit.args["key"]
+    key_id = visit.args["key"]
     for key in await visit.installation.keyring.all():
-        if key.access_key_id == wanted and visit.session.sees(key.account):
+        if key.access_key_id == key_id and visit.session.sees(key.account):
             return key
-    raise Missing(f"There is no access key {wanted[:100]}.")
+    raise Missing(f"There is no access key {key_id[:100]}.")
 
 
 def _is_own(visit: Visit, key: AccessKey) -> bool:
@@ -116,22 +116,22 @@ def _back(visit: Visit) -> str:
 
 
 async def _keys_page(
-    visit: Visit, *, told: str = "", made: tuple[str, str] | None = None, status: int = 200
+    visit: Visit, *, notice: str = "", new_key: tuple[str, str] | None = None, status: int = 200
 ) -> Page:
-    found = [key for key in await visit.installation.keyring.all() if visit.session.sees(key.account)]
+    keys = [key for key in await visit.installation.keyring.all() if visit.session.sees(key.account)]
     rows: list[dict[str, Any]] = [
         {
             "key": key,
             "own": _is_own(visit, key),
             "change": visit.link_anywhere("settings", "keys", key.access_key_id),
         }
-        for key in found[:_SHOWN_MAX]
+        for key in keys[:_SHOWN_MAX]
     ]
     values = {
         "rows": rows,
-        "more": max(0, len(found) - _SHOWN_MAX),
-        "told": told,
-        "made": made,
+        "more": max(0, len(keys) - _SHOWN_MAX),
+        "notice": notice,
+        "new_key": new_key,
         "fixed_account": visit.session.account,
         "typed_account": visit.asked("account"),
         "user": visit.asked("user"),

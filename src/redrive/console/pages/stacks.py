@@ -17,11 +17,11 @@ async def listed(visit: Visit) -> Page:
     """Stacks, the newest first, without those that are deleted unless they are asked for."""
     deleted, after = visit.asked("deleted") == "yes", visit.asked("after")
     answer = await visit.call("cloudformation", "ListStacks", {"NextToken": after} if after else {})
-    found = [stack for stack in answer["StackSummaries"] if deleted or stack["StackStatus"] != _GONE]
-    asked = {"deleted": "yes" if deleted else ""}
+    stacks = [stack for stack in answer["StackSummaries"] if deleted or stack["StackStatus"] != _GONE]
+    filters = {"deleted": "yes" if deleted else ""}
     more = answer.get("NextToken")
-    found.sort(key=lambda stack: not _is_troubled(stack))
-    reasons = {stack["StackId"]: await _reason(visit, stack) for stack in found[:REASONS_MAX]}
+    stacks.sort(key=lambda stack: not _is_troubled(stack))
+    reasons = {stack["StackId"]: await _reason(visit, stack) for stack in stacks[:REASONS_MAX]}
     values = {
         "rows": [
             {
@@ -29,12 +29,12 @@ async def listed(visit: Visit) -> Page:
                 "reason": reasons.get(stack["StackId"]) or stack.get("StackStatusReason", ""),
                 "link": "" if stack["StackStatus"] == _GONE else visit.link("stacks", stack["StackName"]),
             }
-            for stack in found
+            for stack in stacks
         ],
         "deleted": deleted,
         "turned": visit.link("stacks", deleted="" if deleted else "yes"),
-        "first": visit.link("stacks", **asked) if after else "",
-        "next": visit.link("stacks", **asked, after=more) if more else "",
+        "first": visit.link("stacks", **filters) if after else "",
+        "next": visit.link("stacks", **filters, after=more) if more else "",
     }
     return Page("stacks.html", values, live_seconds=5)
 
@@ -101,15 +101,15 @@ async def detect_drift(visit: Visit) -> Redirect:
     """Compare the resources of a stack with what its template says."""
     name = visit.args["stack"]
     begun = await visit.call("cloudformation", "DetectStackDrift", {"StackName": name})
-    found = await visit.call(
+    answer = await visit.call(
         "cloudformation",
         "DescribeStackDriftDetectionStatus",
         {"StackDriftDetectionId": begun["StackDriftDetectionId"]},
     )
-    drifted = found["DriftedStackResourceCount"]
+    drifted = answer["DriftedStackResourceCount"]
     resources = "1 resource has" if drifted == 1 else f"{drifted} resources have"
-    told = f"{resources} drifted" if drifted else "Every resource is as its template says"
-    return Redirect(visit.link("stacks", name), sentence=told)
+    sentence = f"{resources} drifted" if drifted else "Every resource is as its template says"
+    return Redirect(visit.link("stacks", name), sentence=sentence)
 
 
 async def delete_form(visit: Visit) -> Page:
@@ -129,13 +129,13 @@ async def delete(visit: Visit) -> Page | Redirect:
     return Redirect(visit.link("stacks"), sentence=f"{name} is being deleted")
 
 
-async def _delete_page(visit: Visit, told: str, status: int = 200) -> Page:
+async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
     stack = await _stack(visit)
     resources = await visit.call("cloudformation", "ListStackResources", {"StackName": stack["StackName"]})
     values = {
         "stack": stack,
         "resources": [_resource(visit, resource) for resource in resources["StackResourceSummaries"]],
-        "told": told,
+        "notice": notice,
         "back": visit.link("stacks", stack["StackName"]),
     }
     return Page("stack_delete.html", values, status)

@@ -20,15 +20,15 @@ async def page(visit: Visit) -> Page:
     """The latest of what happened in this account and region; asking for it keeps it coming."""
     chosen = visit.asked("only", "all")
     chosen = chosen if chosen in _CHOICES else "all"
-    wanted = visit.asked("of").strip()
-    fitting = [line for line in _of(visit) if _fits(line, chosen, wanted)]
+    part = visit.asked("of").strip()
+    fitting = [line for line in _of(visit) if _fits(line, chosen, part)]
     values = {
         "rows": [_row(visit, line) for line in fitting[:SHOWN_MAX]],
         "more": max(0, len(fitting) - SHOWN_MAX),
-        "kept": LINES_MAX,
+        "most": LINES_MAX,
         "only": chosen,
         "choices": _CHOICES,
-        "of": wanted,
+        "of": part,
         "form": visit.link("tail"),
     }
     return Page("tail.html", values, live_seconds=1)
@@ -41,15 +41,15 @@ def _of(visit: Visit) -> Iterator[Line]:
             yield line
 
 
-def _fits(line: Line, chosen: str, wanted: str) -> bool:
+def _fits(line: Line, chosen: str, part: str) -> bool:
     if chosen == "failures" and line.what not in FAILURES:
         return False
     if chosen in OUTCOMES and line.what != chosen:
         return False
-    if not wanted:
+    if not part:
         return True
     to = "" if line.subscription is None else f"{line.subscription.id} {line.subscription.endpoint_place}"
-    return wanted in line.place.name or wanted in to or wanted == line.message_id
+    return part in line.place.name or part in to or part == line.message_id
 
 
 def _row(visit: Visit, line: Line) -> dict[str, Any]:

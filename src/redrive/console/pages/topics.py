@@ -66,10 +66,10 @@ async def listed(visit: Visit) -> Page:
     """Topics by name."""
     place = visit.place
     prefix, after = visit.asked("prefix"), visit.asked("after")
-    found = await visit.engine.resources.topics.find(
+    topics = await visit.engine.resources.topics.find(
         place._replace(name=prefix), place._replace(name=after).key if after else "", PAGE_ROWS + 1
     )
-    shown = found[:PAGE_ROWS]
+    page = topics[:PAGE_ROWS]
     troubled = [key.rpartition("/")[0] for key in await troubled_subscriptions(visit, [place])]
     rows = [
         {
@@ -77,7 +77,7 @@ async def listed(visit: Visit) -> Page:
             "link": visit.link("topics", topic.name.name),
             "troubled": troubled.count(topic.name.key),
         }
-        for topic in shown
+        for topic in page
     ]
     rows.sort(key=lambda row: not row["troubled"])  # of a page: those that need somebody first
     columns: dict[str, Callable[[Row], Any]] = {
@@ -86,7 +86,7 @@ async def listed(visit: Visit) -> Page:
         "created": lambda row: row["topic"].created_at,
     }
     ordered, heads = sort_rows(visit, rows, columns, "topics", prefix=prefix, after=after)
-    more = visit.link("topics", prefix=prefix, after=shown[-1].name.name) if len(found) > PAGE_ROWS else ""
+    more = visit.link("topics", prefix=prefix, after=page[-1].name.name) if len(topics) > PAGE_ROWS else ""
     start = aws_command(visit, "sns", "create-topic", "--name", "orders")
     return Page(
         "topics.html",
@@ -98,8 +98,10 @@ async def listed(visit: Visit) -> Page:
 async def one(visit: Visit) -> Page:
     """A topic: who is owed how much, how they answer, and what is lost."""
     topic = await _topic(visit)
-    found = await visit.engine.resources.subscriptions.of(topic.name, visit.asked("after"), PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
+    subscriptions = await visit.engine.resources.subscriptions.of(
+        topic.name, visit.asked("after"), PAGE_ROWS + 1
+    )
+    page = subscriptions[:PAGE_ROWS]
     conditions = await visit.engine.operations.conditions(page)
     owed = await visit.engine.messages.count_backlogs(page, COUNTED_MAX)
     await visit.installation.settle()
@@ -129,7 +131,9 @@ async def one(visit: Visit) -> Page:
         "published": int(hour.total(published)),
         "chart": topic_chart(hour, topic.name),
         "at_most": COUNTED_MAX,
-        "next": visit.link("topics", topic.name.name, after=page[-1].key) if len(found) > PAGE_ROWS else "",
+        "next": visit.link("topics", topic.name.name, after=page[-1].key)
+        if len(subscriptions) > PAGE_ROWS
+        else "",
         "publish": visit.link("topics", topic.name.name, "publish"),
         "logs": delivery_logs(visit, topic.name) if is_logged(topic) else None,
         "here": visit.link("topics", topic.name.name),
@@ -189,25 +193,25 @@ def _wants(subscription: Subscription, attributes: dict[str, Any], body: str) ->
 async def subscription(visit: Visit) -> Page:
     """A subscription: its endpoint, its schedule as a curve, and what it is owed."""
     topic = await _topic(visit)
-    found = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
-    if found is None:
+    receiver = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
+    if receiver is None:
         raise Missing(f"There is no subscription {visit.args['subscription'][:80]} of {topic.name.name}.")
-    condition = await visit.engine.operations.condition(found)
-    owed = await visit.engine.messages.count_backlog(found, COUNTED_MAX)
+    condition = await visit.engine.operations.condition(receiver)
+    owed = await visit.engine.messages.count_backlog(receiver, COUNTED_MAX)
     await visit.installation.settle()
-    hour = await last_hour(visit.installation.telemetry, answer_series([found]), visit.now)
+    hour = await last_hour(visit.installation.telemetry, answer_series([receiver]), visit.now)
     values = {
         "topic": topic,
-        "subscription": found,
+        "subscription": receiver,
         "condition": condition,
         "owed": owed,
-        "owed_first": await owed_first(visit, found),
+        "owed_first": await owed_first(visit, receiver),
         "at_most": COUNTED_MAX,
-        "health": health(hour, found),
-        "attempts_chart": answers_chart(hour, found),
-        "latency": latency_chart(hour, found),
+        "health": health(hour, receiver),
+        "attempts_chart": answers_chart(hour, receiver),
+        "latency": latency_chart(hour, receiver),
         "resume": visit.link("endpoints"),
-        **({} if visit.live_alone else await _beside(visit, topic, found)),
+        **({} if visit.live_alone else await _beside(visit, topic, receiver)),
     }
     return Page("subscription.html", values, live_seconds=2)
 
@@ -253,7 +257,7 @@ async def publish_form(visit: Visit) -> Page:
     return _form(visit, await _topic(visit), "")
 
 
-def _form(visit: Visit, topic: Topic, told: str, status: int = 200) -> Page:
+def _form(visit: Visit, topic: Topic, notice: str, status: int = 200) -> Page:
     fields = {name: visit.asked(name) for name in ("subject", "group", "deduplication", "format")}
     here = ("topics", topic.name.name, "publish")
     values = {
@@ -263,7 +267,7 @@ def _form(visit: Visit, topic: Topic, told: str, status: int = 200) -> Page:
         "rows": attribute_rows(visit),
         "types": TYPES,
         "topic": topic,
-        "told": told,
+        "notice": notice,
         "back": visit.link("topics", topic.name.name),
     }
     return Page("publish.html", values, status)

@@ -24,9 +24,9 @@ _STATES: Final = {
 
 async def search(visit: Visit) -> Page | Redirect:
     """A form for a message's id."""
-    asked = visit.asked("id").strip()
-    if asked:
-        return Redirect(visit.link("messages", asked[:100]))
+    message_id = visit.asked("id").strip()
+    if message_id:
+        return Redirect(visit.link("messages", message_id[:100]))
     return Page("trace_start.html", {"form": visit.link("messages")})
 
 
@@ -86,9 +86,9 @@ def _subscription(traced: TracedDelivery) -> Subscription | None:
 async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list[dict[str, Any]]:
     """The other subscribers of its topics: what they took, or never were to get, leaves nothing behind."""
     known = {each.key for each in map(_subscription, trace.deliveries) if each is not None}
-    found: list[Subscription] = []
+    subscriptions: list[Subscription] = []
     for topic in topics:
-        found += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
+        subscriptions += await visit.engine.resources.subscriptions.of(topic, "", SUBSCRIBERS_MAX)
     return [
         {
             "name": each.endpoint_place,
@@ -96,7 +96,7 @@ async def _others(visit: Visit, topics: set[ResourceName], trace: Trace) -> list
             "link": visit.link_in(each.topic, "topics", each.topic.name, each.id),
             "filter": each.filter_text,
         }
-        for each in found
+        for each in subscriptions
         if each.key not in known
     ][:SUBSCRIBERS_MAX]
 
@@ -112,8 +112,8 @@ def _axis(visit: Visit, trace: Trace) -> Axis:
         longest = max(longest, len(notes) + bool(due))
     begin = min(moments)
     end = max([moment for moment in moments if moment != visit.now], default=visit.now)
-    asked = visit.asked("axis", "steps" if end - begin > STEPS_FROM_MS else "time")
-    return Axis(begin, max(end, begin + 1), longest if asked == "steps" else 0)
+    scale = visit.asked("axis", "steps" if end - begin > STEPS_FROM_MS else "time")
+    return Axis(begin, max(end, begin + 1), longest if scale == "steps" else 0)
 
 
 def _due(visit: Visit, traced: TracedDelivery) -> int:

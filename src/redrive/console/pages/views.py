@@ -52,13 +52,13 @@ def _refused(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> 
     return ""
 
 
-async def _page(visit: Visit, told: str, status: int = 200) -> Page:
+async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
     rows: list[dict[str, Any]] = [
         {"view": view, "link": f"{visit.base}{view.path}"} for view in await _views(visit)
     ]
     values = {
         "rows": rows,
-        "told": told,
+        "notice": notice,
         "to": visit.asked("to")[:PATH_CHARS_MAX],
         "name": visit.asked("name"),
         "name_chars_max": NAME_CHARS_MAX,
