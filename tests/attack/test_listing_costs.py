@@ -1,12 +1,19 @@
-"""Lists of what a key holder may have without end: others are served while they are made."""
+"""Lists of what a key holder may have without end: others are served while they are made; forged tokens of lists."""
 
 import asyncio
+from base64 import urlsafe_b64encode
 from bisect import bisect_right
+from hashlib import blake2s
 from typing import Any, cast
 
+import pytest
+
 from redrive.access.principals import account_root
+from redrive.aws.apigateway.control.errors import HTTP_PAGES, PAGES
 from redrive.aws.cloudwatch.metrics.listing import PAGE_MAX, MetricListing
+from redrive.aws.cloudwatch.metrics.queries import Queries as MetricQueries
 from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
 from redrive.engine.configuration.queues import Queues
 from redrive.model.http import Request
 from redrive.model.metric import Series, SeriesQuery
@@ -92,3 +99,33 @@ async def test_sources_of_dead_letters_are_looked_for_a_thousand_at_a_time() -> 
     queues = Queues(cast("Any", None), cast("Any", directory), cast("Any", None))
     sources = await queues.sources_of(directory.queues[0].name)
     assert sources == directory.queues[::2]
+
+
+def forged(operation: str, key: str) -> str:
+    """A token whose digest is right, as anybody can make one."""
+    digest = blake2s(f"{operation}\n{key}".encode(), digest_size=6).digest()
+    return urlsafe_b64encode(digest + key.encode()).decode()
+
+
+@pytest.mark.parametrize("key", ["9" * 5_000, "9" * 10, "1e3", "-1", "x", "\u0661", "\u00b2", " 1"])
+async def test_a_token_without_a_count_is_refused(key: str) -> None:
+    """Each was an internal failure, and so was a limit of 5,000 digits."""
+    with pytest.raises(AwsError, match="Invalid position parameter"):
+        PAGES.cut("GetRestApis", {"position": forged("GetRestApis", key)}, range(9))
+    with pytest.raises(AwsError, match="MaxResults must be between 1 and 500"):
+        HTTP_PAGES.cut("GetApis", {"MaxResults": key}, range(9))
+    query = {
+        "Id": "a",
+        "MetricStat": {"Metric": {"Namespace": "Own", "MetricName": "m"}, "Period": 60, "Stat": "Sum"},
+    }
+    params = {"StartTime": 0, "EndTime": 60_000, "MetricDataQueries": [query]}
+    token = {"NextToken": forged("GetMetricData", key)}
+    with pytest.raises(AwsError, match="The nextToken is invalid"):
+        await MetricQueries(cast("Any", Settled())).get_metric_data(call(), {**params, **token})
+
+
+@pytest.mark.parametrize("key", ["x", "1", "[]", "{}", '["a"]', '["a","b","c"]', '["a",{}]', '"abcd"'])
+async def test_a_token_without_a_metric_is_refused(key: str) -> None:
+    listing = MetricListing(cast("Any", ManySeries()), cast("Any", Settled()))
+    with pytest.raises(AwsError, match="NextToken is invalid"):
+        await listing.list_metrics(call(), {"NextToken": forged("ListMetrics", key)})

@@ -4,6 +4,7 @@ A token is the place of the last item on its page with a digest of it and of its
 that another list or another service gave out, is refused. It is no secret: whoever may list may begin anywhere.
 """
 
+import re
 from base64 import b64decode, urlsafe_b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from redrive.aws.wire.shapes import Structure
 
 T = TypeVar("T")
 _DIGEST_BYTES = 6
+_COUNT = re.compile(r"[0-9]{1,9}")  # anybody can make a token, and Python reads no number of 5,000 digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,9 @@ class Pages:
         Raises:
             AwsError: The token is not one of this list.
         """
-        after = self.after(operation, params)
+        after = "" if key is None else self.after(operation, params)
         if key is None:
-            begin = int(after or 0)
+            begin = self.count_before(operation, params)
         elif descending:
             begin = len(items) - bisect_left(items[::-1], after, key=key) if after else 0
         else:
@@ -115,6 +117,17 @@ class Pages:
             raise self.refusal(token)
         return key
 
+    def count_before(self, operation: str, params: Structure) -> int:
+        """The number of items before a page, of a list whose tokens count them.
+
+        Raises:
+            AwsError: The token is not one of this list.
+        """
+        after = self.after(operation, params)
+        if after and not _COUNT.fullmatch(after):
+            raise self.refusal(params[_members(self.service, operation)["input_token"]])
+        return int(after or 0)
+
     def limit(self, operation: str, params: Structure, size: int | None = None) -> int:
         """The largest number of items on a page.
 
@@ -128,7 +141,7 @@ class Pages:
         """
         limit = params.get(_members(self.service, operation).get("limit_key", ""))
         if isinstance(limit, str):  # as HTTP APIs have it
-            limit = int(limit) if limit.isdecimal() else 0
+            limit = int(limit) if _COUNT.fullmatch(limit) else 0
         most = self.size_max
         if self.size_refusal and limit is not None and not 1 <= limit <= (most or limit):
             raise self.size_refusal(limit)

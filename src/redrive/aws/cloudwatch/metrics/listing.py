@@ -31,7 +31,10 @@ class MetricListing:
         self._reading = reading
 
     async def list_metrics(self, call: Call, params: Structure) -> Structure:
-        after = _behind(_PAGES.after("ListMetrics", params))
+        try:
+            after = _behind(_PAGES.after("ListMetrics", params))
+        except ValueError:  # anybody can make a token
+            raise _PAGES.refusal(params["NextToken"]) from None
         await self._reading.settle()
         names = await self._select(call, params, after)
         page = names[:PAGE_MAX]
@@ -105,8 +108,11 @@ def _key(metric: MetricName) -> str:
 
 
 def _behind(key: str) -> MetricName | None:
-    """The metric that a page begins behind."""
+    """The metric that a page begins behind; raises ValueError where a key is none of a metric."""
     if not key:
         return None
-    namespace, name, *dimensions = orjson.loads(key)
+    texts = orjson.loads(key)
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise ValueError("not a list of texts")
+    namespace, name, *dimensions = texts
     return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=True)))

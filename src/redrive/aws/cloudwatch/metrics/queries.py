@@ -107,7 +107,7 @@ class Queries:
         start, end = params["StartTime"], params["EndTime"]
         _check_times(start, end)
         request = _request(params["MetricDataQueries"])
-        begin = int(PAGES.after("GetMetricData", params) or 0)
+        begin = PAGES.count_before("GetMetricData", params)
         await self._reading.settle()
         room = min(params.get("MaxDatapoints") or DATAPOINTS_MAX, DATAPOINTS_MAX)
         if request.expressions:
