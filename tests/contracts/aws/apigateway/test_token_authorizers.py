@@ -126,6 +126,8 @@ def test_a_token_is_verified_by_its_issuers_keys(gateway: Gateways, issuer: Issu
         (issuer.token(iat=now + 600), "the token was issued in the future"),
         (issuer.token(iss="https://other.example"), "the token has an invalid issuer"),
         (issuer.token(aud="other"), "the token does not have a valid audience"),
+        (issuer.token(aud=[{}]), "the token does not have a valid audience"),
+        (issuer.token(aud={}), "the token does not have a valid audience"),
         (issuer.token("two"), "unable to find the key that signed the token"),
     ):
         assert ask(token) == invalid(why)

@@ -12,12 +12,14 @@ import orjson
 from redrive.aws.apigateway.authorizers.verdicts import ANSWER_BYTES_MAX, Verdict, misconfigured
 from redrive.aws.apigateway.control import function_proxy as functions
 from redrive.aws.apigateway.control.callers import Callers
+from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.engine.ports import Clock
 
-_REMEMBERED_MAX: Final = 4_096  # answers of at most 16 KiB: 64 MB
+_REMEMBERED_MAX: Final = 4_096  # answers of at most 16 KiB, as they came: 64 MB
+_TTL_SECONDS_MAX: Final = 3600
 _SECONDS_MAX: Final = 29  # that an authorizer may take, as an integration
 _UNAUTHORIZED: Final = "Unauthorized"
 
@@ -39,6 +41,45 @@ class FunctionAuthorizer:
     ttl_seconds: int
 
 
+def check_ttl(seconds: int) -> None:
+    """Refuse a time for which answers cannot be remembered; raises AwsError."""
+    if not 0 <= seconds <= _TTL_SECONDS_MAX:
+        raise bad_request(f"Authorizer result TTL must be between 0 and {_TTL_SECONDS_MAX} seconds")
+
+
+class RememberedAnswers:
+    """Answers of functions, as they came: parsed, 16 KB of brackets are 346 KB.
+
+    Where there are too many, the account that has the most loses its oldest one, so none takes the room of others.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._by_account: dict[str, OrderedDict[bytes, tuple[int, bytes]]] = {}
+
+    def get(self, account: str, key: bytes, now: int) -> bytes | None:
+        """An answer that is still remembered at a moment (ms)."""
+        answers = self._by_account.get(account, OrderedDict())
+        until, answer = answers.get(key, (0, b""))
+        if now >= until:
+            return None
+        answers.move_to_end(key)
+        return answer
+
+    def put(self, account: str, key: bytes, until: int, answer: bytes) -> None:
+        """Remember an answer until a moment (ms)."""
+        answers = self._by_account.setdefault(account, OrderedDict())
+        self._count += key not in answers
+        answers[key] = until, answer
+        answers.move_to_end(key)
+        if self._count > _REMEMBERED_MAX:
+            most = max(self._by_account, key=lambda each: len(self._by_account[each]))
+            self._by_account[most].popitem(last=False)
+            self._count -= 1
+            if not self._by_account[most]:
+                del self._by_account[most]
+
+
 class AuthorizerFunctions:
     """Asks functions whether a request may pass."""
 
@@ -53,7 +94,7 @@ class AuthorizerFunctions:
         self._calls = calls
         self._callers = callers
         self._clock = clock
-        self._remembered: OrderedDict[bytes, tuple[int, Verdict]] = OrderedDict()
+        self._remembered = RememberedAnswers()
 
     async def verdict(
         self,
@@ -78,21 +119,19 @@ class AuthorizerFunctions:
         api_place = exchange.place
         parts = (api_place.api, api_place.stage, api_place.deployment, repr(authorizer), *identity)
         key = hashlib.sha256(orjson.dumps(parts)).digest()
-        until, known = self._remembered.get(key, (0, None))
-        if known is not None and self._clock.now() < until:
-            self._remembered.move_to_end(key)
-            return known
-        verdict = read(await self.answer(exchange, authorizer, event))
+        known = self._remembered.get(api_place.account, key, self._clock.now())
+        if known is not None:
+            return read(_document(known))
+        answer = await self._answer(exchange, authorizer, event)
+        verdict = read(_document(answer))
         if authorizer.ttl_seconds and identity:
-            self._remembered[key] = self._clock.now() + authorizer.ttl_seconds * 1000, verdict
-            self._remembered.move_to_end(key)
-            if len(self._remembered) > _REMEMBERED_MAX:
-                self._remembered.popitem(last=False)
+            until = self._clock.now() + authorizer.ttl_seconds * 1000
+            self._remembered.put(api_place.account, key, until, answer)
         return verdict
 
-    async def answer(
+    async def _answer(
         self, exchange: Exchange, authorizer: FunctionAuthorizer, event: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    ) -> bytes:
         """The answer of a function.
 
         Raises:
@@ -110,12 +149,11 @@ class AuthorizerFunctions:
             raise misconfigured("The authorizer timed out") from None
         except Refusal as refusal:
             raise misconfigured(refusal.reason) from None
-        document = _document(payload)
         if failed:
-            if document.get("errorMessage") == _UNAUTHORIZED:
+            if _document(payload).get("errorMessage") == _UNAUTHORIZED:
                 raise Refusal("UNAUTHORIZED")
             raise misconfigured("The authorizer failed")
-        return document
+        return payload
 
 
 def _document(payload: bytes) -> Mapping[str, Any]:

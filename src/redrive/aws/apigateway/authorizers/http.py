@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer
+from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
 from redrive.aws.apigateway.authorizers.issuers import Issuers, TokenRefusal, read_token
 from redrive.aws.apigateway.authorizers.verdicts import Verdict, decide, misconfigured, policy_verdict
 from redrive.aws.apigateway.control import function_proxy as functions
@@ -61,6 +61,7 @@ def _check_function(authorizer: Mapping[str, Any], sources: Sequence[str]) -> No
         )
     if simple and version == "1.0":
         raise bad_request("EnableSimpleResponses is only supported for the payload format version 2.0")
+    check_ttl(authorizer.get("AuthorizerResultTtlInSeconds") or 0)
     if authorizer.get("AuthorizerResultTtlInSeconds") and not sources:
         raise bad_request("IdentitySource is required where results are cached")
 
@@ -166,13 +167,14 @@ def _simple_verdict(answer: Mapping[str, Any]) -> Verdict:
 
 
 def _check_audience(claims: Mapping[str, Any], audience: Sequence[str]) -> None:
-    claim = claims.get("aud", claims.get("client_id"))
-    if not set(claim if isinstance(claim, list) else [claim]) & set(audience):
+    if not set(_texts(claims.get("aud", claims.get("client_id")))) & set(audience):
         raise TokenRefusal("the token does not have a valid audience")
 
 
 def _scopes(claims: Mapping[str, Any]) -> Sequence[str]:
-    claim = claims.get("scope", claims.get("scp"))
-    if isinstance(claim, str):
-        return claim.split()
-    return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []
+    scopes = claims.get("scope", claims.get("scp"))
+    return scopes.split() if isinstance(scopes, str) else _texts(scopes)
+
+
+def _texts(claim: Any) -> Sequence[str]:
+    return [each for each in (claim if isinstance(claim, list) else [claim]) if isinstance(each, str)]

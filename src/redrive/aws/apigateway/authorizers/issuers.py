@@ -4,6 +4,7 @@ Claims and keys as "Control access to HTTP APIs with JWT authorizers" has them: 
 """
 
 import asyncio
+import base64
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import jwt
 import orjson
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 
 from redrive.access.secret import UNCHECKED
 from redrive.aws.apigateway.control.outgoing import Web
@@ -21,7 +22,9 @@ _ALGORITHMS: Final = ("RS256", "RS384", "RS512")
 _TOKEN_CHARS_MAX: Final = 8 * 1024
 _DOCUMENT_BYTES_MAX: Final = 128 * 1024
 _KEYS_MAX: Final = 100
-_KEY_BITS_MAX: Final = 8192  # verifying by one takes 0.3 ms
+# In base64, looked at before anything is decoded: 8,192 and 32 bits, by which verifying takes 1.3 ms.
+_MODULUS_CHARS_MAX: Final = 1_366
+_EXPONENT_CHARS_MAX: Final = 6
 _FETCH_MS: Final = 1_500  # as Amazon gives an issuer
 _REMEMBERED_MS: Final = 2 * 60 * 60 * 1000
 _AGAIN_MS: Final = 60_000  # an unknown key id asks for the keys again, no more often than this
@@ -145,17 +148,24 @@ class Issuers:
 
 
 def _read_key(document: Any) -> tuple[str, RSAPublicKey] | None:
-    """A key with its id; None: it is none that signs tokens by RSA."""
+    """A key with its id; None: it is none that signs tokens by RSA, or is not public."""
     if not isinstance(document, dict) or document.get("kty") != "RSA" or document.get("use", "sig") != "sig":
         return None
-    try:
-        key = jwt.PyJWK.from_dict({**document, "alg": "RS256"}).key
-    except jwt.PyJWTError:
-        return None
     key_id = document.get("kid")
-    if not isinstance(key_id, str) or not isinstance(key, RSAPublicKey) or key.key_size > _KEY_BITS_MAX:
+    if not isinstance(key_id, str) or "d" in document:
         return None
-    return key_id, key
+    try:
+        modulus = _read_number(document.get("n"), _MODULUS_CHARS_MAX)
+        exponent = _read_number(document.get("e"), _EXPONENT_CHARS_MAX)
+        return key_id, RSAPublicNumbers(exponent, modulus).public_key()
+    except ValueError:
+        return None
+
+
+def _read_number(text: Any, chars_max: int) -> int:
+    if not isinstance(text, str) or len(text) > chars_max:
+        raise ValueError("not a number of a key")
+    return int.from_bytes(base64.urlsafe_b64decode(f"{text}=="))
 
 
 def _check_times(claims: Mapping[str, Any], second: int) -> None:

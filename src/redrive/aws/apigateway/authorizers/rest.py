@@ -5,11 +5,12 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lamb
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import re2
 
-from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer
+from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
 from redrive.aws.apigateway.authorizers.verdicts import (
     Verdict,
     decide,
@@ -31,7 +32,6 @@ _BY_TOKEN: Final = "TOKEN"  # noqa: S105 - a type of authorizers
 _EXPRESSION_CHARS_MAX: Final = 1024  # a longer one takes long to compile
 _BY_REQUEST: Final = "REQUEST"
 _TTL_SECONDS: Final = 300
-_TTL_SECONDS_MAX: Final = 3600
 _HEADER_OF_TOKENS: Final = "method.request.header.Authorization"
 _HEADER: Final = re.compile(r"method\.request\.header\.[A-Za-z0-9._-]+")
 _SOURCE: Final = re.compile(
@@ -72,8 +72,7 @@ def check_authorizer(authorizer: Mapping[str, Any], tree: Tree) -> None:
             f"Invalid Authorizer URI: {uri}. Authorizer URI should be a valid API Gateway ARN that represents a Lambda"
             " function invocation."
         )
-    if not 0 <= authorizer.get("authorizerResultTtlInSeconds", 0) <= _TTL_SECONDS_MAX:
-        raise bad_request(f"Authorizer result TTL must be between 0 and {_TTL_SECONDS_MAX} seconds")
+    check_ttl(authorizer.get("authorizerResultTtlInSeconds", 0))
     _check_sources(authorizer, kind)
     name, others = authorizer.get("name"), (tree.get(AUTHORIZERS) or {}).values()
     if any(other["name"] == name and other["id"] != authorizer["id"] for other in others):
@@ -121,7 +120,7 @@ class RestAuthorizers:
             raise misconfigured("The method's authorizer is not there")
         began = self._clock.now()
         verdict = await self.verdict(exchange, authorizer)
-        handed_on = {"principalId": verdict.principal, **scalars(verdict.context)}
+        handed_on = {"principalId": verdict.principal, **verdict.context}
         exchange.authorizer = {**handed_on, "integrationLatency": self._clock.now() - began}
         exchange.usage_key = verdict.usage_key
         decision = decide(exchange, verdict)
@@ -147,8 +146,13 @@ class RestAuthorizers:
             ),
             identity,
             _event(exchange, authorizer["type"], identity),
-            policy_verdict,
+            _verdict,
         )
+
+
+def _verdict(answer: Mapping[str, Any]) -> Verdict:
+    verdict = policy_verdict(answer)
+    return replace(verdict, context=scalars(verdict.context))
 
 
 def _event(exchange: Exchange, kind: str, identity: Sequence[str]) -> Mapping[str, Any]:
