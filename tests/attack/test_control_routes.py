@@ -1,16 +1,20 @@
 """Redrive's own routes: nothing is shown, changed or removed for a stranger, however the path is written."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import product
+from typing import Any
 
+import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import orjson
 import pytest
 
 from tests.attack.conftest import ACCOUNT
-from tests.attack.forging import FORM, Draft, Key, queues, send, signed
+from tests.attack.forging import FORM, REGION, Draft, Key, queues, send, signed
 from tests.services.server import Server, serving
 
 RESET, CLOCK, FAULTS = "/_redrive/reset", "/_redrive/clock", "/_redrive/faults"
+TEXTS = "/_aws/sns/sms-messages"
 SHOWN = (
     "/_redrive/queues",
     "/_redrive/topics",
@@ -22,6 +26,7 @@ SHOWN = (
     f"/_aws/sqs/messages/us-east-1/{ACCOUNT}/kept",
     f"/_aws/sqs/messages?QueueUrl=http://a/{ACCOUNT}/kept",
     "/_localstack/init",
+    TEXTS,
 )
 CHANGED = (
     RESET,
@@ -31,6 +36,7 @@ CHANGED = (
     "/_redrive/dead-letters",
     "/_redrive/dead-letter-tasks",
     "/_redrive/endpoints",
+    TEXTS,
 )
 SPELLINGS = (
     "/{}",
@@ -49,7 +55,10 @@ SPELLINGS = (
 )
 
 
-ALLOWED = ("--auth", "required", "--allow-reset", "--clock", "simulated", "--insecure-test-keys")
+ALLOWED = (
+    *("--auth", "required", "--allow-reset", "--clock", "simulated", "--insecure-test-keys"),
+    *("--sms-gateway", "memory"),
+)
 TEST_KEY: Key = ("test", "test")
 
 
@@ -135,6 +144,41 @@ def test_a_signature_for_a_service_opens_no_control_route(
         draft = signed(open_to_tests, TEST_KEY, b'{"advance_seconds": 60}', {}, target=path, service=service)
         assert send(open_to_tests, draft)[0] == 403
     assert is_untouched(open_to_tests, now)
+
+
+def client(server: Server, service: str) -> Any:
+    return boto3.client(
+        service,
+        region_name=REGION,
+        endpoint_url=server.url,
+        aws_access_key_id=TEST_KEY[0],
+        aws_secret_access_key=TEST_KEY[1],
+    )
+
+
+def test_a_user_neither_reads_nor_deletes_the_texts_of_its_account(open_to_tests: Server) -> None:
+    """They hold one-time passwords; any user of the account was let in, whatever its policies said."""
+    number = "+4930123456"
+    with closing(client(open_to_tests, "iam")) as iam:
+        iam.create_user(UserName="reader")
+        user = iam.create_access_key(UserName="reader")["AccessKey"]
+    with closing(client(open_to_tests, "sns")) as sns:
+        sns.publish(PhoneNumber=number, Message="Your code is 123456")
+
+    def ask(key: Key, method: str, service: str = "redrive", target: str = TEXTS) -> tuple[int, bytes]:
+        body = b'{"advance_seconds": 1}' if target == CLOCK else b""
+        draft = signed(open_to_tests, key, body, {}, method=method, target=target, service=service)
+        return send(open_to_tests, draft)
+
+    assert ask(TEST_KEY, "POST", target=CLOCK)[0] == 200
+    for method, service in product(("GET", "HEAD", "DELETE"), ("redrive", "sns")):
+        assert ask((user["AccessKeyId"], user["SecretAccessKey"]), method, service)[0] == 403
+    for method in ("POST", "PUT", "PATCH", "OPTIONS"):
+        assert ask(TEST_KEY, method)[0] == 404
+    status, answer = ask(TEST_KEY, "GET")
+    assert (status, list(orjson.loads(answer)["sms_messages"])) == (200, [number])
+    assert ask(TEST_KEY, "DELETE") == (204, b"")
+    assert orjson.loads(ask(TEST_KEY, "GET")[1])["sms_messages"] == {}
 
 
 def test_disabled_control_routes_are_not_found(strict: Server, key: Key) -> None:

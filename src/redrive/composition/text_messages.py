@@ -10,15 +10,15 @@ from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
 from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.sms.part import text_messages
 from redrive.aws.sns.sms.telephones import Telephones
-from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.sms.endpoint import SmsEndpoint
 from redrive.endpoints.sms.gateway import read_gateway
 from redrive.endpoints.sms.outbox import MEMORY, Outbox, Text
 from redrive.model.http import Request, Response
+from redrive.model.names import ResourceName
 from redrive.runtime.clock import SystemClock
-from redrive.server.owned import json_answer, parameters
+from redrive.server.owned import OwnedRoutes, json_answer, parameters
 
 _TEXTS: Final = "/_aws/sns/sms-messages"
 
@@ -49,23 +49,24 @@ def extension(core: Core) -> Extension:
 def _outbox_interface(core: Core, outbox: Outbox) -> Interface:
     """LocalStack's route to the texts that were sent, by account, region and number; DELETE forgets them."""
 
-    async def answer(request: Request) -> Response:
-        try:
-            caller = await core.authentication.caller(request, "sns")
-        except AwsError as error:
-            return json_answer(error.status, {"message": error.message})
-        query, account = parameters(request), caller.principal.account
+    def chosen(request: Request, owner: ResourceName) -> tuple[str, list[Text]]:
+        query, account = parameters(request), owner.account
         if core.settings.auth == "off":
             account = query.get("accountId", account)
         region = query.get("region", core.settings.region)
-        texts = outbox.of(account, region, query.get("phoneNumber"))
-        if request.method == "DELETE":
-            for text in texts:
-                outbox.texts.remove(text)
-            return Response(204, b"")
+        return region, list(outbox.of(account, region, query.get("phoneNumber")))
+
+    async def show(request: Request, owner: ResourceName) -> Response:
+        region, texts = chosen(request, owner)
         return json_answer(200, {"sms_messages": _by_number(texts), "region": region})
 
-    return Interface(paths={_TEXTS: answer}, reset=(outbox.clear,))
+    async def forget(request: Request, owner: ResourceName) -> Response:
+        for text in chosen(request, owner)[1]:
+            outbox.texts.remove(text)
+        return Response(204, b"")
+
+    routes = OwnedRoutes(core.authentication, {("GET", _TEXTS): show, ("DELETE", _TEXTS): forget})
+    return Interface(paths={_TEXTS: routes.answer}, reset=(outbox.clear,))
 
 
 def _by_number(texts: Iterable[Text]) -> dict[str, list[dict[str, str]]]:
