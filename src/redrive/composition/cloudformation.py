@@ -1,7 +1,7 @@
 """AWS CloudFormation: stacks of the resources of all the other services."""
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.documents.names import PATH
 from redrive.aws.cloudformation.facade import CloudFormation
 from redrive.aws.gateway.inner_calls import InnerCalls

@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.lambda_.documents.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.documents.lookup import Lookup
 from redrive.aws.lambda_.facade import Lambda
 from redrive.aws.lambda_.functions.archives import Archives
@@ -15,15 +16,14 @@ from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX
 from redrive.aws.lambda_.functions.reading import offered_runtimes
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
-from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
-from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.invocations.event_metrics import EventMetrics
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.lambda_.invocations.pushing import InvocationEndpoint
 from redrive.aws.lambda_.invocations.subscribed import FunctionSubscriber
 from redrive.aws.lambda_.invocations.targets import TargetEndpoint
+from redrive.aws.lambda_.invocations.warmth import Warmth
 from redrive.aws.lambda_.mappings.consumers import MappingConsumers
 from redrive.aws.lambda_.mappings.consuming import SIMULATED_WAIT_MS, WAIT_MS, MappingConsumer, Show
 from redrive.aws.lambda_.service import RUNTIMES_PATH

@@ -1,8 +1,8 @@
 """AWS CloudFormation on an engine."""
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.policies import StackPolicyOperations
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.service import SERVICE
 from redrive.aws.cloudformation.stacks.change_sets import ChangeSetOperations
 from redrive.aws.cloudformation.stacks.describing import StackViews

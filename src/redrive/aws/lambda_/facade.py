@@ -12,22 +12,22 @@ from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
 from redrive.aws.lambda_.functions.fixed_settings import FixedSettings
+from redrive.aws.lambda_.functions.layer_use import LayerCode
 from redrive.aws.lambda_.functions.lifecycle import FunctionOperations
 from redrive.aws.lambda_.functions.permissions import FunctionPermissions
-from redrive.aws.lambda_.functions.provisioned import ProvisionedConcurrency
 from redrive.aws.lambda_.functions.quotas import ConcurrencyOperations
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.tags import TAGS, FunctionTags
 from redrive.aws.lambda_.functions.versions import VersionOperations
-from redrive.aws.lambda_.functions.warmth import Warmth
 from redrive.aws.lambda_.invocations.asynchronous import AsyncInvocations
 from redrive.aws.lambda_.invocations.event_settings import EventSettingsOperations
 from redrive.aws.lambda_.invocations.execution import Executor
 from redrive.aws.lambda_.invocations.invoking import Invoking
+from redrive.aws.lambda_.invocations.provisioned import ProvisionedConcurrency
 from redrive.aws.lambda_.invocations.streaming import StreamingInvocations
+from redrive.aws.lambda_.invocations.warmth import Warmth
 from redrive.aws.lambda_.layers.operations import LayerOperations
 from redrive.aws.lambda_.layers.permissions import LayerPermissions
-from redrive.aws.lambda_.layers.use import LayerCode
 from redrive.aws.lambda_.mappings.operations import MappingOperations
 from redrive.aws.lambda_.service import SERVICE
 from redrive.aws.lambda_.urls.operations import UrlOperations

@@ -8,6 +8,7 @@ from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
 from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.lambda_.documents.errors import translated
 from redrive.aws.lambda_.documents.layer_records import LAYER, LAYER_VERSION, read_layer
 from redrive.aws.lambda_.documents.mapping import MAPPING
@@ -21,7 +22,6 @@ from redrive.aws.lambda_.documents.records import (
 )
 from redrive.aws.lambda_.documents.url_records import FUNCTION_URL, is_for_url
 from redrive.aws.lambda_.functions.downloads import PATH
-from redrive.aws.lambda_.invocations.backlogs import DIALECT, TO_FUNCTION, TO_TARGET
 from redrive.aws.wire.profiles import MIB, REST_JSON, Profile, in_order
 from redrive.aws.wire.shapes import Raw, Structure
 from redrive.engine.engine import Engine

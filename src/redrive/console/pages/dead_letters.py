@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.lambda_.invocations.backlogs import TO_FUNCTION
+from redrive.aws.lambda_.documents.backlogs import TO_FUNCTION
 from redrive.azure.eventgrid import names
 from redrive.azure.eventgrid.dead_letters import reason_of
 from redrive.azure.eventgrid.settings import delivery_settings

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from redrive.aws.lambda_.invocations.backlogs import DIALECT, INVOCATIONS, BacklogTarget
+from redrive.aws.lambda_.documents.backlogs import DIALECT, INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.invocations.metrics import NAMESPACE
 from redrive.aws.logs.places import LogPlaces
 from redrive.aws.logs.reading import read_events

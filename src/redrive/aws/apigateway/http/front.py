@@ -11,6 +11,7 @@ import orjson
 
 from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
 from redrive.aws.apigateway.control import function_proxy as functions
+from redrive.aws.apigateway.control import http_events
 from redrive.aws.apigateway.control.admission import SIGNED, check_policies, signer
 from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.callers import Callers
@@ -18,7 +19,6 @@ from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, Tree, deployment_key
 from redrive.aws.apigateway.control.usage import Throttles
-from redrive.aws.apigateway.http import events as http_events
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, SUBTYPES, TARGET, TIMEOUT_MS
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
 from redrive.aws.apigateway.mapping.parameters import as_text, route_value

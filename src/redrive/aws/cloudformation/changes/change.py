@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.journal import Journal
 from redrive.aws.cloudformation.changes.order import Ordered, reversed_order
 from redrive.aws.cloudformation.changes.programs import Programs
 from redrive.aws.cloudformation.changes.removal import ResourceRemoval
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.changes.steps import Steps
 from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.documents.history import EXPORT, IMPORT, Export, export_key, import_key
@@ -26,8 +26,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackOperation,
     StackResource,
 )
-from redrive.aws.cloudformation.documents.waiting import Activity
-from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.documents.words import Activity, StackSignals
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.change import Change
 from redrive.aws.cloudformation.changes.forgetting import forget_deleted
 from redrive.aws.cloudformation.changes.journal import Journal, Superseded, put_events, stack_event
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.documents.history import StackEvent
 from redrive.aws.cloudformation.documents.records import (
     OPERATION,
@@ -20,8 +20,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackOperation,
 )
 from redrive.aws.cloudformation.documents.states import GIVEN_UP
-from redrive.aws.cloudformation.documents.waiting import Activity, DocumentWatch
-from redrive.aws.cloudformation.documents.words import StackSignals
+from redrive.aws.cloudformation.documents.words import Activity, DocumentWatch, StackSignals
 from redrive.engine.engine import Engine
 from redrive.engine.operations import LEASE_MS, LeasedTasks
 from redrive.engine.resources import Draft

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
-from redrive.aws.cloudformation.documents.waiting import Activity
+from redrive.aws.cloudformation.documents.words import Activity
 
 AT_ONCE_MAX: Final = (
     32  # steps that ask a service at the same time; those that wait for somebody's word count too

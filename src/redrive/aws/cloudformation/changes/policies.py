@@ -6,8 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from redrive.aws.cloudformation.changes.asking import Services
-from redrive.aws.cloudformation.changes.sources import object_text
+from redrive.aws.cloudformation.changes.sources import Services, object_text
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.finding import standing_stack
 from redrive.aws.cloudformation.documents.records import STACK

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.journal import Journal, event_of
 from redrive.aws.cloudformation.changes.order import StepFailed
 from redrive.aws.cloudformation.changes.reasons import reason_of
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.changes.values import resolved
 from redrive.aws.cloudformation.changes.wishes import wanted_of
 from redrive.aws.cloudformation.documents.history import (

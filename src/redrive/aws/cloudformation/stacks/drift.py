@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.cloudformation.changes.asking import Services
+from redrive.aws.cloudformation.changes.sources import Services
 from redrive.aws.cloudformation.changes.wishes import wanted_of
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.finding import standing_stack

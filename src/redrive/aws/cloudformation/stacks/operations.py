@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.operations import StackOperations
 from redrive.aws.cloudformation.changes.policies import given_policy
 from redrive.aws.cloudformation.changes.programs import (
@@ -14,7 +13,7 @@ from redrive.aws.cloudformation.changes.programs import (
     processed,
     program_of,
 )
-from redrive.aws.cloudformation.changes.sources import template_body
+from redrive.aws.cloudformation.changes.sources import Services, template_body
 from redrive.aws.cloudformation.documents.errors import error, invalid
 from redrive.aws.cloudformation.documents.finding import current_in, find_stack, place, standing_stack
 from redrive.aws.cloudformation.documents.history import CHANGE_SET

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.cloudformation.changes.asking import Services
 from redrive.aws.cloudformation.changes.programs import Programs
-from redrive.aws.cloudformation.changes.sources import template_body
+from redrive.aws.cloudformation.changes.sources import Services, template_body
 from redrive.aws.cloudformation.documents.errors import invalid, no_described_stack
 from redrive.aws.cloudformation.documents.finding import find_change_set, find_stack, standing_stack
 from redrive.aws.cloudformation.documents.records import TEMPLATE, template_key

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.backlogs import follow_in, remove_in
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
@@ -28,7 +29,6 @@ from redrive.aws.lambda_.documents.records import (
     version_key,
 )
 from redrive.aws.lambda_.documents.url_records import without_url_in
-from redrive.aws.lambda_.invocations.backlogs import follow_in, remove_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

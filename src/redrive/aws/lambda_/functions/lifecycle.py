@@ -8,6 +8,7 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.backlogs import count_waiting, follow_in, remove_in
 from redrive.aws.lambda_.documents.errors import (
     PAGES,
     absent_as,
@@ -34,13 +35,12 @@ from redrive.aws.lambda_.documents.url_records import FUNCTION_URL
 from redrive.aws.lambda_.functions.archives import Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
+from redrive.aws.lambda_.functions.layer_use import LayerCode, check_unpacked, layers_in
 from redrive.aws.lambda_.functions.reading import configured
 from redrive.aws.lambda_.functions.rendering import CREATING, UPDATING, listed, rendered
 from redrive.aws.lambda_.functions.sealed_variables import SealedVariables
 from redrive.aws.lambda_.functions.tags import TAGS
 from redrive.aws.lambda_.functions.versions import publish_in
-from redrive.aws.lambda_.invocations.backlogs import count_waiting, follow_in, remove_in
-from redrive.aws.lambda_.layers.use import LayerCode, check_unpacked, layers_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

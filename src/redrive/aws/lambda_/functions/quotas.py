@@ -5,13 +5,13 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.backlogs import follow_in
 from redrive.aws.lambda_.documents.errors import absent_as, invalid, no_function, typeless
 from redrive.aws.lambda_.documents.layer_records import LAYER_VERSION
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.records import FUNCTION, PROVISIONED, VERSION
 from redrive.aws.lambda_.functions.archives import UNZIPPED_BYTES_MAX, ZIPPED_BYTES_MAX
-from redrive.aws.lambda_.invocations.backlogs import follow_in
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Documents, Draft

@@ -3,11 +3,12 @@
 import logging
 
 from redrive.aws.gateway.rounds import ROUNDS_MAX, Rounds
+from redrive.aws.lambda_.documents import backlogs
 from redrive.aws.lambda_.documents.errors import error
 from redrive.aws.lambda_.documents.lookup import function_in
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference
 from redrive.aws.lambda_.documents.records import FunctionRecord
-from redrive.aws.lambda_.invocations import backlogs, events
+from redrive.aws.lambda_.invocations import events
 from redrive.aws.lambda_.invocations.events import InvocationEvent
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.aws.wire.errors import AwsError

@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from redrive.aws.lambda_.invocations.backlogs import INVOCATIONS, BacklogTarget
+from redrive.aws.lambda_.documents.backlogs import INVOCATIONS, BacklogTarget
 from redrive.aws.lambda_.invocations.metrics import InvocationMetrics
 from redrive.engine.ports.facts import Attempted, Listener, Undelivered
 from redrive.model.delivery import Outcome

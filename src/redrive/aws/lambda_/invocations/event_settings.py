@@ -6,12 +6,12 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
+from redrive.aws.lambda_.documents.backlogs import put_in
 from redrive.aws.lambda_.documents.errors import PAGES, absent_as, invalid, no_such
 from redrive.aws.lambda_.documents.lookup import Lookup, function_in, key_beginning
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
 from redrive.aws.lambda_.documents.records import EVENTS, FUNCTION, EventSettings, events_key
 from redrive.aws.lambda_.functions.execution_roles import ExecutionRoles
-from redrive.aws.lambda_.invocations.backlogs import put_in
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

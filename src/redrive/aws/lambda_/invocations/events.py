@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from redrive.aws.lambda_.invocations.backlogs import BacklogTarget
+from redrive.aws.lambda_.documents.backlogs import BacklogTarget
 from redrive.engine.ports import AttemptNote
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason

@@ -6,8 +6,8 @@ from typing import Final
 
 import orjson
 
-from redrive.aws.lambda_.invocations import backlogs, events
-from redrive.aws.lambda_.invocations.backlogs import (
+from redrive.aws.lambda_.documents import backlogs
+from redrive.aws.lambda_.documents.backlogs import (
     AGE_SECONDS,
     INVOCATIONS,
     RESERVED,
@@ -15,6 +15,7 @@ from redrive.aws.lambda_.invocations.backlogs import (
     TIMEOUT_SECONDS,
     BacklogTarget,
 )
+from redrive.aws.lambda_.invocations import events
 from redrive.aws.lambda_.invocations.events import InvocationEvent
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.engine.ports.facts import Attempted

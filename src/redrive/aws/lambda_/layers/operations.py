@@ -20,8 +20,8 @@ from redrive.aws.lambda_.documents.ports import CodeKeeper
 from redrive.aws.lambda_.documents.records import FunctionPolicy
 from redrive.aws.lambda_.functions.archives import Archive, Archives
 from redrive.aws.lambda_.functions.downloads import Downloads
+from redrive.aws.lambda_.functions.layer_use import LayerCode
 from redrive.aws.lambda_.functions.rendering import timestamp
-from redrive.aws.lambda_.layers.use import LayerCode
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

@@ -16,7 +16,7 @@ from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_o
 from redrive.aws.lambda_.documents.records import ALIAS, PROVISIONED, FunctionRecord, Provisioned
 from redrive.aws.lambda_.functions.quotas import CONCURRENT_MAX, UNRESERVED_MIN, reserved_by
 from redrive.aws.lambda_.functions.rendering import timestamp
-from redrive.aws.lambda_.functions.warmth import Warmth
+from redrive.aws.lambda_.invocations.warmth import Warmth
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
