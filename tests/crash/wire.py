@@ -71,6 +71,8 @@ class Caller:
             self._streams = None
 
     async def _exchange(self, request: bytes) -> tuple[int, bytes]:
+        if self._streams is not None and self._streams[0].at_eof():
+            await self.close()  # the server ended it while it rested, as it may
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
