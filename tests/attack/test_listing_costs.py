@@ -129,3 +129,9 @@ async def test_a_token_without_a_metric_is_refused(key: str) -> None:
     listing = MetricListing(cast("Any", ManySeries()), cast("Any", Settled()))
     with pytest.raises(AwsError, match="NextToken is invalid"):
         await listing.list_metrics(call(), {"NextToken": forged("ListMetrics", key)})
+
+
+def test_a_forged_token_has_no_character_that_a_store_cannot_have() -> None:
+    token = {"position": forged("GetRestApis", "a\0b")}
+    with pytest.raises(AwsError, match="Invalid position parameter"):
+        PAGES.after("GetRestApis", token)

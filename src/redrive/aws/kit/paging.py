@@ -113,7 +113,9 @@ class Pages:
             key = content[_DIGEST_BYTES:].decode()
         except ValueError:
             raise self.refusal(token) from None
-        if content[:_DIGEST_BYTES] != _digest(operation, key):
+        if (
+            content[:_DIGEST_BYTES] != _digest(operation, key) or "\0" in key
+        ):  # which PostgreSQL's texts cannot have
             raise self.refusal(token)
         return key
 
