@@ -45,6 +45,7 @@ def main() -> int:
 
 async def _rounds(chosen: argparse.Namespace, servers: list[Server]) -> int:
     async with assembled(Settings(store="sqlite://:memory:", functions="on"), "http://127.0.0.1:1") as whole:
+        await whole.parts.open_all()
         operations = offered(whole)
     asking, bad, unavailable, done = Asking(chosen.seed, operations, arm_routes()), 0, 0, 0
     while done < chosen.requests and bad < 50:
