@@ -73,6 +73,7 @@ Turns = dict[tuple[str, int, str], list[Turn]]  # by load, callers, broker
 def counters(bench: Bench) -> Iterator[Figure]:
     """Messages a second of each broker under each load, and what each loses."""
     program = _built(bench.directory)
+    quiet_machine = machine.describe(bench.directory)  # the load average afterwards is that of the loads
     with contextlib.ExitStack() as stack:
         brokers, missing = _begun(bench, stack)
         turns: Turns = {}
@@ -86,9 +87,7 @@ def counters(bench: Bench) -> Iterator[Figure]:
             for name, loss in losses.items()
         )
     if bench.scale.connections != SMALL.connections:
-        _PAGE.write_text(
-            page(machine.describe(bench.directory), bench.scale, brokers, missing, turns, losses)
-        )
+        _PAGE.write_text(page(quiet_machine, bench.scale, brokers, missing, turns, losses))
 
 
 def _built(directory: Path) -> Path:

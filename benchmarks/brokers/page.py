@@ -54,7 +54,7 @@ def _settings(brokers: Sequence[Broker], missing: Sequence[str]) -> str:
         f"| {broker.name} | {broker.version or 'not known'} | {broker.durability} |" for broker in brokers
     )
     absent = f"\n\nNot measured: {'; '.join(missing)}." if missing else ""
-    return f"## Who, and how durable\n\n| broker | version | settings |\n|---|---|---|\n{rows}{absent}"
+    return f"## Brokers and their durability settings\n\n| broker | version | settings |\n|---|---|---|\n{rows}{absent}"
 
 
 def _table(load: str, callers: int, brokers: Sequence[Broker], turns: "Turns") -> str:
@@ -84,8 +84,10 @@ def _median_of(values: Sequence[float | None], form: str) -> str:
 def _losses(losses: "Mapping[str, Loss]") -> str:
     rows = "\n".join(f"| {name} | {loss.acknowledged:,} | {loss.lost:,} |" for name, loss in losses.items())
     return (
-        "## Killed\n\nEach was killed (`kill -9`, all its processes) two seconds into a load of sends by 32 callers,"
-        " started again, and emptied. A process that is killed leaves to the kernel what it wrote, so this finds what was"
-        " answered before it was written; a power cut would also find what was answered before it was on disk, and is not"
-        f" tried here.\n\n| broker | acknowledged | lost |\n|---|---|---|\n{rows}"
+        "## What `kill -9` loses\n\n"
+        "All processes of each broker were killed (`kill -9`) two seconds into a load of sends by 32 callers. The broker"
+        " was started again and its queue emptied. What a killed process wrote stays with the kernel, so this finds"
+        " messages that were acknowledged before they were written. A power cut, which would also find messages that were"
+        " acknowledged before they were on disk, is not tried here.\n\n"
+        f"| broker | acknowledged | lost |\n|---|---|---|\n{rows}"
     )
