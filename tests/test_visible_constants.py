@@ -23,7 +23,7 @@ _LIST: Final = Path(__file__).with_name("visible_constants.json")
 _SOURCE: Final = Path(next(iter(redrive.__path__)))
 _PATTERNS: Final[Mapping[str, str]] = {
     "control routes": r'"(/_redrive/[a-z-]+)',
-    "kinds of documents": r'DocumentKind\(\s*"(\w+)"',
+    "kinds of documents": r'DocumentKind(?:\.of)?\(\s*"(\w+)"',
     "log events": r'(?:logger\.(?:debug|info|warning|error|exception)\(\s*f?|Upkeep\([^"]*)"([a-z_]+\.[a-z_]+)',
     "metrics of Prometheus": r'"(redrive_[a-z_]+)',
     "settings of the environment": r'"(REDRIVE_[A-Z_]+)"',

@@ -177,18 +177,12 @@ class InstanceProfile(Named):
     roles: tuple[str, ...] = ()
 
 
-USER: Final[DocumentKind[User]] = DocumentKind("iam_user", User.to_document, User.from_document)
-GROUP: Final[DocumentKind[Group]] = DocumentKind("iam_group", Group.to_document, Group.from_document)
-ROLE: Final[DocumentKind[Role]] = DocumentKind("iam_role", Role.to_document, Role.from_document)
-MANAGED_POLICY: Final[DocumentKind[ManagedPolicy]] = DocumentKind(
-    "iam_policy", ManagedPolicy.to_document, ManagedPolicy.from_document
-)
-INSTANCE_PROFILE: Final[DocumentKind[InstanceProfile]] = DocumentKind(
-    "iam_instance_profile", InstanceProfile.to_document, InstanceProfile.from_document
-)
-USER_KEY: Final[DocumentKind[AccessKey]] = DocumentKind(
-    USER_KIND, AccessKey.to_document, AccessKey.from_document
-)
+USER: Final = DocumentKind.of("iam_user", User)
+GROUP: Final = DocumentKind.of("iam_group", Group)
+ROLE: Final = DocumentKind.of("iam_role", Role)
+MANAGED_POLICY: Final = DocumentKind.of("iam_policy", ManagedPolicy)
+INSTANCE_PROFILE: Final = DocumentKind.of("iam_instance_profile", InstanceProfile)
+USER_KEY: Final = DocumentKind.of(USER_KIND, AccessKey)
 
 
 def key_of(account: str, name: str) -> str:

@@ -78,9 +78,7 @@ class HandshakeRequest(Document):
     agreed: bool = False
 
 
-QUESTION: Final[DocumentKind[HandshakeRequest]] = DocumentKind(
-    "eventgrid_handshake", HandshakeRequest.to_document, HandshakeRequest.from_document
-)
+QUESTION: Final = DocumentKind.of("eventgrid_handshake", HandshakeRequest)
 
 
 class Handshakes:

@@ -25,6 +25,4 @@ class Dashboard(Document):
     modified_at: int
 
 
-DASHBOARD: Final[DocumentKind[Dashboard]] = DocumentKind(
-    "dashboard", Dashboard.to_document, Dashboard.from_document
-)
+DASHBOARD: Final = DocumentKind.of("dashboard", Dashboard)

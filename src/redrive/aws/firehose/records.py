@@ -91,9 +91,7 @@ class DeliveryStream(Document):
         return None
 
 
-STREAM: Final[DocumentKind[DeliveryStream]] = DocumentKind(
-    "firehose_stream", DeliveryStream.to_document, DeliveryStream.from_document
-)
+STREAM: Final = DocumentKind.of("firehose_stream", DeliveryStream)
 
 
 def arn_of(name: ResourceName) -> str:

@@ -196,6 +196,6 @@ class Grant(Document):
     context_subset: Mapping[str, str] | None = None
 
 
-KEY: Final[DocumentKind[KmsKey]] = DocumentKind("kms_key", KmsKey.to_document, KmsKey.from_document)
-ALIAS: Final[DocumentKind[KeyAlias]] = DocumentKind("kms_alias", KeyAlias.to_document, KeyAlias.from_document)
-GRANT: Final[DocumentKind[Grant]] = DocumentKind("kms_grant", Grant.to_document, Grant.from_document)
+KEY: Final = DocumentKind.of("kms_key", KmsKey)
+ALIAS: Final = DocumentKind.of("kms_alias", KeyAlias)
+GRANT: Final = DocumentKind.of("kms_grant", Grant)

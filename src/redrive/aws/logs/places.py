@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 from redrive.aws.logs.errors import error, no_such_group, no_such_stream
 from redrive.engine.ports import DocumentKind
@@ -10,8 +11,8 @@ from redrive.model.errors import Conflict
 from redrive.model.log import LOG_GROUP, LOG_STREAM, LogEvent, LogGroup, LogStream, stream_key
 from redrive.model.names import ResourceName
 
-GROUP: DocumentKind[LogGroup] = DocumentKind(LOG_GROUP, LogGroup.to_document, LogGroup.from_document)
-STREAM: DocumentKind[LogStream] = DocumentKind(LOG_STREAM, LogStream.to_document, LogStream.from_document)
+GROUP: Final = DocumentKind.of(LOG_GROUP, LogGroup)
+STREAM: Final = DocumentKind.of(LOG_STREAM, LogStream)
 
 _REMOVED_AT_ONCE = 100
 

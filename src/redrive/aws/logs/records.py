@@ -50,9 +50,7 @@ class MetricFilter(GroupFilter):
     transformation: Mapping[str, Any]
 
 
-METRIC_FILTER: Final[DocumentKind[MetricFilter]] = DocumentKind(
-    "log_metric_filter", MetricFilter.to_document, MetricFilter.from_document
-)
+METRIC_FILTER: Final = DocumentKind.of("log_metric_filter", MetricFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,7 @@ class SubscriptionFilter(GroupFilter):
     role: str = ""
 
 
-SUBSCRIPTION_FILTER: Final[DocumentKind[SubscriptionFilter]] = DocumentKind(
-    "log_subscription_filter", SubscriptionFilter.to_document, SubscriptionFilter.from_document
-)
+SUBSCRIPTION_FILTER: Final = DocumentKind.of("log_subscription_filter", SubscriptionFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +94,7 @@ class StoredQuery(Document, Unremembered):
     statistics: Mapping[str, float]
 
 
-QUERY: Final[DocumentKind[StoredQuery]] = DocumentKind(
-    "log_query", StoredQuery.to_document, StoredQuery.from_document
-)
+QUERY: Final = DocumentKind.of("log_query", StoredQuery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +114,4 @@ class ResourcePolicy(Document):
     updated_at: int
 
 
-RESOURCE_POLICY: Final[DocumentKind[ResourcePolicy]] = DocumentKind(
-    "log_resource_policy", ResourcePolicy.to_document, ResourcePolicy.from_document
-)
+RESOURCE_POLICY: Final = DocumentKind.of("log_resource_policy", ResourcePolicy)

@@ -147,13 +147,9 @@ class UploadPart(Document, Unremembered):
 
 
 BUCKET: Final[DocumentKind[Bucket]] = DocumentKind("s3_bucket", asdict, lambda document: Bucket(**document))
-OBJECT: Final[DocumentKind[ObjectRecord]] = DocumentKind(
-    "s3_object", ObjectRecord.to_document, ObjectRecord.from_document
-)
+OBJECT: Final = DocumentKind.of("s3_object", ObjectRecord)
 UPLOAD: Final[DocumentKind[Upload]] = DocumentKind("s3_upload", asdict, lambda document: Upload(**document))
-PART: Final[DocumentKind[UploadPart]] = DocumentKind(
-    "s3_part", UploadPart.to_document, UploadPart.from_document
-)
+PART: Final = DocumentKind.of("s3_part", UploadPart)
 
 
 def object_key(bucket: str, key: str) -> str:

@@ -52,9 +52,7 @@ class ConfirmationRequest(Document):
     asked_at: int
 
 
-QUESTION: Final[DocumentKind[ConfirmationRequest]] = DocumentKind(
-    "sns_confirmation", ConfirmationRequest.to_document, ConfirmationRequest.from_document
-)
+QUESTION: Final = DocumentKind.of("sns_confirmation", ConfirmationRequest)
 
 
 async def latest_token(documents: Documents, subscription_arn: str) -> str | None:

@@ -48,9 +48,7 @@ class Parameter(Document):
         return self.values[-1 - age] if 0 <= age < len(self.values) else None
 
 
-PARAMETER: Final[DocumentKind[Parameter]] = DocumentKind(
-    "ssm_parameter", Parameter.to_document, Parameter.from_document, secret=True
-)
+PARAMETER: Final = DocumentKind.of("ssm_parameter", Parameter, secret=True)
 
 
 def parameter_key(account: str, region: str, name: str) -> str:

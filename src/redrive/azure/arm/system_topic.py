@@ -57,9 +57,7 @@ class SystemTopic:
         return cls(system_topic_name(resource), attributes)
 
 
-SYSTEM_TOPIC: Final[DocumentKind[SystemTopic]] = DocumentKind(
-    "eventgrid_system_topic", SystemTopic.to_document, SystemTopic.from_document
-)
+SYSTEM_TOPIC: Final = DocumentKind.of("eventgrid_system_topic", SystemTopic)
 
 
 def system_topic_name(resource: ArmId) -> ResourceName:

@@ -36,9 +36,7 @@ class NamespacePlace(Document):
     created_at: int = 0
 
 
-NAMESPACE: DocumentKind[NamespacePlace] = DocumentKind(
-    "eventgrid_namespace", NamespacePlace.to_document, NamespacePlace.from_document
-)
+NAMESPACE: Final = DocumentKind.of("eventgrid_namespace", NamespacePlace)
 
 
 def namespace_id(subscription: str, group: str, name: str) -> ArmId:

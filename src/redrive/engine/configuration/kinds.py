@@ -12,11 +12,9 @@ from redrive.model.topic import Subscription, Topic
 # A deleted queue's number may stand on its dead letters as their origin for as long as a message can be kept.
 TOMBSTONE_MS: Final = 14 * DAY_MS
 
-TOPIC: Final[DocumentKind[Topic]] = DocumentKind("topic", Topic.to_document, Topic.from_document)
-QUEUE: Final[DocumentKind[Queue]] = DocumentKind("queue", Queue.to_document, Queue.from_document)
-SUBSCRIPTION: Final[DocumentKind[Subscription]] = DocumentKind(
-    "subscription", Subscription.to_document, Subscription.from_document
-)
+TOPIC: Final = DocumentKind.of("topic", Topic)
+QUEUE: Final = DocumentKind.of("queue", Queue)
+SUBSCRIPTION: Final = DocumentKind.of("subscription", Subscription)
 
 
 def _write_key(key: str) -> dict[str, Any]:
@@ -61,13 +59,9 @@ class QueueRecord(Document):
     dead_letters_to: ResourceName | None = None
 
 
-QUEUE_RECORD: Final[DocumentKind[QueueRecord]] = DocumentKind(
-    "queue_number", QueueRecord.to_document, QueueRecord.from_document
-)
+QUEUE_RECORD: Final = DocumentKind.of("queue_number", QueueRecord)
 # Deleted queues once more by name, which may have been used for several in turn.
-TOMBSTONE: Final[DocumentKind[QueueRecord]] = DocumentKind(
-    "deleted_queue", QueueRecord.to_document, QueueRecord.from_document
-)
+TOMBSTONE: Final = DocumentKind.of("deleted_queue", QueueRecord)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 T = TypeVar("T")
+
+
+class _Documented(Protocol):
+    """A value that knows its document."""
+
+    def to_document(self) -> Mapping[str, Any]:
+        """The value as a JSON-ready document."""
+        ...
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` wrote, as JSON gave it back."""
+        ...
+
+
+D = TypeVar("D", bound=_Documented)
 
 
 class Resource(NamedTuple):
@@ -100,6 +116,11 @@ class DocumentKind(Generic[T]):
     write: Callable[[T], Mapping[str, Any]]
     read: Callable[[Mapping[str, Any]], T]
     secret: bool = False
+
+    @classmethod
+    def of(cls, name: str, value: type[D], *, secret: bool = False) -> "DocumentKind[D]":
+        """The kind of values that know their documents."""
+        return DocumentKind(name, value.to_document, value.from_document, secret)
 
 
 class Unremembered:

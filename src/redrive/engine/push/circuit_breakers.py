@@ -22,11 +22,7 @@ logger = logging.getLogger(__name__)
 
 ONE_BY_ONE_MAX = 100  # states read so when all are asked for; of more that changed, all are read together
 
-CIRCUIT: DocumentKind[OpenCircuit] = DocumentKind(
-    "probation",  # as stores have it
-    OpenCircuit.to_document,
-    OpenCircuit.from_document,
-)
+CIRCUIT = DocumentKind.of("probation", OpenCircuit)  # as stores have it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ calls it approximate).
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from redrive.engine.configuration.draft import Draft
 from redrive.engine.configuration.kinds import QUEUE
@@ -34,7 +35,7 @@ from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
-TASK: DocumentKind[MoveTask] = DocumentKind("move_task", MoveTask.to_document, MoveTask.from_document)
+TASK: Final = DocumentKind.of("move_task", MoveTask)
 # Of each source the task that was started last: who starts another changes it, so of two at once one is written.
 LAST_TASK: DocumentKind[str] = DocumentKind(
     "last_move_task", lambda key: {"key": key}, lambda document: document["key"]

@@ -19,6 +19,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Final
 
 from redrive.engine.configuration.matching import Turns, wanting
 from redrive.engine.node.sealed_store import MessageSeals
@@ -38,7 +39,7 @@ from redrive.model.topic import Subscription
 
 logger = logging.getLogger(__name__)
 
-REPLAY: DocumentKind[Replay] = DocumentKind("replay", Replay.to_document, Replay.from_document)
+REPLAY: Final = DocumentKind.of("replay", Replay)
 
 BATCH_MAX = 100  # publications read, and replayed in one transaction
 SETTLED_MS = 1_000  # older than this, a publication has none on its way that belongs before it

@@ -27,7 +27,7 @@ class Used(Document):
     days: Mapping[str, int] = field(default_factory=dict)
 
 
-USAGE: Final[DocumentKind[Used]] = DocumentKind("apigateway_usage", Used.to_document, Used.from_document)
+USAGE: Final = DocumentKind.of("apigateway_usage", Used)
 
 
 def usage_key(account: str, region: str, plan_id: str, key_id: str) -> str:

@@ -169,24 +169,10 @@ def deployment_key(account: str, region: str, api_id: str, deployment_id: str) -
     return f"{account}/{region}/{api_id}/{deployment_id}"
 
 
-REST_API: Final[DocumentKind[RestApi]] = DocumentKind(
-    "apigateway_rest_api", RestApi.to_document, RestApi.from_document
-)
-DEPLOYMENT: Final[DocumentKind[ApiDeployment]] = DocumentKind(
-    "apigateway_deployment", ApiDeployment.to_document, ApiDeployment.from_document
-)
-API_PLACE: Final[DocumentKind[ApiPlace]] = DocumentKind(
-    "apigateway_place", ApiPlace.to_document, ApiPlace.from_document
-)
-API_KEY: Final[DocumentKind[ApiKey]] = DocumentKind(
-    "apigateway_key", ApiKey.to_document, ApiKey.from_document
-)
-KEY_VALUE: Final[DocumentKind[KeyValue]] = DocumentKind(
-    "apigateway_key_value", KeyValue.to_document, KeyValue.from_document
-)
-USAGE_PLAN: Final[DocumentKind[UsagePlan]] = DocumentKind(
-    "apigateway_plan", UsagePlan.to_document, UsagePlan.from_document
-)
-ACCOUNT: Final[DocumentKind[GatewayAccount]] = DocumentKind(
-    "apigateway_account", GatewayAccount.to_document, GatewayAccount.from_document
-)
+REST_API: Final = DocumentKind.of("apigateway_rest_api", RestApi)
+DEPLOYMENT: Final = DocumentKind.of("apigateway_deployment", ApiDeployment)
+API_PLACE: Final = DocumentKind.of("apigateway_place", ApiPlace)
+API_KEY: Final = DocumentKind.of("apigateway_key", ApiKey)
+KEY_VALUE: Final = DocumentKind.of("apigateway_key_value", KeyValue)
+USAGE_PLAN: Final = DocumentKind.of("apigateway_plan", UsagePlan)
+ACCOUNT: Final = DocumentKind.of("apigateway_account", GatewayAccount)

@@ -14,6 +14,4 @@ class HttpApi(EditedApi):
     """An HTTP API: its tree has routes, integrations and stages; stages that deploy by themselves show it as it is."""
 
 
-HTTP_API: Final[DocumentKind[HttpApi]] = DocumentKind(
-    "apigateway_http_api", HttpApi.to_document, HttpApi.from_document
-)
+HTTP_API: Final = DocumentKind.of("apigateway_http_api", HttpApi)

@@ -114,17 +114,11 @@ class Signal(Document):
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
-EVENT: Final[DocumentKind[StackEvent]] = DocumentKind(
-    "stack_event", StackEvent.to_document, StackEvent.from_document, secret=True
-)
-CHANGE_SET: Final[DocumentKind[ChangeSet]] = DocumentKind(
-    "stack_change_set", ChangeSet.to_document, ChangeSet.from_document, secret=True
-)
-EXPORT: Final[DocumentKind[Export]] = DocumentKind("stack_export", Export.to_document, Export.from_document)
-IMPORT: Final[DocumentKind[Import]] = DocumentKind("stack_import", Import.to_document, Import.from_document)
-SIGNAL: Final[DocumentKind[Signal]] = DocumentKind(
-    "stack_signal", Signal.to_document, Signal.from_document, secret=True
-)
+EVENT: Final = DocumentKind.of("stack_event", StackEvent, secret=True)
+CHANGE_SET: Final = DocumentKind.of("stack_change_set", ChangeSet, secret=True)
+EXPORT: Final = DocumentKind.of("stack_export", Export)
+IMPORT: Final = DocumentKind.of("stack_import", Import)
+SIGNAL: Final = DocumentKind.of("stack_signal", Signal, secret=True)
 
 
 def export_key(name: ResourceName, export: str) -> str:

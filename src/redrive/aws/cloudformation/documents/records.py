@@ -297,16 +297,10 @@ class StackOperation(Document):
         return self.stack
 
 
-STACK: Final[DocumentKind[Stack]] = DocumentKind("stack", Stack.to_document, Stack.from_document, secret=True)
-RESOURCE: Final[DocumentKind[StackResource]] = DocumentKind(
-    "stack_resource", StackResource.to_document, StackResource.from_document, secret=True
-)
-TEMPLATE: Final[DocumentKind[TemplateText]] = DocumentKind(
-    "stack_template", TemplateText.to_document, TemplateText.from_document, secret=True
-)
-OPERATION: Final[DocumentKind[StackOperation]] = DocumentKind(
-    "stack_operation", StackOperation.to_document, StackOperation.from_document
-)
+STACK: Final = DocumentKind.of("stack", Stack, secret=True)
+RESOURCE: Final = DocumentKind.of("stack_resource", StackResource, secret=True)
+TEMPLATE: Final = DocumentKind.of("stack_template", TemplateText, secret=True)
+OPERATION: Final = DocumentKind.of("stack_operation", StackOperation)
 # Of a name that a stack has, which is not deleted: the stack's key.
 STACK_NAME: Final[DocumentKind[str]] = DocumentKind(
     "stack_name", lambda key: {"key": key}, lambda document: document["key"]

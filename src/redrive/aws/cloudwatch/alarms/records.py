@@ -150,7 +150,5 @@ def change_of(key: str) -> int:
     return _CHANGES - int(key.rsplit("/", 2)[1])
 
 
-ALARMS: Final[DocumentKind[Alarm]] = DocumentKind("alarm", Alarm.to_document, Alarm.from_document)
-HISTORY: Final[DocumentKind[HistoryItem]] = DocumentKind(
-    "alarm_history", HistoryItem.to_document, HistoryItem.from_document
-)
+ALARMS: Final = DocumentKind.of("alarm", Alarm)
+HISTORY: Final = DocumentKind.of("alarm_history", HistoryItem)

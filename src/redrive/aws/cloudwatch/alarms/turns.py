@@ -28,7 +28,7 @@ class Turn(Document):
     until: int
 
 
-TURN: Final[DocumentKind[Turn]] = DocumentKind("alarm_turn", Turn.to_document, Turn.from_document)
+TURN: Final = DocumentKind.of("alarm_turn", Turn)
 
 
 class EvaluationTurns:

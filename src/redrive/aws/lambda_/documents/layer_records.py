@@ -102,12 +102,8 @@ class LayerVersion(Document):
         return LayerUse(self.named.arn, self.kept_as, self.code, self.code_bytes, self.unpacked_bytes)
 
 
-LAYER: Final[DocumentKind[LayerRecord]] = DocumentKind(
-    "function_layer", LayerRecord.to_document, LayerRecord.from_document
-)
-LAYER_VERSION: Final[DocumentKind[LayerVersion]] = DocumentKind(
-    "function_layer_version", LayerVersion.to_document, LayerVersion.from_document
-)
+LAYER: Final = DocumentKind.of("function_layer", LayerRecord)
+LAYER_VERSION: Final = DocumentKind.of("function_layer_version", LayerVersion)
 
 
 def layer_version_key(reference: LayerNamed) -> str:

@@ -73,6 +73,4 @@ class EventSourceMapping(Document):
         return self.queue.name.endswith(".fifo")
 
 
-MAPPING: Final[DocumentKind[EventSourceMapping]] = DocumentKind(
-    "event_source_mapping", EventSourceMapping.to_document, EventSourceMapping.from_document
-)
+MAPPING: Final = DocumentKind.of("event_source_mapping", EventSourceMapping)

@@ -254,23 +254,13 @@ class Provisioned(Document):
         return f"{self.function.key}/{self.qualifier}"
 
 
-FUNCTION: Final[DocumentKind[FunctionRecord]] = DocumentKind(
-    "function", FunctionRecord.to_document, FunctionRecord.from_document, secret=True
-)
-VERSION: Final[DocumentKind[Configuration]] = DocumentKind(
-    "function_version", Configuration.to_document, Configuration.from_document, secret=True
-)
-ALIAS: Final[DocumentKind[FunctionAlias]] = DocumentKind(
-    "function_alias", FunctionAlias.to_document, FunctionAlias.from_document
-)
+FUNCTION: Final = DocumentKind.of("function", FunctionRecord, secret=True)
+VERSION: Final = DocumentKind.of("function_version", Configuration, secret=True)
+ALIAS: Final = DocumentKind.of("function_alias", FunctionAlias)
 
-EVENTS: Final[DocumentKind[EventSettings]] = DocumentKind(
-    "function_events", EventSettings.to_document, EventSettings.from_document
-)
+EVENTS: Final = DocumentKind.of("function_events", EventSettings)
 
-PROVISIONED: Final[DocumentKind[Provisioned]] = DocumentKind(
-    "function_provisioned", Provisioned.to_document, Provisioned.from_document
-)
+PROVISIONED: Final = DocumentKind.of("function_provisioned", Provisioned)
 
 _DIGITS: Final = 10  # so that keys are in the order of the numbers
 

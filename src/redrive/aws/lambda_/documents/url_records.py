@@ -33,9 +33,7 @@ class UrlPlace(Document):
     qualifier: str = ""
 
 
-FUNCTION_URL: Final[DocumentKind[UrlPlace]] = DocumentKind(
-    "function_url", UrlPlace.to_document, UrlPlace.from_document
-)
+FUNCTION_URL: Final = DocumentKind.of("function_url", UrlPlace)
 
 
 class UrlTarget(NamedTuple):

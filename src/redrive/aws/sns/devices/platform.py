@@ -110,12 +110,8 @@ class Device(Document):
         return self.attributes[ENABLED] == "true"
 
 
-APPLICATION: Final[DocumentKind[Application]] = DocumentKind(
-    "sns_platform_application", Application.to_document, Application.from_document
-)
-DEVICE: Final[DocumentKind[Device]] = DocumentKind(
-    "sns_platform_endpoint", Device.to_document, Device.from_document
-)
+APPLICATION: Final = DocumentKind.of("sns_platform_application", Application)
+DEVICE: Final = DocumentKind.of("sns_platform_endpoint", Device)
 # Which device of an application has a token: `token_key` to the device's id.
 OF_TOKEN: Final[DocumentKind[str]] = DocumentKind(
     "sns_platform_token", lambda device: {"id": device}, lambda document: document["id"]

@@ -36,9 +36,7 @@ class SandboxNumber(Document):
     status: str = _PENDING
 
 
-SANDBOX_NUMBER: Final[DocumentKind[SandboxNumber]] = DocumentKind(
-    "sns_sandbox_number", SandboxNumber.to_document, SandboxNumber.from_document
-)
+SANDBOX_NUMBER: Final = DocumentKind.of("sns_sandbox_number", SandboxNumber)
 
 
 class SandboxOperations:
