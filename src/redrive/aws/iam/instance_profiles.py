@@ -1,43 +1,29 @@
 """Instance profiles: tools make them beside roles; nothing here runs machines."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 from redrive.access.identities import InstanceProfile, Role, key_of
-from redrive.aws.iam.entities import PROFILES, ROLES, in_path, shown_profile
-from redrive.aws.iam.errors import PAGES, TAGS, absent, in_use, taken, too_many
+from redrive.aws.iam.entities import PROFILES, ROLES, Entity, in_path, shown_profile
+from redrive.aws.iam.entity_operations import EntityOperations
+from redrive.aws.iam.errors import PAGES, absent, in_use, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import Runtime
-from redrive.engine.resources import Draft, Resources
+from redrive.engine.resources import Draft
 
 
-class InstanceProfileOperations:
+class InstanceProfileOperations(EntityOperations[InstanceProfile]):
     """Creates, shows, changes and deletes instance profiles."""
 
-    def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        self._resources = resources
-        self._runtime = runtime
+    entity: ClassVar[Entity[InstanceProfile]] = PROFILES
 
     async def create_instance_profile(self, call: Call, params: Structure) -> Structure:
-        instance_profile = InstanceProfile(
-            call.account,
-            params.get("Path") or "/",
-            params["InstanceProfileName"],
-            PROFILES.new_id(self._runtime.chance),
-            call.now,
-            TAGS.read(params.get("Tags")),
-        )
-
-        async def decide(draft: Draft) -> None:
-            if await draft.get(PROFILES.kind, instance_profile.key) is not None:
-                raise taken(PROFILES.standing.format(instance_profile.name))
-            draft.put(PROFILES.kind, instance_profile.key, instance_profile)
-
-        await self._resources.write(decide)
-        return {"InstanceProfile": shown_profile(instance_profile, [])}
+        profile = InstanceProfile(*self._first_fields(call, params))
+        await self._create(call, profile)
+        return {"InstanceProfile": shown_profile(profile, [])}
 
     async def get_instance_profile(self, call: Call, params: Structure) -> Structure:
-        profile = await PROFILES.get(self._resources.documents, call.account, params["InstanceProfileName"])
+        profile = await self._get(call, params)
         return {"InstanceProfile": shown_profile(profile, await self._roles(profile))}
 
     async def list_instance_profiles(self, call: Call, params: Structure) -> Structure:
@@ -53,19 +39,16 @@ class InstanceProfileOperations:
 
     async def delete_instance_profile(self, call: Call, params: Structure) -> Structure:
 
-        async def decide(draft: Draft) -> None:
-            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+        async def check_unused(_: Draft, profile: InstanceProfile) -> None:
             if profile.roles:
                 raise in_use("Cannot delete entity, must remove roles from instance profile first.")
-            draft.remove(PROFILES.kind, profile.key)
 
-        await self._resources.write(decide)
-        return {}
+        return await self._delete(call, params, check_unused)
 
     async def add_role_to_instance_profile(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+            profile = await self._in(draft, call, params)
             role = await ROLES.get(draft, call.account, params["RoleName"])
             if profile.roles:
                 raise too_many("Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
@@ -78,7 +61,7 @@ class InstanceProfileOperations:
     async def remove_role_from_instance_profile(self, call: Call, params: Structure) -> Structure:
 
         async def decide(draft: Draft) -> None:
-            profile = await PROFILES.get(draft, call.account, params["InstanceProfileName"])
+            profile = await self._in(draft, call, params)
             if params["RoleName"] not in profile.roles:
                 raise absent(ROLES.missing.format(params["RoleName"]))
             draft.put(PROFILES.kind, profile.key, replace(profile, roles=()))

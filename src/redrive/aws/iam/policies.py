@@ -1,19 +1,20 @@
 """Managed policies and their versions."""
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from redrive.access.aws_managed import AMAZON, aws_managed
 from redrive.access.identities import ManagedPolicy, PolicyHolder, PolicyVersion
 from redrive.access.policy_document import Form
 from redrive.aws.iam.attachments import managed_in
 from redrive.aws.iam.documents import check_document, handed_back
-from redrive.aws.iam.entities import HOLDERS, POLICIES, in_path, shown_policy
-from redrive.aws.iam.errors import PAGES, TAGS, absent, denied, in_use, taken, too_many
+from redrive.aws.iam.entities import HOLDERS, POLICIES, Entity, in_path, shown_policy
+from redrive.aws.iam.entity_operations import EntityOperations
+from redrive.aws.iam.errors import PAGES, TAGS, absent, denied, in_use, too_many
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.ports import Runtime
-from redrive.engine.resources import Draft, Resources
+from redrive.engine.resources import Draft
 
 _CHARS_MAX: Final = 6144
 _QUOTA: Final = "Cannot exceed quota for PolicySize"
@@ -21,34 +22,21 @@ VERSIONS_MAX: Final = 5
 _NOT_AT_CREATION: Final = frozenset({"Description"})  # recorded
 
 
-class PolicyOperations:
+class PolicyOperations(EntityOperations[ManagedPolicy]):
     """Creates, shows, changes and deletes managed policies."""
 
-    def __init__(self, resources: Resources, runtime: Runtime) -> None:
-        self._resources = resources
-        self._runtime = runtime
+    entity: ClassVar[Entity[ManagedPolicy]] = POLICIES
 
     async def create_policy(self, call: Call, params: Structure) -> Structure:
         text = params["PolicyDocument"]
         check_document(text, Form.IDENTITY, _CHARS_MAX, _QUOTA, is_managed=True)
         managed_policy = ManagedPolicy(
-            call.account,
-            params.get("Path") or "/",
-            params["PolicyName"],
-            POLICIES.new_id(self._runtime.chance),
-            call.now,
-            TAGS.read(params.get("Tags")),
+            *self._first_fields(call, params),
             params.get("Description") or "",
             {1: PolicyVersion(text, call.now)},
             updated_at=call.now,
         )
-
-        async def decide(draft: Draft) -> None:
-            if await draft.get(POLICIES.kind, managed_policy.key) is not None:
-                raise taken(POLICIES.standing.format(managed_policy.name))
-            draft.put(POLICIES.kind, managed_policy.key, managed_policy)
-
-        await self._resources.write(decide)
+        await self._create(call, managed_policy)
         answer = shown_policy(managed_policy, 0)
         return {"Policy": {name: value for name, value in answer.items() if name not in _NOT_AT_CREATION}}
 
@@ -179,10 +167,8 @@ class PolicyOperations:
                 return bounded or permitted
             return bounded if usage == "PermissionsBoundary" else permitted
 
-        holders: list[PolicyHolder] = []
-        for entity in HOLDERS:
-            if entity_type in (None, entity.word):
-                holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
+        entities = [entity for entity in HOLDERS if entity_type in (None, entity.word)]
+        holders = await self._holders(call, entities)
         having = sorted(filter(has, filter(in_path(params), holders)), key=lambda holder: holder.arn)
         page, answer = PAGES.cut("ListEntitiesForPolicy", params, having, lambda holder: holder.arn)
         for word in (entity.word for entity in HOLDERS):
@@ -210,9 +196,9 @@ class PolicyOperations:
             raise absent(POLICIES.missing.format(arn))
         return policy
 
-    async def _holders(self, call: Call) -> list[PolicyHolder]:
+    async def _holders(self, call: Call, entities: Iterable[Entity[Any]] = HOLDERS) -> list[PolicyHolder]:
         holders: list[PolicyHolder] = []
-        for entity in HOLDERS:
+        for entity in entities:
             holders += await self._resources.documents.find(entity.kind, f"{call.account}/")
         return holders
 

@@ -1,0 +1,123 @@
+"""What the operations on users, groups, roles, instance profiles and managed policies have in common."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from redrive.access.identities import Named, PolicyHolder
+from redrive.aws.iam.attachments import set_boundary_in
+from redrive.aws.iam.entities import Entity, in_path
+from redrive.aws.iam.errors import PAGES, TAGS, in_use, taken
+from redrive.aws.kit.call import Call
+from redrive.aws.wire.shapes import Structure
+from redrive.engine.ports import Runtime
+from redrive.engine.resources import Draft, Resources
+
+N = TypeVar("N", bound=Named)
+
+
+class EntityOperations(Generic[N]):
+    """Creates, shows, renames and deletes entities of one kind.
+
+    Attributes:
+        entity: The kind.
+    """
+
+    entity: ClassVar[Entity[Any]]
+
+    def __init__(self, resources: Resources, runtime: Runtime) -> None:
+        self._resources = resources
+        self._runtime = runtime
+
+    def _first_fields(self, call: Call, params: Structure) -> tuple[str, str, str, str, int, dict[str, str]]:
+        """The fields of `Named`, as a request to create one gives them."""
+        name, tags = params[self.entity.parameter], TAGS.read(params.get("Tags"))
+        unique_id = self.entity.new_id(self._runtime.chance)
+        return call.account, params.get("Path") or "/", name, unique_id, call.now, tags
+
+    async def _create(self, call: Call, new: N) -> None:
+        """Write a new one.
+
+        Raises:
+            AwsError: `EntityAlreadyExists`, or the boundary's policy is not there.
+        """
+
+        async def decide(draft: Draft) -> None:
+            await self._check_free_in(draft, new)
+            if isinstance(new, PolicyHolder):
+                await set_boundary_in(draft, call, "", new.boundary)
+            draft.put(self.entity.kind, new.key, new)
+
+        await self._resources.write(decide)
+
+    async def _get(self, call: Call, params: Structure) -> N:
+        """The one that a request names; see `Entity.get`."""
+        documents, name = self._resources.documents, params[self.entity.parameter]
+        entity: N = await self.entity.get(documents, call.account, name)
+        return entity
+
+    async def _in(self, draft: Draft, call: Call, params: Structure) -> N:
+        """The one that a request to change it names; see `Entity.get`."""
+        entity: N = await self.entity.get(draft, call.account, params[self.entity.parameter])
+        return entity
+
+    async def _list(self, call: Call, params: Structure, show: Callable[[N], Structure]) -> Structure:
+        """The page of the account's that is asked for, of those under a path."""
+        entities = await self._resources.documents.find(self.entity.kind, f"{call.account}/")
+        entities_in_path = list(filter(in_path(params), entities))
+        return PAGES.of(f"List{self.entity.word}s", params, entities_in_path, show, lambda entity: entity.key)
+
+    async def _rename(
+        self, call: Call, params: Structure, follow: Callable[[Draft, N, N], Awaitable[None]]
+    ) -> Structure:
+        """Give one another name or path.
+
+        Args:
+            call: The request.
+            params: Its parameters.
+            follow: Renames it in what refers to it, of the draft, the entity before and after.
+
+        Raises:
+            AwsError: There is none, or another has that name.
+        """
+
+        async def decide(draft: Draft) -> None:
+            before = await self._in(draft, call, params)
+            name = params.get(f"New{self.entity.parameter}") or before.name
+            after = replace(before, name=name, path=params.get("NewPath") or before.path)
+            if after.key != before.key:
+                await self._check_free_in(draft, after)
+                draft.remove(self.entity.kind, before.key)
+            draft.put(self.entity.kind, after.key, after)
+            await follow(draft, before, after)
+
+        await self._resources.write(decide)
+        return {}
+
+    async def _delete(
+        self, call: Call, params: Structure, check_unused: Callable[[Draft, N], Awaitable[None]]
+    ) -> Structure:
+        """Delete one that has no policies, and that nothing else needs.
+
+        Raises:
+            AwsError: There is none, or `DeleteConflict`.
+        """
+
+        async def decide(draft: Draft) -> None:
+            entity = await self._in(draft, call, params)
+            if isinstance(entity, PolicyHolder):
+                if entity.attached:
+                    raise in_use("Cannot delete entity, must detach all policies first.")
+                if entity.inline:
+                    raise in_use("Cannot delete entity, must delete policies first.")
+                await set_boundary_in(draft, call, entity.boundary, "")
+            await check_unused(draft, entity)
+            draft.remove(self.entity.kind, entity.key)
+
+        await self._resources.write(decide)
+        return {}
+
+    async def _check_free_in(self, draft: Draft, entity: N) -> None:
+        """Refuse a name that another has."""
+        if await draft.get(self.entity.kind, entity.key) is not None:
+            raise taken(self.entity.standing.format(entity.name))
