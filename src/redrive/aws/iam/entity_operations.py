@@ -1,4 +1,4 @@
-"""What the operations on users, groups, roles, instance profiles and managed policies have in common."""
+"""Operations that users, groups, roles, instance profiles and managed policies have in common."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -3,17 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
+from redrive.aws.wire.http_events import forwarding, moment_text, query_of
 from redrive.model.http import Request
-
-_QUERY_FIELDS_MAX: Final = 1000
-_NOTHING: Final[Mapping[str, Any]] = {}
 
 _STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
 
@@ -94,12 +91,9 @@ class Exchange:
     overrides: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def query(self) -> Mapping[str, list[str]]:
+    def query(self) -> Mapping[str, Sequence[str]]:
         """The parameters of the query; none of one that has too many."""
-        try:
-            return parse_qs(self.request.query, keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX)
-        except ValueError:
-            return _NOTHING
+        return query_of(self.request)
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
@@ -139,7 +133,7 @@ class Exchange:
             "path": f"/{api_place.stage}{self.path}",
             "protocol": "HTTP/1.1",
             "requestId": self.id,
-            "requestTime": _moment_text(self.now // 1000),
+            "requestTime": moment_text(self.now // 1000),
             "requestTimeEpoch": self.now,
             "resourceId": self.resource,
             "resourcePath": self.route,
@@ -175,20 +169,7 @@ class Exchange:
 
 def _headers(request: Request) -> Mapping[str, str]:
     """The headers with names as clients mostly write them, and those that a load balancer adds."""
-    port = request.host.rpartition(":")[2]
-    values = {spelled(name): value for name, value in request.headers.items()}
-    return {
-        **values,
-        "X-Forwarded-For": request.client_host,
-        "X-Forwarded-Port": port if port.isdigit() else "443" if request.scheme == "https" else "80",
-        "X-Forwarded-Proto": request.scheme,
-    }
-
-
-@lru_cache(maxsize=64)
-def _moment_text(second: int) -> str:
-    """A moment as access logs have it; most requests of a second ask for the same."""
-    return datetime.fromtimestamp(second, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+    return {spelled(name): value for name, value in {**request.headers, **forwarding(request)}.items()}
 
 
 def spelled(name: str) -> str:

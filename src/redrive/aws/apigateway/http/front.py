@@ -27,6 +27,7 @@ from redrive.aws.apigateway.rest.routing import Routes
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.http_events import is_coded
 from redrive.aws.wire.query.query import QUERY
 from redrive.aws.wire.service import Service
 from redrive.engine.engine import Engine
@@ -199,7 +200,7 @@ class HttpApiFront:
             return await self._service_answer(exchange, integration, subtype, caller)
         is_first = integration.get("PayloadFormatVersion") == "1.0"
         event = (
-            functions.event_of(exchange, coded=http_events.is_coded(exchange.request), version="1.0")
+            functions.event_of(exchange, coded=is_coded(exchange.request), version="1.0")
             if is_first
             else http_events.event_of(exchange)
         )
