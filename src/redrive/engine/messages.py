@@ -149,7 +149,7 @@ class _Known(NamedTuple):
 
 
 class QueueCounts:
-    """The counts of queues, and those of the large ones as of a moment ago."""
+    """The counts of queues; those of large queues may be a moment old."""
 
     def __init__(self, store: QueueStore, clock: Clock) -> None:
         self._store = store

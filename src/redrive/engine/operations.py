@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Operations:
-    """Redrive tasks, replays, dead letters, circuit breakers and faults on purpose.
+    """Redrive tasks, replays, dead letters, circuit breakers and fault injection.
 
     Attributes:
         start_redrive: Begins to move a dead-letter queue's messages as a task (`Redriver.start`).

@@ -22,7 +22,7 @@ ROWS_PER_SWEEP = 1_000  # about 5 ms of the store's time
 
 
 class Sweeper:
-    """Walks round all that is kept."""
+    """Visits everything that is stored."""
 
     def __init__(
         self,

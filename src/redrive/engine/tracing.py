@@ -25,7 +25,7 @@ _ID_DIGITS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class TracedDelivery:
-    """One delivery of a message that stands somewhere.
+    """One existing delivery of a message.
 
     Attributes:
         queue: The queue it is in; None: a subscription's backlog.
@@ -40,7 +40,7 @@ class TracedDelivery:
 
 @dataclass(slots=True)
 class Trace:
-    """The deliveries that were found of a message.
+    """The deliveries of a message that were found.
 
     Attributes:
         deliveries: Its deliveries, by queue and then by topic.
@@ -52,7 +52,7 @@ class Trace:
 
 
 class Tracer:
-    """Looks for a message in the queues and backlogs of an account's region."""
+    """Searches for a message in the queues and backlogs of an account's region."""
 
     def __init__(
         self, store: QueueStore, clock: Clock, queues: Queues, topics: Topics, dead_letters: DeadLetters

@@ -44,7 +44,7 @@ _AT_ONCE: Final = 200  # documents put right in one transaction
 
 
 class Upgrade:
-    """Puts the documents of an older version right."""
+    """Repairs the documents of an older version."""
 
     def __init__(
         self, directory: Directory, queues: Queues, subscriptions: Subscriptions, store: SealedStore

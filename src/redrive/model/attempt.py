@@ -7,7 +7,7 @@ from typing import Final
 
 
 class AttemptResult(enum.Enum):
-    """The result of an attempt, as its maker saw it."""
+    """The result of an attempt, as the code that made it saw it."""
 
     DELIVERED = "delivered"  # the consumer has it
     FAILED = "failed"  # not now: the consumer's side is in trouble, another attempt may succeed
@@ -15,7 +15,7 @@ class AttemptResult(enum.Enum):
 
 
 class Reason(enum.StrEnum):
-    """The reason that an attempt ended as it did."""
+    """The reason for the end of an attempt."""
 
     ACCEPTED = "accepted"
     CLIENT_ERROR = "client_error"  # the endpoint says that the request cannot succeed

@@ -76,7 +76,7 @@ _CHARS_PER_COMPARISON: Final = 256
 
 
 class MessageBudget(Budget):
-    """The steps that are left to the filter at hand, and beside them those of the message's other filters."""
+    """The steps that are left for the current filter, and those for the message's other filters."""
 
     __slots__ = ("_others",)
 

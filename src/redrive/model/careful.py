@@ -10,7 +10,7 @@ _SECOND_MS = 1000
 
 
 class Sampled(NamedTuple):
-    """A message that was moved, and whose fate is looked at.
+    """A message that a careful redrive moved and whose outcome is checked.
 
     Attributes:
         queue_id: Of the queue it went to.
@@ -24,7 +24,7 @@ class Sampled(NamedTuple):
 
 
 class Fares(NamedTuple):
-    """The fates of a sample: how many of it were looked at, and how they fare."""
+    """The fate of a sample of messages: how many of it were looked at, and how they fare."""
 
     looked_at: int = 0
     taken: int = 0
@@ -41,7 +41,7 @@ UNTRIED = Fares()
 
 @dataclass(frozen=True, slots=True)
 class CarefulPace(Document):
-    """A pace that begins with a few messages and doubles while they are taken.
+    """A pace that starts with a few messages and doubles while they are delivered.
 
     Attributes:
         first: So many go first, and their fates are waited for.

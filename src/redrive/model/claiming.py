@@ -91,7 +91,7 @@ def stamp(delivery: Delivery, request: ClaimTerms) -> None:
 
 
 class ClaimShare:
-    """One request, and what it has got so far."""
+    """One request, and the deliveries that it has got so far."""
 
     __slots__ = ("claimed", "request")
 
@@ -134,7 +134,7 @@ def wants_next_at(claimed: Claimed, request: ClaimTerms, limit: int) -> bool:
 
 
 class ClaimPlan:
-    """The plan for the front of a line; each share has its deliveries.
+    """The plan for the deliveries at the front of a line; each share has its deliveries.
 
     Each claim makes one, so it is no dataclass: five factories would take 0.2 us of a claim's 13.
 

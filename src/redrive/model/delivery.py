@@ -30,7 +30,7 @@ class LinePosition(enum.IntEnum):
 
 @dataclass(slots=True)
 class Delivery:
-    """One message owed to one consumer, as the store hands it to whoever claims or peeks at it.
+    """One message owed to one consumer, as the store returns it to whoever claims it or looks at it.
 
     Attributes:
         queue_id: The queue it stands in.
@@ -84,7 +84,7 @@ class Outcome(enum.Enum):
 
 
 class DeadLetterReason(enum.StrEnum):
-    """The reason that a delivery of a queue became a dead letter."""
+    """The reason for which a delivery of a queue became a dead letter."""
 
     EXHAUSTED = "exhausted"  # it had all its claims
     EXPIRED = "expired"  # it was kept too long
@@ -107,7 +107,7 @@ class Transition:
 
 
 class Schedule(Protocol):
-    """A retry schedule: the moments that the next attempts are due."""
+    """A retry schedule: the times at which the next attempts are due."""
 
     def delay_ms(self, attempt: int, chance: random.Random) -> int | None:
         """The wait after failed attempt number `attempt` (from 1), or None when the schedule is spent."""
@@ -120,7 +120,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of a delivery besides its schedule.
+    """The limits of a delivery besides its schedule.
 
     Attributes:
         retention_ms: How long after `enqueued_at` the message is kept; None for ever.

@@ -17,11 +17,11 @@ class RedriveError(Exception):
 
 
 class NotFound(RedriveError):  # noqa: N818 - these are answers, named as a caller says them
-    """The named resource is not there."""
+    """The named resource does not exist."""
 
 
 class AlreadyExists(RedriveError):  # noqa: N818 - see NotFound
-    """A resource of that name stands already and is not the same."""
+    """A resource of that name exists already and is different."""
 
 
 class Conflict(RedriveError):  # noqa: N818 - see NotFound
@@ -39,7 +39,7 @@ class Conflict(RedriveError):  # noqa: N818 - see NotFound
 
 
 class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
-    """The key that messages are encrypted with cannot be used, or not by who asks.
+    """The key that messages are encrypted with cannot be used, or not by this caller.
 
     Attributes:
         code: The reason, in the words of the service that has the key; empty where nobody asked it.
@@ -51,11 +51,11 @@ class KeyUnusable(RedriveError):  # noqa: N818 - see NotFound
 
 
 class Refused(RedriveError):  # noqa: N818 - see NotFound
-    """The present state does not allow it."""
+    """The current state does not allow it."""
 
 
 class InFlightLimit(Refused):
-    """The queue has as many messages in flight as it may."""
+    """The queue has the maximum number of messages in flight."""
 
 
 class TaskActive(Refused):

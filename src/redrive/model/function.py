@@ -9,7 +9,7 @@ from redrive.model.names import ResourceName
 
 
 class Isolation(enum.Enum):
-    """The separation of a function's process from the server.
+    """The isolation of a function's process from the server.
 
     Attributes:
         NONE: A child process with a clean environment, limits on resources and no new privileges. It runs as the
@@ -25,7 +25,7 @@ class Isolation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionVersion:
-    """Everything that running a function takes; a change of any of it is another revision.
+    """Everything that is needed to run a function; a change of any of it is another revision.
 
     Attributes:
         name: Account, region and name.
@@ -72,7 +72,7 @@ class FunctionVersion:
 
 
 class AnswerParts(Protocol):
-    """The taker of an answer that its function streams."""
+    """Receives the parts of an answer that a function streams."""
 
     def begin(self, content_type: str) -> None:
         """Take an answer of this type from now on."""
@@ -107,7 +107,7 @@ class Invocation:
 
 
 class FunctionError(enum.StrEnum):
-    """The failure of an invocation, where the environment and not the handler reports it."""
+    """The failure of an invocation, reported by the environment and not by the handler."""
 
     EXIT = "Runtime.ExitError"
     TIMEOUT = "Sandbox.Timedout"

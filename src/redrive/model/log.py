@@ -95,7 +95,7 @@ class LogEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """A wish for events of one group.
+    """A query for events of one group.
 
     Attributes:
         group_id: The group.
@@ -120,7 +120,7 @@ class LogQuery:
 
 
 class LogSpan(NamedTuple):
-    """The moments (ms) of a stream's first and last events, and of the last one's ingestion."""
+    """The times (ms) of a stream's first and last events, and of the last one's ingestion."""
 
     first_at: int
     last_at: int

@@ -23,7 +23,7 @@ class Attribute(NamedTuple):
 
 @dataclass(slots=True)
 class Message:
-    """A message as its sender hands it over.
+    """A message as its sender submits it.
 
     Attributes:
         id: 16 bytes, made by the runtime's id maker.
@@ -44,7 +44,7 @@ class Message:
 
 @dataclass(slots=True)
 class Publication:
-    """A publication as its publisher hands it over to a topic.
+    """A publication as its publisher submits it to a topic.
 
     Attributes:
         id: 16 bytes.

@@ -14,7 +14,7 @@ VALUE_DIGITS = 3
 
 
 class Series(NamedTuple):
-    """One metric of one thing.
+    """One metric of one set of dimensions.
 
     Attributes:
         account: Whose.
@@ -86,7 +86,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """A measurement of a series at some moment, to be added to the statistics of that moment.
+    """A measurement of a series at one time, to be added to the statistics of that time.
 
     Attributes:
         series: Of what.
@@ -120,7 +120,7 @@ class PeriodStatistics(NamedTuple):
 
 
 class ValueCount(NamedTuple):
-    """In how many samples of one period a value came; `at` and `unit` as in Bucket."""
+    """The number of samples of one period with one value; `at` and `unit` as in Bucket."""
 
     at: int
     unit: str
@@ -130,7 +130,7 @@ class ValueCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PointQuery:
-    """A wish to know what happened to one or several series together.
+    """A query for the points of one or several series together.
 
     Attributes:
         series: Whose points are added up.
@@ -147,7 +147,7 @@ class PointQuery:
 
 @dataclass(frozen=True, slots=True)
 class SeriesQuery:
-    """A wish to know which series there are.
+    """A query for the series that exist.
 
     Attributes:
         account: Whose.

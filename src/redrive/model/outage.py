@@ -91,7 +91,7 @@ FAILURES: dict[str, Attempt] = {
 
 @dataclass(frozen=True, slots=True)
 class BreakerOutage:
-    """An outage as a circuit breaker makes it: few attempts fail, the others are made after the last probe.
+    """An outage as a circuit breaker sees it: few attempts fail, the others are made after the last probe.
 
     Attributes:
         failures: Attempts that failed in all, however many messages waited.

@@ -7,7 +7,7 @@ _KEPT_MS = 60_000  # by so much nodes' clocks may differ
 
 
 class Pace(NamedTuple):
-    """The pace of a throttle: the moment of the next delivery.
+    """A throttle: the time of the next delivery.
 
     There is no burst: `rate_max` a second are one every 1/`rate_max` s, and a pause is not made up for. Takers look
     at whole milliseconds; the part of one by which they come late is carried on, or 300 a second would become 250.

@@ -71,7 +71,7 @@ _PERMILLE: Final = 1000
 
 
 class Phase(enum.StrEnum):
-    """The four phases that a schedule may have, in the order in which they come."""
+    """The four phases that a schedule may have, in their order."""
 
     IMMEDIATE = "immediate"
     PRE_BACKOFF = "pre-backoff"

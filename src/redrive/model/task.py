@@ -36,7 +36,7 @@ class TaskState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MoveChoice(Document):
-    """The dead letters of one cause, or that a search finds, but for a few.
+    """The dead letters with one cause, or those that a search finds, with some exceptions.
 
     Attributes:
         origin: The number of the queue they failed in; 0: of any cause.
@@ -62,7 +62,7 @@ class MoveChoice(Document):
 
 @dataclass(frozen=True, slots=True)
 class MoveTask(Document):
-    """Messages of one queue going to another, or each back to the queue it was dead-lettered from.
+    """Messages of one queue going to another, or each back to the queue that dead-lettered it.
 
     Attributes:
         id: Unique.

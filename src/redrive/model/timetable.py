@@ -53,7 +53,7 @@ class TimetableRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Attempts in a row of one phase and after one wait, of which only the ends are kept.
+    """Consecutive attempts in one phase and after equal waits, of which only the first and last are stored.
 
     Attributes:
         head: Its first rows, up to three.

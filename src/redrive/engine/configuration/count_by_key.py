@@ -21,7 +21,7 @@ CHANGES_MAX: Final = (
 
 
 class CountByKey(Generic[T]):
-    """Counts documents of one kind by sorts, under beginnings of their keys that end with a slash."""
+    """Counts documents of one kind by category, under key prefixes that end with a slash."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ _AFTER_ALL: Final = "\U0010ffff"
 
 
 class LetterOrigin(NamedTuple):
-    """The place that dead letters came from, as far as it is known.
+    """The origin of dead letters, as far as it is known.
 
     Attributes:
         queue: The name of the queue that they failed in, if it was one.

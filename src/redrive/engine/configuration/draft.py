@@ -34,7 +34,7 @@ class Reader(Protocol):
 
 
 class Draft:
-    """The documents that a decision read, and the changes it wants; see `Directory.transact`."""
+    """The documents that a decision read, and the changes that it makes; see `Directory.transact`."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -66,7 +66,7 @@ TOMBSTONE: Final = DocumentKind.of("deleted_queue", QueueRecord)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A document that the sweep is to look at from a moment (ms) on: a subscription that ends, a deleted queue."""
+    """A document that the sweep has to look at from a time (ms) on: a subscription that ends, a deleted queue."""
 
     at: int
     kind: str

@@ -47,7 +47,7 @@ class Matches:
 
 @dataclass(slots=True)
 class SubscriptionMatcher:
-    """Subscriptions ready to be asked."""
+    """Subscriptions of a topic, prepared for matching."""
 
     unfiltered: dict[str, Subscription] = field(default_factory=dict)
     filtered: dict[str, Subscription] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class SubscriptionMatcher:
 
 
 class SubscriptionMatchers:
-    """The interest in each topic that this node was asked about."""
+    """The matchers of each topic that this node was asked about."""
 
     def __init__(self, directory: Directory, kind: DocumentKind[Subscription], clock: Clock) -> None:
         self._directory = directory

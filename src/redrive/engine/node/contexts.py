@@ -11,7 +11,7 @@ CONTEXTS_MAX: Final = 50_000
 
 
 class SubscriptionContexts:
-    """Makes the context of a subscription once for each version of it and of its topic."""
+    """Creates the context of a subscription once for each version of it and of its topic."""
 
     def __init__(self, profiles: Mapping[str, DeliveryProfile]) -> None:
         self._profiles = profiles

@@ -25,7 +25,7 @@ class QueueCounters:
 
 
 class NodeCounters:
-    """The counts of every queue to which something happened on this node.
+    """The counts of every queue in which something happened on this node.
 
     They know the queue's name: to look up 100,000 names for each scrape took minutes.
     """

@@ -20,7 +20,7 @@ def failed_on_purpose(status: int) -> Attempt:
 
 
 class FaultInjection:
-    """Endpoints that are made to fail, and their failures. Nothing fails by itself."""
+    """Endpoints that are made to fail, for tests. Nothing fails by itself."""
 
     def __init__(self) -> None:
         self._faults: dict[str, Attempt] = {}

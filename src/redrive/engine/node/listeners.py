@@ -13,7 +13,7 @@ _FACTS: Final = tuple(name for name, member in vars(Listener).items() if callabl
 
 
 class Audience(Listener):
-    """Several listeners as one: for each fact, those of them that have a method of their own for it."""
+    """Several listeners as one: for each fact, those that override its method."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         for fact in _FACTS:
@@ -23,7 +23,7 @@ class Audience(Listener):
 
 
 class Listeners:
-    """Everybody who listens, by what they listen to.
+    """All listeners, by the facts that they listen to.
 
     Attributes:
         queues: Listeners to what happens in queues, which is no dialect's.

@@ -49,7 +49,7 @@ _SEALED_AT_ONCE = 100  # documents of an older version, read together
 
 
 class MessageSeals(MessageSealing):
-    """The sealing that the server registered, or none."""
+    """The encryption of messages that the server registered, or none."""
 
     def __init__(self) -> None:
         self.sealing: MessageSealing = NO_SEALING

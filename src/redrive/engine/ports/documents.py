@@ -40,7 +40,7 @@ class Resource(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Write a document over its stored version, or where there is none yet (0).
+    """Write a document over its stored version, or create it (0).
 
     Each write adds one to the version. A new document begins at `first`.
     """
@@ -53,7 +53,7 @@ class Put(NamedTuple):
 
 
 class Remove(NamedTuple):
-    """Forget a document: its stored version (1 and above), or whatever is stored, if anything (None)."""
+    """Delete a document: its stored version (1 and above), or whatever is stored, if anything (None)."""
 
     kind: str
     key: str
@@ -61,9 +61,9 @@ class Remove(NamedTuple):
 
 
 class Require(NamedTuple):
-    """Change nothing unless a document stands at this version, and keep it there until the write is done.
+    """Change nothing unless a document exists at this version, and keep it there until the write is done.
 
-    What is not there (0) cannot be kept away: another write may put it at the same moment.
+    What is not there (0) cannot be kept away: another write may put it at the same time.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class Require(NamedTuple):
 
 
 class RequireNone(NamedTuple):
-    """Change nothing unless, once all is changed, no document of the kind has a key that begins so.
+    """Change nothing unless, after all changes, no document of the kind has a key with this prefix.
 
     Whoever adds such documents must require or change, in the same write, a document that this write changes as well:
     two writes that have no document in common do not see each other.
@@ -124,14 +124,14 @@ class DocumentKind(Generic[T]):
 
 
 class Unremembered:
-    """A value of a kind that has very many, each read seldom: no node remembers it."""
+    """A value of a kind that has very many, each read seldom: no node caches it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Creation(Generic[T]):
-    """A value to be written where there is none."""
+    """A value to write if there is none."""
 
     kind: DocumentKind[T]
     key: str
@@ -140,7 +140,7 @@ class Creation(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A value to be forgotten, if it is there."""
+    """A value to remove, if it exists."""
 
     kind: DocumentKind[Any]
     key: str

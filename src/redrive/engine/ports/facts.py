@@ -52,7 +52,7 @@ class Attempted:
 
 
 class Accepted(NamedTuple):
-    """A publication that queues of this server took straight from its topic, each at the first attempt.
+    """A publication that queues of this server accepted directly from its topic, each at the first attempt.
 
     One fact for all of them: a publication to four queues spent a quarter of its time on a fact for each.
 
@@ -73,7 +73,7 @@ class Accepted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLettered:
-    """A delivery that failed for good, and its dead-letter queue's answer.
+    """A delivery that failed for good, and the result of handing it to its dead-letter queue.
 
     Attributes:
         topic: Where the message was published.
@@ -92,7 +92,7 @@ class DeadLettered:
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """A delivery that ended otherwise than delivered, whichever path ended it.
+    """A delivery that ended otherwise than delivered, by whatever path.
 
     Attributes:
         last: Its last attempt, or how it was refused before one; the transition says whether it was dead-lettered,

@@ -56,7 +56,7 @@ class Endpoint(Protocol):
 
 @runtime_checkable
 class NeedsSetUp(Protocol):
-    """An endpoint that stands also where this server has not been set up for it, to say so of each delivery."""
+    """An endpoint for which this server is not set up; it says so of each delivery."""
 
     @property
     def set_up(self) -> bool:
@@ -66,7 +66,7 @@ class NeedsSetUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The deliveries that go in one attempt: those that are due together; none is waited for.
+    """The deliveries of one attempt: those that are due at the same time; none is waited for.
 
     Attributes:
         deliveries_max: The largest number.
@@ -123,7 +123,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A message that the end of a delivery leads to, in the transaction that ends it.
+    """A message that results from the end of a delivery, stored in the same transaction.
 
     Attributes:
         topic: Where it is published.
@@ -139,7 +139,7 @@ class FollowUp:
 
 
 class DeathRecord(NamedTuple):
-    """A delivery that ended without success and goes on as a message: the dead letter that such a message is.
+    """A delivery that ended without success and continues as a message: the dead letter that such a message is.
 
     Attributes:
         origin: The number of the queue that the delivery was in, to which a redrive brings it back.
@@ -163,7 +163,7 @@ def _never(_: Delivery) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionContext:
-    """A subscription, and all about its deliveries that only a new version of it or of its topic changes.
+    """A subscription, and everything about its deliveries that changes only with a new version of it or of its topic.
 
     A profile makes it, and the engine remembers it (`redrive.engine.node.contexts`): asking for each claim, attempt and
     end took sixteen calls for two attempts.

@@ -104,7 +104,7 @@ def _with_sequence(headers: bytes | None, seq: int) -> bytes:
 
 
 class Cause(NamedTuple):
-    """The cause that dead letters of a queue have in common.
+    """The common cause of several dead letters of a queue.
 
     Attributes:
         origin: The number of the queue they failed in.
@@ -169,7 +169,7 @@ _UNLIMITED = Limits()
 
 @dataclass(slots=True)
 class ClaimRequest:
-    """A wish for deliveries of one queue.
+    """A request for deliveries of one queue.
 
     Attributes:
         limit: At most so many.
@@ -204,7 +204,7 @@ class ClaimRequest:
 
 
 class Claim(NamedTuple):
-    """A claim that somebody says they hold.
+    """A claim that a caller says it holds.
 
     Attributes:
         seq: Of which delivery.
@@ -259,7 +259,7 @@ class Settled(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The numbers of deliveries of a queue that may be claimed now, are in flight, and wait for a later moment."""
+    """The numbers of deliveries of a queue that can be claimed now, are in flight, and wait for a later time."""
 
     available: int
     claimed: int
@@ -267,7 +267,7 @@ class Counts(NamedTuple):
 
 
 class MovedTo(NamedTuple):
-    """The place at which a delivery that was moved stands now, and the id that it has there."""
+    """The new queue of a delivery that was moved, and its id there."""
 
     queue_id: int
     seq: int
@@ -294,7 +294,7 @@ class Moved(NamedTuple):
 
 
 class Occupied(NamedTuple):
-    """A number under which something is kept, and the moments from which a sweep may find something there.
+    """A number under which something is stored, and the times from which a sweep may find something there.
 
     Attributes:
         queue_id: The number: of a queue, of a subscription's backlog, of a topic's archive.
@@ -344,7 +344,7 @@ class Swept(NamedTuple):
 
 @dataclass(slots=True)
 class MoveRequest:
-    """Take deliveries out of a queue and send them as new ones to another, or each to its origin.
+    """A request to take deliveries out of a queue and send them as new ones to another, or each to its origin.
 
     Attributes:
         queue_id: From here.

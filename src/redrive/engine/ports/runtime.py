@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 
 class Timer(Protocol):
-    """A call that was asked for at a later moment."""
+    """A call that is scheduled for a later time."""
 
     def cancel(self) -> None:
         """Do not make the call; harmless after it was made."""
@@ -15,7 +15,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """The time, as a thing that can be handed over and simulated."""
+    """The time, as an object that is passed in and can be simulated."""
 
     def now(self) -> int:
         """Milliseconds since the epoch, UTC."""
@@ -32,7 +32,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Time, chance and the name of this node, handed to every part that needs one."""
+    """Time, randomness and the name of this node, passed to every part that needs one."""
 
     clock: Clock
     chance: random.Random

@@ -27,7 +27,7 @@ def is_sealed(delivery: Delivery) -> bool:
 
 @dataclass(slots=True)
 class OpenedDelivery(Delivery):
-    """A delivery that is sealed in the store, opened.
+    """A delivery that is encrypted in the store, decrypted.
 
     Attributes:
         key: The key that it was sealed with, as its facade names it; empty for one that is no caller's.
@@ -39,7 +39,7 @@ class OpenedDelivery(Delivery):
 
 
 class Sealer(Protocol):
-    """Seals what enters one queue, or the backlogs and the archive of one topic."""
+    """Encrypts what enters one queue, or the backlogs and the archive of one topic."""
 
     @property
     def lasts(self) -> bool:

@@ -40,7 +40,7 @@ def fair_share(left: int, among: int, count_max: int) -> int:
 
 
 class CauseCount(NamedTuple):
-    """The dead letters of a queue that have one cause.
+    """The number of dead letters of a queue with one cause.
 
     Attributes:
         cause: Their cause.
@@ -59,7 +59,7 @@ class CauseCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LookRequest:
-    """A page of deliveries of one queue, waiting and claimed, by arrival.
+    """A request for a page of a queue's deliveries, waiting or claimed, in order of arrival.
 
     Attributes:
         queue_id: Of which queue.
@@ -125,7 +125,7 @@ class DocumentStore(Protocol):
 
 
 class MessageStore(Protocol):
-    """The verbs that carry bodies of messages in and out; `SealedStore` has each of them, and encrypts."""
+    """The operations of a store that carry message bodies; `SealedStore` has each of them, and encrypts."""
 
     def enqueue(self, new_deliveries: Sequence[NewDelivery]) -> Awaitable[list[Enqueued]]:
         """Add deliveries, to one queue or several: all of them or none."""

@@ -68,7 +68,7 @@ class TelemetryStore(Protocol):
 
 
 class CommitMeter(Protocol):
-    """A measure of the time that a store's commits take. A store that runs on a thread of its own calls it from there."""
+    """Measures the time that a store's commits take. A store that runs on a thread of its own calls it from there."""
 
     def begin(self) -> float:
         """The moment at which a commit begins, for `end`."""
@@ -92,7 +92,7 @@ UNMEASURED: Final[CommitMeter] = _Unmeasured()
 
 
 class NodeStore(Store, TelemetryStore, Protocol):
-    """All that a node keeps."""
+    """Everything that a node stores."""
 
 
 class LogSink(Protocol):

@@ -24,7 +24,7 @@ SAMPLED_AT_ONCE: Final = 100  # 25 MB of the largest bodies
 
 
 class Archived(NamedTuple):
-    """One publication out of an archive.
+    """One publication in an archive.
 
     Attributes:
         seq: Its row's place in the archive.

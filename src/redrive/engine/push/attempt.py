@@ -54,7 +54,7 @@ class _Counted(NamedTuple):
 
 
 class DeliveryAttempt:
-    """Deliveries of one subscription being tried once, together."""
+    """One attempt to push deliveries of one subscription together."""
 
     __slots__ = ("_context", "_decided", "_deliveries", "_holds_until", "_parts", "_settlements")
 

@@ -27,7 +27,7 @@ CIRCUIT = DocumentKind.of("probation", OpenCircuit)  # as stores have it
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A row of failures that an endpoint is in, as far as this node has seen.
+    """The consecutive failures of an endpoint that this node has seen.
 
     Attributes:
         failures: How many attempts failed in a row.
@@ -201,6 +201,6 @@ class CircuitBreakers:
 
 
 def _longer(current: OpenCircuit, state: OpenCircuit) -> OpenCircuit:
-    """The later end, where two nodes open the same breaker at the same moment."""
+    """The later end, where two nodes open the same breaker at the same time."""
     outlasts = current.endpoint == state.endpoint and current.until > state.until
     return current if outlasts else state

@@ -53,7 +53,7 @@ class EndpointCondition:
 
 
 class EndpointConditions:
-    """Tells how endpoints stand, from what this node knows and what the store holds."""
+    """Tells the condition of endpoints, from what this node knows and what the store holds."""
 
     def __init__(
         self,

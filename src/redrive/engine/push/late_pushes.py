@@ -38,7 +38,7 @@ class _Late:
 
 
 class LatePushes:
-    """The pushes that go on, and those of them that were taken."""
+    """The pushes that continue after their soft time-out, and which of them succeeded."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -141,7 +141,7 @@ HANGS_SECONDS: Final = 5
 
 
 class SoftTimeout:
-    """The attempts that wait for an answer no longer than their plan says."""
+    """The attempts that wait for an answer no longer than their plan allows."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -24,7 +24,7 @@ WAITS_MS: Final = (0, 100, 200, 500, 1_000)
 
 
 class SettleRetrier:
-    """Repeats what has to reach the store after a push."""
+    """Repeats the writes that a push owes the store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

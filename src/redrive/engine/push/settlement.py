@@ -48,7 +48,7 @@ from redrive.model.queue import Queue
 
 @dataclass(frozen=True, slots=True)
 class PushParts:
-    """The parts of the engine that an attempt goes through, by their roles."""
+    """The parts of the engine that take part in an attempt, by role."""
 
     store: MessageStore
     queue_store: QueueStore
@@ -273,7 +273,7 @@ class _Group:
 
 
 class JointSettlements:
-    """Successes of one backlog, settled together where they come in one turn of the event loop.
+    """Successes of one backlog that are settled together if they occur in the same turn of the event loop.
 
     They share a call of the store and the steps around it: alone, each cost a sixth of a push. A failure is settled by
     itself, since what it leads to may take its time.

@@ -24,7 +24,7 @@ LOOK_AGAIN_MS = 10
 
 
 class Cancellation:
-    """A caller that may go away while it waits.
+    """Records that a caller went away while it waited.
 
     Only waiting is given up for that: a verb that has begun to change something runs to its end, so that nothing
     is left half told.
@@ -60,7 +60,7 @@ class _WaitingLine:
 
 
 class QueueNotifier:
-    """Wakes the receivers that wait at queues."""
+    """Wakes the receivers that wait for messages of queues."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -202,7 +202,7 @@ class Receiver:
 
 
 class InFlightEstimate:
-    """An upper estimate of the deliveries in flight, so that the limit costs a claim no counting.
+    """An upper estimate of the deliveries in flight, so that a claim can enforce the limit without counting.
 
     The estimate only misses claims that ran out, which makes it too high. When it reaches the limit the store counts,
     at most every `COUNT_EVERY_MS` for a queue.

@@ -26,7 +26,7 @@ _SET_ASIDE_KEPT_MS = 14 * DAY_MS  # as long as a queue may keep messages
 
 
 class ChosenMoves:
-    """Moves dead letters that somebody chose, up to `BATCH_MAX` in one transaction."""
+    """Moves single dead letters that somebody selected, up to `BATCH_MAX` in one transaction."""
 
     def __init__(
         self,

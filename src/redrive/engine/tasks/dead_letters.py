@@ -83,7 +83,7 @@ class CauseDetails:
 
 
 class DeadLetters:
-    """Looks into dead-letter queues without touching them."""
+    """Reads dead-letter queues without changing them."""
 
     def __init__(
         self, store: QueueStore, clock: Clock, resources: Resources, sources: DeadLetterSources

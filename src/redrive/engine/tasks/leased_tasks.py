@@ -66,7 +66,7 @@ Work = Callable[[Leased], Awaitable[None]]
 
 
 class LeasedTasks(Generic[Leased]):
-    """Works at the tasks of a kind on this node, each at most once at a time."""
+    """Runs the tasks of a kind on this node, each at most once at a time."""
 
     def __init__(self, runtime: Runtime, documents: Directory, kind: DocumentKind[Leased]) -> None:
         self._runtime = runtime

@@ -17,7 +17,7 @@ from redrive.model.topic import Subscription
 
 
 class RedriveTargets:
-    """Finds where dead letters came from, as far as that still stands.
+    """Finds where dead letters came from, if that still exists.
 
     A subscription's backlog is the same kind of queue as any: what is redriven into it is pushed again, from its first
     attempt.
@@ -88,7 +88,7 @@ def cause_of(choice: MoveChoice) -> Cause | None:
 
 @dataclass(frozen=True, slots=True)
 class RedriveWish:
-    """A wish for a redrive that takes not everything, or not at once.
+    """A request for a redrive of some messages, or at a limited pace.
 
     Attributes:
         choice: The cause of the dead letters that go; None: all of them.
@@ -130,7 +130,7 @@ class RedrivePlan(NamedTuple):
 
 
 class NextFound(NamedTuple):
-    """The finds of a search that move next.
+    """The results of a search that are moved next.
 
     Attributes:
         seqs: Their places.

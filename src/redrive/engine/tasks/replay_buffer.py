@@ -24,7 +24,7 @@ class ReplayContext(NamedTuple):
 
 
 class ReplayBuffer:
-    """Lets publications wait, and go."""
+    """Holds publications back during a replay, and releases them."""
 
     def __init__(self, store: Store, runtime: Runtime, resources: Resources, notifier: QueueNotifier) -> None:
         self._store = store

@@ -17,7 +17,7 @@ _Chosen = dict[int, int]
 
 
 class Elements:
-    """A message with arrays of objects, ready for many filters: what a test accepts of it is looked up once."""
+    """A message with arrays of objects, prepared for many filters: what a test accepts of it is looked up once."""
 
     def __init__(self, fields: SubjectFields, places: ArrayPlaces) -> None:
         self._fields = fields

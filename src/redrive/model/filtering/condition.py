@@ -16,7 +16,7 @@ _STEPS_OF_ADDRESS = 10  # reading one takes 3 µs
 
 
 class Condition(Protocol):
-    """Anything that can say of a value whether it will do."""
+    """Anything that can tell whether a value matches."""
 
     def matches(self, value: Scalar) -> bool:
         """True if the value will do."""
@@ -30,7 +30,7 @@ def is_number(value: Scalar) -> TypeGuard[int | float]:
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """The value is this one, of the same JSON type."""
+    """The value equals this one and has the same JSON type."""
 
     value: Scalar
 
@@ -97,7 +97,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class InNetwork:
-    """The value is a string that spells an address of this network; any spelling of the address will do."""
+    """The value is a string with an address in this network; any spelling of the address will do."""
 
     network: IPv4Network | IPv6Network
 
@@ -159,7 +159,7 @@ class AnythingBut:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """There is a value, whichever."""
+    """There is a value, whatever it is."""
 
     def matches(self, value: Scalar) -> bool:  # noqa: ARG002 - any value will do
         """True: asked of a value, it is there."""

@@ -26,7 +26,7 @@ Holds = Callable[[Any], bool]
 
 
 class EventFilterInvalid(RedriveError):  # noqa: N818 - an answer, named as a caller says it
-    """A filter that Event Grid would not take; the message says what is wrong with it."""
+    """A filter that Event Grid would refuse; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)

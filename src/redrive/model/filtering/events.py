@@ -161,7 +161,7 @@ def _read_advanced(members: Mapping[str, Any]) -> _Advanced:
 
 
 class Event:
-    """An event as many filters see it.
+    """An event, prepared for many filters.
 
     Attributes:
         document: The event. What has a schema of its own brings `eventType` and `subject` besides.

@@ -34,7 +34,7 @@ class Filtered(Generic[K]):
 
 
 class FilterIndex(Generic[K]):
-    """Filters, each under a key of the caller's, such as a subscription's id."""
+    """Filters, each under a key that the caller chooses, such as a subscription's id."""
 
     def __init__(self) -> None:
         self._scopes: dict[Scope, _ScopeIndex[K]] = {scope: _ScopeIndex(scope) for scope in Scope}
@@ -173,7 +173,7 @@ def _decide(
 
 
 class Groups:
-    """Clauses by number, in one group for each set of keys that they ask about.
+    """Clauses by number, in one group for each set of keys that they test.
 
     A group hangs from one of the keys that must be there, its anchor, and a message looks only at groups whose
     anchor it has. The anchor is the key that the fewest groups hang from so far: where filters share a key and

@@ -10,7 +10,7 @@ from redrive.model.filtering.subject import FilterVerdict, Subject, SubjectField
 
 
 class Scope(enum.StrEnum):
-    """The part of a message that a filter looks at."""
+    """The part of a message that a filter applies to."""
 
     ATTRIBUTES = "attributes"
     BODY = "body"
@@ -58,7 +58,7 @@ class Clause:
 
 
 class FilterPolicy:
-    """A filter in disjunctive form: a message passes when all tests of some clause hold.
+    """A filter in disjunctive form: a message matches when all tests of some clause hold.
 
     Attributes:
         scope: What of the message is looked at.
@@ -93,7 +93,7 @@ class FilterPolicy:
 
 
 def read_fields(subject: Subject, scope: Scope, paths: Wanted) -> SubjectFields | None:
-    """The fields that a scope shows; None where the body is no JSON object."""
+    """The fields that a scope shows; None where the body is not a JSON object."""
     return subject.body_fields(paths) if scope is Scope.BODY else subject.attribute_fields(paths.keys)
 
 

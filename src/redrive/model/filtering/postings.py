@@ -34,7 +34,7 @@ def is_indexed(condition: Condition) -> bool:
 
 
 class Values:
-    """The values that a message has under one key, as buckets ask for them."""
+    """The values that a message has under one key, in the form in which they are looked up."""
 
     __slots__ = ("_beginnings", "_ends", "_exact", "_folded", "_numbers", "_texts", "_values")
 
@@ -93,7 +93,7 @@ class Values:
 
 
 class Postings:
-    """The conditions on one key, and the numbers of the clauses that have them."""
+    """The conditions on one key, and the numbers of the clauses that contain them."""
 
     def __init__(self) -> None:
         self._present: set[int] = set()  # also of conditions that no bucket answers for
@@ -172,7 +172,7 @@ def _discard_text(lengths: defaultdict[int, defaultdict[str, set[int]]], text: s
 
 
 class Hits:
-    """The clauses that one key's values lead to, not yet brought together: often only few of them matter.
+    """The clauses that one key's values lead to, not yet merged: often only a few of them matter.
 
     Attributes:
         size: At most how many there are.

@@ -62,7 +62,7 @@ def _tree(intervals: list[_Interval]) -> _Node | None:
 
 
 class RangeTable:
-    """Ranges by the clause that has them.
+    """Ranges, by the clause that contains them.
 
     A change costs nothing much at once: new ranges wait unsorted, and the tree is made anew when more than 128
     wait or are gone. So a subscription that comes or goes between two publishes does not make the second slow.

@@ -21,7 +21,7 @@ from redrive.model.filtering.tokens import FilterPolicyInvalid, Kind, Tokens, pa
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One key and the array of what will do for it.
+    """One key and the array of the conditions on its value.
 
     Attributes:
         test: The key's test.
@@ -36,14 +36,14 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class KeyGroup:
-    """Everything that must hold together: the members of one object."""
+    """Conditions that must all hold: the members of one object."""
 
     members: "tuple[Leaf | KeyGroup | Alternatives, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """Groups of which one must hold: an `$or`."""
+    """Groups of conditions of which one must hold: an `$or`."""
 
     branches: tuple[KeyGroup, ...]
 

@@ -12,20 +12,20 @@ from redrive.model.message import Attribute
 
 
 class FilterVerdict(enum.StrEnum):
-    """True if a message passes, and if not, why: the reasons that the filtering metrics tell apart."""
+    """True if a message matches, and if not, the reason: those that the filtering metrics distinguish."""
 
     MATCHED = "matched"
     NO_ATTRIBUTES = "no attributes"  # the message has none at all
     ATTRIBUTES = "attributes"
     INVALID_ATTRIBUTES = "invalid attributes"  # an attribute the filter names cannot be read
     BODY = "body"
-    INVALID_BODY = "invalid body"  # the body is no JSON object
+    INVALID_BODY = "invalid body"  # the body is not a JSON object
     EVENT = "event"  # a filter on events
     TOO_COSTLY = "too costly"  # the filter needs more steps for this message than it has: see `Budget`
 
 
 class Wanted:
-    """The keys that filters ask about, name by name, so that a body is read along them and no further.
+    """The keys that filters test, name by name, so that a body is read along them and no further.
 
     Attributes:
         keys: Each with how many filters ask about it.
@@ -85,7 +85,7 @@ class _PathStep:
 
 @dataclass(slots=True)
 class ArrayPlaces:
-    """The places of values in a body: for each array of objects around a value, the element.
+    """The positions of values in a body: for each array of objects around a value, the element.
 
     A place is the number of an element, and 0 what is in no such array. Elements are numbered as they are met, those
     of all arrays together.
@@ -172,7 +172,7 @@ class Subject:
         """The body's leaves that are wanted.
 
         Returns:
-            None where the body is no JSON object. The path of a leaf joins the names around it with dots, so
+            None where the body is not a JSON object. The path of a leaf joins the names around it with dots, so
             that `{"a":{"b":1}}` and `{"a.b":1}` are the same; arrays do not show in a path.
         """
         document = self.document

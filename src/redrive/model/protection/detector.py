@@ -13,7 +13,7 @@ Span = tuple[int, int]
 
 
 class Match(Protocol):
-    """One find."""
+    """One match in a text."""
 
     def span(self, group: Any = 0, /) -> Span:
         """The span of a group; (-1, -1) where it did not match."""
@@ -57,7 +57,7 @@ def _spelled(word: str) -> str:
 
 
 class Keywords:
-    """Some keywords, looked for together."""
+    """Keywords that are searched for together."""
 
     def __init__(self, pattern: Pattern) -> None:
         """Look for what this matches, which is compiled from what `spelled` says."""
@@ -121,7 +121,7 @@ Check = Callable[[str], bool]
 
 
 class Finder(Protocol):
-    """Something that can be found in a text."""
+    """Anything that finds matches in a text."""
 
     def find(self, text: bytes) -> list[Span]:
         """The matches in a text in UTF-8, in order; no two overlap."""
@@ -165,7 +165,7 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Several detectors of one kind."""
+    """Several detectors of the same kind of text."""
 
     finders: Sequence[Finder]
 

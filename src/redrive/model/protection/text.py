@@ -21,7 +21,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Cut(NamedTuple):
-    """A part to be masked, or to be cut out.
+    """A part of a text to mask or to remove.
 
     Attributes:
         start: Where it begins, in the text as detectors see it.
