@@ -70,7 +70,7 @@ def test_says_which_services_it_is_about(actions: object, services: set[str]) ->
         ("null", "must be a JSON object"),
         ("[]", "must be a JSON object"),
         ('{"Version": NaN}', "NaN is not JSON"),
-        ('{"Version": "2012-10-17", "Version": "2008-10-17"}', "an element stands twice in one object"),
+        ('{"Version": "2012-10-17", "Version": "2008-10-17"}', "an element occurs twice in one object"),
         ("{}", "Statement 1: must be an object"),
         ('{"Statement": []}', "Statement must not be empty"),
         ('{"Statement": "Allow"}', "Statement 1: must be an object"),

@@ -117,8 +117,12 @@ NOT_FOR = f"The request authorization key is not authorized for {HOST}. This is 
         (request(aeg_sas_key=""), 400, "The request's authorization key is empty."),
         (request(aeg_sas_key=OTHER), 401, NOT_FOR + "The key is not one of this resource's."),
         (request(aeg_sas_token="x"), 401, NOT_FOR + "The token does not have the form r=…&e=…&s=…."),
-        (request(aeg_sas_token="r=a&e=b&s=!"), 401, NOT_FOR + "The signature is no base64."),
-        (request(aeg_sas_token=signed(URL, "soon")), 401, NOT_FOR + "The token's end is no moment: soon."),
+        (request(aeg_sas_token="r=a&e=b&s=!"), 401, NOT_FOR + "The signature is not Base64."),
+        (
+            request(aeg_sas_token=signed(URL, "soon")),
+            401,
+            NOT_FOR + "The token's expiry is not a time: soon.",
+        ),
         (
             request(aeg_sas_token=signed(URL, "2030-01-01T00:00:00Z", OTHER)),
             401,

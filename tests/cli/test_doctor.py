@@ -208,7 +208,7 @@ def test_a_store_that_is_fit_has_nothing_wrong(
 def test_a_database_that_is_away_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     found = examined("postgresql://redrive@127.0.0.1:1,127.0.0.1:2/none", capsys)
     assert list(found) == ["store"]
-    assert "there is no way to the database" in wrong(found)["store"]
+    assert "the database cannot be reached" in wrong(found)["store"]
 
 
 async def complaints(url: str, *statements: str, now: Callable[[], int] = NOW) -> dict[str, str]:

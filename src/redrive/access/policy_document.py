@@ -295,7 +295,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """JSON keeps the last of two equal names; here the other might have been the one that denies."""
     document = dict(pairs)
     if len(document) < len(pairs):
-        raise PolicyInvalid("an element stands twice in one object")
+        raise PolicyInvalid("an element occurs twice in one object")
     return document
 
 

@@ -112,7 +112,7 @@ def _redrive(client: Client, parsed: argparse.Namespace) -> int:
         print(f"{answer['moved']} of {len(parsed.id)} moved")
         return 0 if answer["moved"] == len(parsed.id) else 1
     moves = f"{answer['to_move']} {many(answer['to_move'], 'message')}"
-    print(f"task {answer['task']} moves {moves}; it goes on though the server is restarted")
+    print(f"task {answer['task']} moves {moves}; it continues if the server is restarted")
     return asyncio.run(_watch(client, SystemClock(), parsed.queue, answer["task"])) if parsed.wait else 0
 
 

@@ -87,9 +87,9 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     try:
         document = orjson.loads(body)
     except ValueError:
-        raise ControlRefusal("the body is no JSON") from None
+        raise ControlRefusal("the body is not JSON") from None
     if not isinstance(document, dict):
-        raise ControlRefusal("the body is no JSON object")
+        raise ControlRefusal("the body is not a JSON object")
     return document
 
 

@@ -295,7 +295,7 @@ class RequestReader:
 
     def _check_upgrade(self) -> None:
         if self._parser.get_method() == b"CONNECT":
-            raise RefusedRequestError(501, "This server is no proxy")
+            raise RefusedRequestError(501, "This server is not a proxy")
         self._is_upgrade = True
 
     def _origin_form(self, target: str) -> str:

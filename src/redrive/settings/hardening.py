@@ -138,7 +138,7 @@ _CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
 def risks(settings: Settings) -> Iterator[str]:
     """The risks of these settings, each as a line for the log."""
     if settings.skip_queue_waits:
-        yield "skip_queue_waits is on: queues are made again and purged again at once, where Amazon wants 60 seconds"
+        yield "skip_queue_waits is on: queues can be recreated and purged again at once, where Amazon requires 60 seconds"
     if settings.insecure_test_keys:
         yield (
             f"server.insecure_test_keys host={settings.host}: whoever reaches this server knows the access key test with"

@@ -149,11 +149,11 @@ _REFUSED = [
     ),
     (
         policy({}, Configuration=custom(("x", "a"), ("x", "b"))),
-        f"{_CUSTOM} Name x stands for another data identifier",
+        f"{_CUSTOM} Name x is the name of another data identifier",
     ),
     (
         policy({}, Configuration=custom(("Name", "a"))),
-        f"{_CUSTOM} Name Name stands for another data identifier",
+        f"{_CUSTOM} Name Name is the name of another data identifier",
     ),
     (policy({}, Configuration=custom(("x", "a["))), f"{_CUSTOM} Regex of x is not a regular expression"),
 ]

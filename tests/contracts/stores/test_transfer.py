@@ -220,7 +220,7 @@ def test_a_file_that_is_none_or_of_another_version_is_refused(tmp_path: Path) ->
         look_through(file)
     connection = apsw.Connection(str(file))
     connection.execute("CREATE TABLE other (number)")
-    with pytest.raises(StoreUnavailable, match="is no store of Redrive"):
+    with pytest.raises(StoreUnavailable, match="is not a store of Redrive"):
         look_through(file)
     connection.execute("PRAGMA user_version = 1")
     with pytest.raises(StoreUnavailable, match="is at step 1, and this version's at"):

@@ -191,7 +191,7 @@ def _answers(payload: bytes, batch: Sequence[WaitingRecord]) -> Mapping[str, tup
     try:
         listed = [_answer(each) for each in orjson.loads(payload)["records"]]
     except (ValueError, TypeError, KeyError, AttributeError, NotBase64):
-        text = "The answer of the Lambda function is no JSON with a result for each record"
+        text = "The answer of the Lambda function is not JSON with a result for each record"
         raise TransformationFailed("JsonProcessingException", text) from None
     answers = {record_id: (outcome, content) for record_id, outcome, content in listed}
     if len(answers) < len(listed):

@@ -40,7 +40,7 @@ translated: Final = translator(
     ),
     (
         Conflict,
-        lambda _: error("ConcurrentModification", "It was changed by another request at the same moment."),
+        lambda _: error("ConcurrentModification", "It was changed by another request at the same time."),
     ),
 )
 

@@ -174,10 +174,10 @@ def _expires_at(call: Call, params: Structure) -> int | None:
     model, valid_to = params.get("ExpirationModel") or "KEY_MATERIAL_EXPIRES", params.get("ValidTo")
     if model == _FOREVER:
         if valid_to is not None:
-            raise not_valid("ValidTo goes with ExpirationModel KEY_MATERIAL_EXPIRES alone.")
+            raise not_valid("ValidTo is allowed with ExpirationModel KEY_MATERIAL_EXPIRES only.")
         return None
     if valid_to is None:
         raise not_valid("A validTo date must be set if the ExpirationModel is KEY_MATERIAL_EXPIRES")
     if valid_to <= call.now:
-        raise not_valid("ValidTo must be a moment to come, or ExpirationModel KEY_MATERIAL_DOES_NOT_EXPIRE.")
+        raise not_valid("ValidTo must be in the future, or ExpirationModel KEY_MATERIAL_DOES_NOT_EXPIRE.")
     return int(valid_to)

@@ -175,7 +175,7 @@ def _redrive_allow(value: str) -> str:
     if document.get("redrivePermission") not in _PERMISSIONS:
         raise refused("Invalid value for redrivePermission.")
     if (document["redrivePermission"] == "byQueue") != isinstance(sources, list):
-        raise refused("sourceQueueArns goes with redrivePermission byQueue alone.")
+        raise refused("sourceQueueArns is allowed with redrivePermission byQueue only.")
     if isinstance(sources, list) and not (1 <= len(sources) <= SOURCES_MAX and all(map(_is_queue, sources))):
         raise refused(f"sourceQueueArns holds 1 to {SOURCES_MAX} ARNs of queues.")
     return value

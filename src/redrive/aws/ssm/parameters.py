@@ -167,7 +167,7 @@ def _check_pattern(pattern: str, value: str) -> None:
     try:
         fits = not pattern or re2.fullmatch(pattern, value) is not None
     except re2.error:
-        raise error("InvalidAllowedPatternException", "The pattern is no regular expression.") from None
+        raise error("InvalidAllowedPatternException", "The pattern is not a regular expression.") from None
     if not fits:
         raise error(
             "ParameterPatternMismatchException",

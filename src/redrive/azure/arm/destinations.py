@@ -87,7 +87,7 @@ def check_container(name: str) -> None:
         AzureError: The name is not one that containers can have.
     """
     if not _CONTAINER_NAME.fullmatch(name):
-        raise invalid(f"The blobContainerName '{name}' is no name of a container.")
+        raise invalid(f"The blobContainerName '{name}' is not a valid name of a container.")
 
 
 def accepted_destination(document: Document, before: Document, resolve: EndpointResolver) -> DestinationForm:
@@ -185,7 +185,7 @@ def _check_audience(properties: Document, protocol: str) -> None:
     if not tenant and not application:
         return
     if not application or not _TENANT_NAME.fullmatch(tenant or ""):
-        raise invalid(f"{TENANT}, a GUID or the name of a domain, and {APPLICATION} go together.")
+        raise invalid(f"{TENANT}, a GUID or a domain name, and {APPLICATION} have to be set together.")
     attribute_names = {each["name"].lower() for each in properties[MAPPINGS]}
     if (
         protocol == "queue"
@@ -216,7 +216,7 @@ def _resource(kind: str, properties: Document, resolve: EndpointResolver) -> tup
 def _storage_queue(account: ArmId, properties: Document, resolve: EndpointResolver) -> str:
     name = schema.text(properties, "queueName") or ""
     if not _CONTAINER_NAME.fullmatch(name):
-        raise invalid(f"The queueName '{name}' is no name of a storage queue.")
+        raise invalid(f"The queueName '{name}' is not a valid name of a storage queue.")
     seconds = schema.number(properties, "queueMessageTimeToLiveInSeconds", -1, None)
     if seconds == 0:
         raise invalid("The queueMessageTimeToLiveInSeconds must be more than 0, or -1 for ever.")
@@ -231,7 +231,7 @@ def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str)
     own = address != resolve(parent.text)
     url = address if own else f"{address.rstrip('/')}{beneath}/{resource.name}"
     if not url.startswith(("http://", "https://")):
-        raise invalid(f"The settings have no URL for '{resource.text}'.")
+        raise invalid(f"The setting azure_endpoints has no URL for '{resource.text}'.")
     return url
 
 

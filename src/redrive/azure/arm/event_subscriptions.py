@@ -271,7 +271,7 @@ class EventSubscriptionOperations:
         spelt = call.params.get("scope") or call.params["parent"]
         scope, path = ArmId.parse(spelt), f"/{spelt.lstrip('/')}"
         if scope is not None and scope.type == NAMESPACE_TOPIC:
-            raise invalid(f"Event subscriptions of '{path}' are made at '{path}/eventSubscriptions'.")
+            raise invalid(f"Event subscriptions of '{path}' are created at '{path}/eventSubscriptions'.")
         source = await self._sources.resource(scope, path)
         return _Scope(source, SubscriptionForm(), scope if "parent" in call.params else None)
 

@@ -224,7 +224,9 @@ class Insights:
         topic, own = await self._topic_and_dimensions(resource)
         interval = call.query.get("interval", "PT1M").upper()
         if interval not in _INTERVALS_MS:
-            raise invalid(f"The interval '{interval}' is none of {', '.join(_INTERVALS_MS)}.", "BadRequest")
+            raise invalid(
+                f"The interval '{interval}' is not one of {', '.join(_INTERVALS_MS)}.", "BadRequest"
+            )
         period_ms = _INTERVALS_MS[interval]
         since, until = _timespan(call.query.get("timespan"), call.now)
         if until <= since or (until - since) // period_ms > _PERIODS_MAX:
@@ -280,7 +282,7 @@ def _parted(text: str, mark: str, *, last: bool = False) -> tuple[str, bool, str
 def _metric(name: str, known: Iterable[str]) -> str:
     metric = next((each for each in known if each.lower() == name.strip().lower()), None)
     if metric is None:
-        raise invalid(f"'{name}' is none of the metrics {', '.join(known)}.", "BadRequest")
+        raise invalid(f"'{name}' is not one of the metrics {', '.join(known)}.", "BadRequest")
     return metric
 
 
@@ -288,7 +290,7 @@ def _aggregations(text: str) -> list[str]:
     names = [each.strip().lower() for each in text.split(",") if each.strip()]
     unknown = [each for each in names if each not in _AGGREGATIONS]
     if unknown:
-        raise invalid(f"'{unknown[0]}' is no aggregation.", "BadRequest")
+        raise invalid(f"'{unknown[0]}' is not an aggregation.", "BadRequest")
     return names
 
 
@@ -311,7 +313,7 @@ def _milliseconds(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus that a URL made a blank of
     except ValueError:
-        raise invalid(f"'{text}' is no moment.", "BadRequest") from None
+        raise invalid(f"'{text}' is not a time.", "BadRequest") from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

@@ -30,7 +30,7 @@ def _check_rule(rule: object) -> None:
     try:
         read_mask(mask)
     except ValueError:
-        raise invalid(f"The {MASK} '{mask}' is no IP address and no range in CIDR notation.") from None
+        raise invalid(f"The {MASK} '{mask}' is neither an IP address nor a range in CIDR notation.") from None
     schema.one_of(rule, "action", "Allow")
 
 

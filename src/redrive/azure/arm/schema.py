@@ -166,7 +166,7 @@ def texts(document: Document, name: str) -> list[str] | None:
     """A list of texts."""
     values = items(document, name)
     if values is not None and not all(isinstance(item, str) for item in values):
-        raise invalid(f"The property '{name}' must be a list of texts.")
+        raise invalid(f"The property '{name}' must be a list of strings.")
     return values
 
 

@@ -105,7 +105,7 @@ class Arm:
 def _check_names(params: Mapping[str, str]) -> None:
     for value in params.values():
         if not is_name(value):
-            raise invalid(f"The name '{value}' is not one of a resource.", "InvalidResourceName")
+            raise invalid(f"The name '{value}' is not a valid name of a resource.", "InvalidResourceName")
 
 
 def _check_owner(caller: BearerCaller, params: Mapping[str, str]) -> None:

@@ -44,7 +44,7 @@ def _texts(*fields: str) -> DocumentSchema:
 def _mapped(document: Document, name: str) -> Document | None:
     for field in schema.part(document, name) or ():
         if field not in _MAPPED:
-            raise invalid(f"The inputSchemaMapping has '{field}', which is none of {', '.join(_MAPPED)}.")
+            raise invalid(f"The inputSchemaMapping has '{field}', which is not one of {', '.join(_MAPPED)}.")
     mapping: Document | None = each(_texts("sourceField", "defaultValue"))(document, name)
     return mapping
 
@@ -61,13 +61,15 @@ _EVENT_TYPES: Final = DocumentSchema(
 def _tags(document: Document, name: str) -> Document | None:
     tags = schema.part(document, name)
     if tags is not None and (len(tags) > _TAGS_MAX or not all(isinstance(tag, str) for tag in tags.values())):
-        raise invalid(f"The property '{name}' must be at most {_TAGS_MAX} texts by name.")
+        raise invalid(
+            f"The property '{name}' must have at most {_TAGS_MAX} names with strings as their values."
+        )
     return tags
 
 
 def _input_mapping(document: Document, name: str) -> Document | None:
     if schema.part(document, name) is not None and document["inputSchema"] != CUSTOM_EVENT_SCHEMA:
-        raise invalid(f"An {name} goes with the input schema {CUSTOM_EVENT_SCHEMA} alone.")
+        raise invalid(f"An {name} is allowed with the input schema {CUSTOM_EVENT_SCHEMA} only.")
     mapping: Document | None = nested(_MAPPING)(document, name)
     return mapping
 
@@ -129,7 +131,9 @@ def _source(document: Document, name: str) -> str:
         raise invalid(f"The property '{name}' is missing.")
     source = ArmId.parse(text)
     if source is None or source.type != STORAGE_ACCOUNT:
-        raise invalid(f"The {name} '{text}' is not the id of a storage account; no other publishes events.")
+        raise invalid(
+            f"The {name} '{text}' is not the id of a storage account; no other resource publishes events."
+        )
     return text
 
 
@@ -170,7 +174,7 @@ _SKU: Final = DocumentSchema(
 def _topic_spaces(document: Document, name: str) -> Document | None:
     spaces = schema.part(document, name)
     if schema.one_of(spaces or {}, "state", "Enabled", "Disabled") == "Enabled":
-        raise invalid("Topic spaces, which are MQTT's, are not offered.", "FeatureNotSupported")
+        raise invalid("Topic spaces (MQTT) are not offered.", "FeatureNotSupported")
     return spaces
 
 

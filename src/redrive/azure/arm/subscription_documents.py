@@ -85,10 +85,10 @@ def expires_at(properties: Document, now: int) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise invalid(f"The expirationTimeUtc '{text}' is no moment as ISO 8601 writes it.") from None
+        raise invalid(f"The expirationTimeUtc '{text}' is not a time in ISO 8601.") from None
     ends_at = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     if ends_at <= now:
-        raise invalid(f"The expirationTimeUtc '{text}' is over.")
+        raise invalid(f"The expirationTimeUtc '{text}' is in the past.")
     return ends_at
 
 

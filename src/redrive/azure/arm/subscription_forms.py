@@ -72,7 +72,7 @@ def _filter(document: Document, name: str) -> Document:
 def _labels(document: Document, name: str) -> list[str] | None:
     labels = schema.texts(document, name)
     if labels is not None and len(labels) > _LABELS_MAX:
-        raise invalid(f"There may be {_LABELS_MAX} labels.")
+        raise invalid(f"There may be at most {_LABELS_MAX} labels.")
     return labels
 
 
@@ -258,7 +258,7 @@ def _check_to_live(text: str | None, topic: Topic) -> None:
         return
     to_live_ms = duration_ms(text)
     if to_live_ms is None:
-        raise invalid(f"The property 'eventTimeToLive' is '{text}', which is no duration of ISO 8601.")
+        raise invalid(f"The property 'eventTimeToLive' is '{text}', which is not a duration in ISO 8601.")
     if not _TO_LIVE_MIN_MS <= to_live_ms <= retention_ms(topic):
         raise invalid(
             f"The property 'eventTimeToLive' is '{text}'; it must be PT1M at least and no longer than the topic's "
@@ -297,7 +297,7 @@ def accepted_filter(document: Document | None) -> dict[str, Any]:
     event_filter = schema.present(document or {})
     for name in ("subjectBeginsWith", "subjectEndsWith"):
         if len(schema.text(event_filter, name) or "") > SUBJECT_CHARS_MAX:
-            raise invalid(f"The property '{name}' may have {SUBJECT_CHARS_MAX} characters.")
+            raise invalid(f"The property '{name}' may have at most {SUBJECT_CHARS_MAX} characters.")
     schema.texts(event_filter, "includedEventTypes")
     for name in ("isSubjectCaseSensitive", "enableAdvancedFilteringOnArrays"):
         schema.flag(event_filter, name)

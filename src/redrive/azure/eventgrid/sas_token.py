@@ -75,7 +75,7 @@ class SasToken:
         try:
             decoded = base64.b64decode(unquote(signature), validate=True)
         except binascii.Error:
-            raise ValueError("The signature is no base64") from None
+            raise ValueError("The signature is not Base64") from None
         return cls(signed, decoded, unquote_plus(fields["r"]), _moment(unquote_plus(fields["e"])))
 
     def is_signed_with(self, keys: Iterable[str]) -> bool:
@@ -136,7 +136,7 @@ def _moment(text: str) -> int:
     try:
         return _milliseconds(datetime.fromisoformat(plain))
     except ValueError:
-        raise ValueError(f"The token's end is no moment: {text[:_SHOWN_CHARS_MAX]}") from None
+        raise ValueError(f"The token's expiry is not a time: {text[:_SHOWN_CHARS_MAX]}") from None
 
 
 def _milliseconds(moment: datetime) -> int:

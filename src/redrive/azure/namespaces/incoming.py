@@ -117,7 +117,7 @@ def _check_attributes(event: Event) -> None:
         if isinstance(value, dict | list | float):
             raise _malformed(f"The attribute '{name}' must be a text, a whole number or a boolean.")
     if (time := event.get("time")) is not None and not is_moment(time):
-        raise _malformed(f"The time '{time}' is not a moment as RFC 3339 writes it.")
+        raise _malformed(f"The time '{time}' is not a time in RFC 3339.")
 
 
 def _check_content(event: Event) -> None:

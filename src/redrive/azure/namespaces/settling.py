@@ -194,7 +194,9 @@ def _tokens(call: PullCall) -> list[str]:
         document = None
     tokens = document.get("lockTokens") if isinstance(document, dict) else None
     if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) for token in tokens):
-        raise refused("The body must be a JSON object whose 'lockTokens' are a list of texts, one at least.")
+        raise refused(
+            "The body must be a JSON object whose 'lockTokens' are a list with at least one string."
+        )
     return tokens
 
 

@@ -56,7 +56,7 @@ _VERDICTS: Final = {
     FilterVerdict.ATTRIBUTES: "an attribute does not fit",
     FilterVerdict.INVALID_ATTRIBUTES: "an attribute cannot be read",
     FilterVerdict.BODY: "the body does not fit",
-    FilterVerdict.INVALID_BODY: "the body is no JSON object",
+    FilterVerdict.INVALID_BODY: "the body is not a JSON object",
 }
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
 _REFUSED: Final = 400

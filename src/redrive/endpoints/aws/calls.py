@@ -122,7 +122,7 @@ def read_place(arn: str, value: str) -> ResourceAddress:
     """
     parts = arn.split(":", _ARN_PARTS - 1)
     if len(parts) < _ARN_PARTS:
-        raise ValueError(f"{arn} is no ARN")
+        raise ValueError(f"{arn} is not an ARN")
     service, region = parts[2], parts[3]
     if not _REGION.fullmatch(region):
         raise ValueError(f"{arn} names no region")

@@ -84,7 +84,7 @@ async def examine(
     try:
         connection = await connect(url, "redrive doctor")
     except (*LOST, asyncpg.PostgresError) as error:
-        yield Examined("store", "", f"there is no way to the database: {describe(error)}")
+        yield Examined("store", "", f"the database cannot be reached: {describe(error)}")
         return
     try:
         yield await _schema(connection)

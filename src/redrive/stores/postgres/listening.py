@@ -82,12 +82,12 @@ class Notices:
         """Begin to listen.
 
         Raises:
-            StoreUnavailable: There is no way to the database.
+            StoreUnavailable: The database cannot be reached.
         """
         try:
             connection = await self._connect()
         except (*LOST, asyncpg.PostgresError) as error:
-            raise StoreUnavailable(f"no way to the database: {describe(error)}") from error
+            raise StoreUnavailable(f"the database cannot be reached: {describe(error)}") from error
         self._task = asyncio.create_task(self._run(connection), name="redrive-notices")
 
     async def close(self) -> None:

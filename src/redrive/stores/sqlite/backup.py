@@ -141,7 +141,7 @@ def _refuse_other_steps(connection: apsw.Connection, path: Path) -> None:
     applied, known = connection.pragma("user_version"), len(steps.read("redrive.stores.sqlite"))
     steps.refuse_newer(applied, known)
     if not applied:
-        raise StoreUnavailable(f"{path} is no store of Redrive")
+        raise StoreUnavailable(f"{path} is not a store of Redrive")
     if applied < known:
         raise StoreUnavailable(
             f"the schema of {path} is at step {applied}, and this version's at {known}: start and stop a server of this"

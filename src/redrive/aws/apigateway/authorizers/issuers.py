@@ -172,7 +172,7 @@ def _check_times(claims: Mapping[str, Any], second: int) -> None:
     for name in ("exp", "nbf", "iat"):
         moment = claims.get(name)
         if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
-            raise TokenRefusal(f"the claim {name} is no moment")
+            raise TokenRefusal(f"the claim {name} is not a time")
     if "exp" not in claims or claims["exp"] <= second:
         raise TokenRefusal("the token has expired")
     if claims.get("nbf", 0) > second:

@@ -37,7 +37,7 @@ def function_arn(uri: str) -> str:
     match = _FUNCTION.fullmatch(uri)
     arn = uri if match is None else match[1]
     if not _ARN.fullmatch(arn):
-        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a function")
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is not the URI of a function")
     return arn
 
 

@@ -70,7 +70,7 @@ def check_body(text: str, body: bytes, models: Mapping[str, str], budget: Budget
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Unfit("the body is no JSON") from None
+        raise Unfit("the body is not JSON") from None
     root = _read(text)
     if root is None:
         raise Unfit("the model's schema is invalid")

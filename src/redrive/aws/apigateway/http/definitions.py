@@ -80,7 +80,7 @@ def _authorization(
     for name, scopes in (item for requirement in security for item in requirement.items()):
         authorizer = authorizers.get(name)
         if authorizer is None and schemes[name].get(f"{_X}authtype") != "awsSigv4":
-            raise unoffered(f"the security scheme {name}: it is no authorizer")
+            raise unoffered(f"the security scheme {name}: it is not an authorizer")
         if authorizer is None:
             return {"AuthorizationType": SIGNED}
         if authorizer["AuthorizerType"] != JWT:

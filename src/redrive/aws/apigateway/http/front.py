@@ -285,5 +285,5 @@ def _typed(value: str, kind: str) -> Any:
         if kind in _DOCUMENTS:
             return json.loads(value)
     except ValueError:
-        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{as_text(value)} is no {kind}") from None
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{as_text(value)} is not a valid {kind}") from None
     return value

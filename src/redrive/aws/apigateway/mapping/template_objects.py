@@ -111,14 +111,14 @@ def _parsed(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise TemplateFailed("$util.parseJson: the text is no JSON") from None
+        raise TemplateFailed("$util.parseJson: the text is not JSON") from None
 
 
 def _from_base64(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode()
     except (binascii.Error, ValueError):
-        raise TemplateFailed("$util.base64Decode: the text is no base64 of a text") from None
+        raise TemplateFailed("$util.base64Decode: the text is not valid Base64 of a string") from None
 
 
 _UTIL: Final[Mapping[str, Callable[[str], Any]]] = {

@@ -49,7 +49,7 @@ def read_uri(uri: str) -> ServiceUri:
     """
     match = _URI.fullmatch(uri)
     if match is None:
-        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is no URI of a service")
+        raise Refusal("API_CONFIGURATION_ERROR", reason=f"{uri} is not the URI of a service")
     return ServiceUri(match[1], match[3], match[2] or "", match[4], match[5])
 
 

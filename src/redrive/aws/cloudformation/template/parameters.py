@@ -133,7 +133,7 @@ def _check_pattern(name: str, pattern: str) -> None:
     try:
         re2.compile(pattern)
     except re2.error:
-        raise format_error(f"Parameter {name}: AllowedPattern is no regular expression.") from None
+        raise format_error(f"Parameter {name}: AllowedPattern is not a regular expression.") from None
 
 
 def text_of(value: Any) -> str:

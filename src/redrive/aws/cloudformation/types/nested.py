@@ -145,7 +145,7 @@ class WaitConditionType(ResourceType):
             return ResourceState(spec.name, {"Data": "{}"})
         waiting_place = words.place_of(str(handle))
         if waiting_place is None:
-            raise TemplateInvalid(f"Handle {handle} is no address of a wait condition's handle.")
+            raise TemplateInvalid(f"Handle {handle} is not the URL of a wait condition handle.")
         seconds = int(text_of(spec.properties.get("Timeout") or 0))
         count = int(text_of(spec.properties.get("Count") or 1))
         if not 0 < seconds <= _HOURS_MAX * 3600:

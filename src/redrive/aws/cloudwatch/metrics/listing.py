@@ -113,6 +113,6 @@ def _behind(key: str) -> MetricName | None:
         return None
     texts = orjson.loads(key)
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-        raise ValueError("not a list of texts")
+        raise ValueError("not a list of strings")
     namespace, name, *dimensions = texts
     return MetricName(namespace, name, tuple(zip(dimensions[::2], dimensions[1::2], strict=True)))

@@ -67,7 +67,7 @@ class Computation:
             return _combined(_OPERATORS[node.sign], left, right)
         if isinstance(node, FunctionCall):
             return self._called(node.function, node.arguments)
-        raise ExpressionError(f"a text stands where a value should: {node.text}")
+        raise ExpressionError(f"a string where a number is expected: {node.text}")
 
     def _variable(self, name: str) -> Value:
         value = self.known.get(name)
@@ -137,7 +137,7 @@ class Computation:
 
 def _several(value: Value) -> Sequence[TimeSeries]:
     if isinstance(value, float):
-        raise ExpressionError("a number stands among time series")
+        raise ExpressionError("a number in a list of time series")
     return [value] if isinstance(value, Mapping) else value
 
 
@@ -217,7 +217,7 @@ def _series(operate: Binary, left: Value, right: Value) -> TimeSeries:
     elif isinstance(left, float) and isinstance(right, Mapping):
         pairs = {at: (left, value) for at, value in right.items()}
     else:
-        raise ExpressionError("an operator stands between two lists")
+        raise ExpressionError("an operator between two lists")
     results = {at: _computed(operate, *pair) for at, pair in pairs.items()}
     return {at: value for at, value in results.items() if math.isfinite(value)}
 

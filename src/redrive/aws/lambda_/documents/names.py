@@ -51,7 +51,7 @@ def read(call: Call, text: str, qualifier: str | None = None) -> FunctionReferen
     """
     parts = _FORM.fullmatch(text)
     if parts is None:
-        raise invalid(f"{text} is no name of a function.")
+        raise invalid(f"{text} is not a valid function name.")
     region = parts["region"] or call.region
     if region != call.region:
         raise error(

@@ -220,7 +220,7 @@ def _seconds_left(wish: Wish) -> int | None:
     if not values:
         return None
     if not _SECONDS.fullmatch(values[0]):
-        raise Unsendable(Reason.CLIENT_ERROR, "The TTL is no number of seconds")
+        raise Unsendable(Reason.CLIENT_ERROR, "The TTL is not a number of seconds")
     left = int(values[0]) - (wish.now - wish.sent_at) // 1000
     if left < 0:
         raise _expired()

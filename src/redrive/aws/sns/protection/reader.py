@@ -106,7 +106,7 @@ def _custom_finders(policy: JsonCursor) -> dict[str, Finder]:
         identifier.only(("Name", "Regex"))
         name, regex = identifier.text("Name", empty=False), identifier.text("Regex", empty=False)
         if name in finders or name in NAMES or name in WITHOUT_PATTERN:
-            identifier.refuse("Name", f"{name} stands for another data identifier")
+            identifier.refuse("Name", f"{name} is the name of another data identifier")
         try:
             finders[name] = custom(name, regex)
         except CustomRefused as refusal:

@@ -63,7 +63,7 @@ def _compiled(budget: Budget, text: str, pattern: str) -> Any:
     try:
         compiled = re2.compile(pattern, _OPTIONS)
     except re2.error:
-        raise TemplateFailed(f"{pattern} is no regular expression") from None
+        raise TemplateFailed(f"{pattern} is not a regular expression") from None
     budget.spend_search(compiled.programsize, len(text))
     return compiled
 

@@ -191,4 +191,4 @@ def key_of(value: Value) -> str:
         return java_double(value)
     if value is None or isinstance(value, bool | int):
         return str(value)
-    raise TemplateFailed("A list or a map is no key")
+    raise TemplateFailed("A list or a map cannot be a key")
