@@ -294,6 +294,35 @@ def test_a_template_that_cannot_be_carried_out_is_refused(template: Any, text: s
     played(play)
 
 
+@pytest.mark.parametrize("parameters", [[{"a": 1}], {"prefix": ["value"]}, "text"])
+def test_parameters_are_an_object_of_objects(parameters: Any) -> None:
+    async def play(ask: Answers) -> None:
+        template = {"parameters": {"prefix": {"type": "string"}}, "resources": []}
+        properties = {"mode": "Incremental", "template": template, "parameters": parameters}
+        status, error = await ask("PUT", f"{DEPLOYMENTS}/first", {"properties": properties})
+        assert (status, error["error"]["code"]) == (400, "InvalidTemplate")
+        assert "must be an object of objects with a 'value'" in error["error"]["message"]
+
+    played(play)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("\u0660", "has these invalid characters: '\u0660'. The name can only be a letter, digit"),
+        ("Web Site", "has these invalid characters: ' '."),
+        ("a" * 65, "has a length of '65' which exceeds the maximum length of '64'."),
+    ],
+)
+def test_a_deployment_has_a_name_of_plain_characters(name: str, text: str) -> None:
+    async def play(ask: Answers) -> None:
+        status, error = await ask("PUT", f"{DEPLOYMENTS}/{name}", deployment({"resources": []}))
+        assert (status, error["error"]["code"]) == (400, "InvalidDeployment")
+        assert text in error["error"]["message"]
+
+    played(play)
+
+
 def test_a_template_elsewhere_is_not_fetched() -> None:
     async def play(ask: Answers) -> None:
         link = {"templateLink": {"uri": "https://example.org/shop.json"}}

@@ -64,12 +64,16 @@ class DeploymentScope:
         declared: Mapping[str, Any] = self._template.get("parameters") or {}
         return declared
 
-    def read_parameters(self, by_name: Mapping[str, Any]) -> None:
+    def read_parameters(self, by_name: Any) -> None:
         """Take values for the parameters.
 
         Raises:
-            TemplateError: One is missing, unknown, or not acceptable.
+            TemplateError: They are no object of objects, or one is missing, unknown, or not acceptable.
         """
+        if not isinstance(by_name, Mapping) or not all(
+            isinstance(value or {}, Mapping) for value in by_name.values()
+        ):
+            raise TemplateError("The deployment's 'parameters' must be an object of objects with a 'value'.")
         known = {name.lower(): name for name in self.declared}
         if unknown := [name for name in by_name if name.lower() not in known]:
             raise TemplateError(

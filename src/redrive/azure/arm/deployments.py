@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 from redrive.azure.arm.call import ArmCall, Verb
 from redrive.azure.arm.deploying import Deploying, DeploymentFailed, unread_link
@@ -32,6 +33,8 @@ _ONE: Final = f"{_ALL}/{{deployment}}"
 _SPLICED: Final = ", template:"
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _KEPT_MAX: Final = 800  # of a group, as at Azure
+_NAME_CHAR: Final = re.compile(r"[A-Za-z0-9._-]")
+_NAME_CHARS_MAX: Final = 64
 
 
 class ArmDeploymentOperations:
@@ -59,6 +62,7 @@ class ArmDeploymentOperations:
 
     async def put(self, call: ArmCall) -> Response:
         """Carry a deployment out; its end is told by the operation that the answer names."""
+        _check_name(call.params["deployment"])
         properties = _properties(call)
         deploying = Deploying(call, properties, self._ask)
         deployments = await self._documents.find(DEPLOYMENT, f"{_group_of(call)}/", "", _KEPT_MAX)
@@ -82,7 +86,7 @@ class ArmDeploymentOperations:
         document = self._document(call, {**ended, "timestamp": timestamp(call.now)}, deploying.steps)
         await self._documents.update_or_create(DEPLOYMENT, _key(call), document, lambda _: document)
         name = call.params["deployment"]
-        url = f"{call.base_url}{call.request.path}/operationStatuses/{name}?api-version=2024-03-01"
+        url = f"{call.base_url}{quote(call.request.path)}/operationStatuses/{name}?api-version=2024-03-01"
         answer = json_answer({**_public(document), "properties": accepted}, HTTPStatus.CREATED)
         answer.headers = {**answer.headers, "Azure-AsyncOperation": url, "Retry-After": "0"}
         return answer
@@ -156,6 +160,22 @@ class ArmDeploymentOperations:
             name = call.params["deployment"]
             raise not_found(f"Deployment '{name}' could not be found.", "DeploymentNotFound")
         return deployment
+
+
+def _check_name(name: str) -> None:
+    unfit = [char for char in dict.fromkeys(name) if not _NAME_CHAR.fullmatch(char)]
+    if unfit:
+        raise invalid(
+            f"The provided deployment name '{name}' has these invalid characters: '{','.join(unfit)}'. The name can"
+            " only be a letter, digit, '-', '.' or '_'.",
+            "InvalidDeployment",
+        )
+    if len(name) > _NAME_CHARS_MAX:
+        raise invalid(
+            f"The provided deployment name '{name}' has a length of '{len(name)}' which exceeds the maximum length"
+            f" of '{_NAME_CHARS_MAX}'.",
+            "InvalidDeployment",
+        )
 
 
 def _public(deployment: Deployment) -> dict[str, Any]:
