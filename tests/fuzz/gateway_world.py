@@ -10,10 +10,10 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.answers import ApiAnswer
-from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.roles import integration_roles
+from redrive.aws.apigateway.requests.answers import ApiAnswer
+from redrive.aws.apigateway.requests.callers import Callers
 from redrive.aws.apigateway.rest.facade import ApiGateway
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.services import ServiceIntegration

@@ -7,8 +7,8 @@ import pytest
 
 from redrive.access.principals import account_root
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
-from redrive.aws.apigateway.control.http_events import event_of
 from redrive.aws.apigateway.control.targets import InvokeTarget
+from redrive.aws.apigateway.requests.http_events import event_of
 from redrive.model.http import Request
 
 ACCOUNT = "123456789012"

@@ -10,11 +10,11 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.apigateway.authorizers.verdicts import ANSWER_BYTES_MAX, Verdict, misconfigured
-from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.requests import function_proxy as functions
+from redrive.aws.apigateway.requests.callers import Callers
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.engine.ports import Clock
 

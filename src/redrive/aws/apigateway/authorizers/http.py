@@ -10,14 +10,14 @@ from typing import Any, Final
 from redrive.aws.apigateway.authorizers.functions import AuthorizerFunctions, FunctionAuthorizer, check_ttl
 from redrive.aws.apigateway.authorizers.issuers import Issuers, TokenRefusal, read_token
 from redrive.aws.apigateway.authorizers.verdicts import Verdict, decide, misconfigured, policy_verdict
-from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control import http_events
-from redrive.aws.apigateway.control.admission import SIGNED
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.parameters import as_text, route_value
+from redrive.aws.apigateway.requests import function_proxy as functions
+from redrive.aws.apigateway.requests import http_events
+from redrive.aws.apigateway.requests.admission import SIGNED
 
 JWT: Final = "JWT"
 CUSTOM: Final = "CUSTOM"

@@ -15,7 +15,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 
 from redrive.access.secret import UNCHECKED
-from redrive.aws.apigateway.control.outgoing import Web
+from redrive.aws.apigateway.requests.outgoing import Web
 from redrive.engine.ports import Clock
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512")

@@ -18,12 +18,12 @@ from redrive.aws.apigateway.authorizers.verdicts import (
     policy_verdict,
     scalars,
 )
-from redrive.aws.apigateway.control import function_proxy as functions
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.mapping.parameters import request_value
+from redrive.aws.apigateway.requests import function_proxy as functions
 from redrive.engine.ports import Clock
 
 CUSTOM: Final = "CUSTOM"

@@ -10,9 +10,9 @@ from redrive.access.errors import PolicyInvalid
 from redrive.access.policy import Decision
 from redrive.access.policy_document import Form, parse_policy
 from redrive.access.principals import Principal, permissions_of
-from redrive.aws.apigateway.control.admission import ACTION
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.requests.admission import ACTION
 from redrive.aws.kit.call import Call
 
 #: Of an answer, which may be remembered for an hour; Amazon bounds the policy in it to about 8 KB.

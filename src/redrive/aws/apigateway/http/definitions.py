@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS, CUSTOM, JWT, check_authorizer
-from redrive.aws.apigateway.control.admission import SIGNED
 from redrive.aws.apigateway.control.errors import bad_request, unoffered
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
@@ -17,6 +16,7 @@ from redrive.aws.apigateway.http.kinds import (
     check_integration,
     check_route,
 )
+from redrive.aws.apigateway.requests.admission import SIGNED
 from redrive.aws.apigateway.rest.definitions import INVALID, MALFORMED
 
 _X: Final = "x-amazon-apigateway-"

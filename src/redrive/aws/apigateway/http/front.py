@@ -10,18 +10,18 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.apigateway.authorizers.http import HttpAuthorizers
-from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control import http_events
-from redrive.aws.apigateway.control.admission import SIGNED, check_policies, signer
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
-from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import DEPLOYMENT, Tree, deployment_key
-from redrive.aws.apigateway.control.usage import Throttles
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, STAGES, SUBTYPES, TARGET, TIMEOUT_MS
 from redrive.aws.apigateway.http.records import DEFAULT_STAGE, HttpApi
 from redrive.aws.apigateway.mapping.parameters import as_text, route_value
+from redrive.aws.apigateway.requests import function_proxy as functions
+from redrive.aws.apigateway.requests import http_events
+from redrive.aws.apigateway.requests.admission import SIGNED, check_policies, signer
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
+from redrive.aws.apigateway.requests.callers import Callers
+from redrive.aws.apigateway.requests.usage import Throttles
 from redrive.aws.apigateway.rest.integrations import Outgoing, http_headers, url_with
 from redrive.aws.apigateway.rest.routing import Routes
 from redrive.aws.gateway.authentication import Authentication

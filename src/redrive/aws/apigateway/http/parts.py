@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.http import AUTHORIZERS
-from redrive.aws.apigateway.control.access_log import check_destination
 from redrive.aws.apigateway.control.errors import HTTP_PAGES, conflict, not_found
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import Tree
 from redrive.aws.apigateway.http.apis import HttpApiOperations
 from redrive.aws.apigateway.http.kinds import INTEGRATIONS, KINDS, ROUTES, STAGES, TARGET, HttpKind
 from redrive.aws.apigateway.http.records import HttpApi
+from redrive.aws.apigateway.requests.access_log import check_destination
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

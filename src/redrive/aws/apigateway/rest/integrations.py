@@ -6,12 +6,12 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
-from redrive.aws.apigateway.control.callers import Callers
 from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
+from redrive.aws.apigateway.requests import function_proxy as functions
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
+from redrive.aws.apigateway.requests.callers import Callers
 from redrive.aws.apigateway.rest.mapping import Mapped, mapped_answer, mapped_request
 from redrive.aws.apigateway.rest.services import ServiceIntegration, read_uri
 from redrive.aws.gateway.inner_calls import InnerCalls

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import RestAuthorizers
-from redrive.aws.apigateway.control.admission import check_request
-from redrive.aws.apigateway.control.answers import ApiAnswer, refused
 from redrive.aws.apigateway.control.errors import unoffered
 from redrive.aws.apigateway.control.exchange import Exchange, StagePlace
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.control.records import ApiDeployment, RestApi
 from redrive.aws.apigateway.control.targets import InvokeTarget
+from redrive.aws.apigateway.requests.admission import check_request
+from redrive.aws.apigateway.requests.answers import ApiAnswer, refused
 from redrive.aws.apigateway.rest.editing import Editing
 from redrive.aws.apigateway.rest.integrations import Integrations
 from redrive.aws.apigateway.rest.kinds import AUTHORIZER, METHOD, METHOD_INTEGRATION, RESOURCE

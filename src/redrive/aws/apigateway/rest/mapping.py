@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import re2
 
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
 from redrive.aws.apigateway.control.gateway_responses import Refusal
 from redrive.aws.apigateway.mapping.content_handling import decoded, encoded, is_binary
@@ -15,6 +14,7 @@ from redrive.aws.apigateway.mapping.parameters import request_value, response_va
 from redrive.aws.apigateway.mapping.template_objects import variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.wire.errors import AwsError
 
 _TARGET: Final = "integration.request."

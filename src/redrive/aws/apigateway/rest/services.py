@@ -8,9 +8,9 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange, with_variables
 from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.rest.mapping import Mapped
 from redrive.aws.gateway.wire_calls import WireCalls
 from redrive.model.http import Request

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.access_log import check_destination
 from redrive.aws.apigateway.control.errors import bad_request, conflict, unoffered
 from redrive.aws.apigateway.control.records import DEPLOYMENT, REST_API, RestApi, Tree, deployment_key
+from redrive.aws.apigateway.requests.access_log import check_destination
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import STAGE, STAGES
 from redrive.aws.apigateway.rest.patching import patched, steps_of, typed

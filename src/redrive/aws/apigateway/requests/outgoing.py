@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, Protocol
 
-from redrive.aws.apigateway.control.answers import ApiAnswer
 from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.requests.answers import ApiAnswer
 
 
 class HttpAnswer(Protocol):

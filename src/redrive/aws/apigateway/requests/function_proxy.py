@@ -12,9 +12,9 @@ from typing import Any, Final
 import orjson
 
 from redrive.access.principals import Principal
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange, last_values, lists_of
 from redrive.aws.apigateway.control.gateway_responses import BAD_GATEWAY, Refusal
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.wire.errors import AwsError
 

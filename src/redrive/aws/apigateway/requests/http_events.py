@@ -4,9 +4,9 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.apigateway.control import function_proxy as functions
-from redrive.aws.apigateway.control.answers import JSON, ApiAnswer
 from redrive.aws.apigateway.control.exchange import Exchange
+from redrive.aws.apigateway.requests import function_proxy as functions
+from redrive.aws.apigateway.requests.answers import JSON, ApiAnswer
 from redrive.aws.wire import http_events
 
 

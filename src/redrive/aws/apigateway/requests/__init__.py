@@ -1,0 +1,1 @@
+"""Requests to APIs on their way: who may ask, what answers, and how it is counted and logged."""
