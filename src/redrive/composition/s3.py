@@ -1,9 +1,9 @@
 """Amazon S3: buckets and objects, whose contents lie where the setting `blob_store` says."""
 
 from redrive.aws.gateway.rounds import Rounds
+from redrive.aws.s3.documents.records import TO_DESTINATION
 from redrive.aws.s3.facade import S3
 from redrive.aws.s3.notifications.destinations import Destinations
-from redrive.aws.s3.records import TO_DESTINATION
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.endpoints.blob_store import BlobStore

@@ -3,20 +3,17 @@
 Deployment tools ask for all of these of each bucket before they change anything.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.bucket_policies import check_policy, is_public
-from redrive.aws.s3.errors import denied, error, no_bucket
-from redrive.aws.s3.records import BUCKET, Bucket
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.bucket_policies import check_policy, is_public
+from redrive.aws.s3.documents.errors import denied, error
+from redrive.aws.s3.documents.records import Bucket
 from redrive.aws.s3.tag_sets import BUCKET_TAGS, bucket_tags
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.resources import Documents
-from redrive.model.errors import NotFound
 
 _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
@@ -24,8 +21,7 @@ _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "R
 class BucketSettings:
     """The operations on what a bucket is set to."""
 
-    def __init__(self, documents: Documents, access: BucketAccess) -> None:
-        self._documents = documents
+    def __init__(self, access: BucketAccess) -> None:
         self._access = access
 
     # ---- policies ------------------------------------------------------------------------------------------------
@@ -44,11 +40,11 @@ class BucketSettings:
         check_policy(text, bucket)
         if is_public(text) and bucket.blocks("BlockPublicPolicy"):
             raise denied()
-        return await self._change(bucket, lambda current: replace(current, policy=text))
+        return await self._access.change(bucket, lambda current: replace(current, policy=text))
 
     async def delete_bucket_policy(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.owned(call, params, "DeleteBucketPolicy")
-        return await self._change(bucket, lambda current: replace(current, policy=""))
+        return await self._access.change(bucket, lambda current: replace(current, policy=""))
 
     # ---- tags ----------------------------------------------------------------------------------------------------
 
@@ -61,11 +57,11 @@ class BucketSettings:
     async def put_bucket_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketTagging")
         tags = bucket_tags(params)
-        return await self._change(bucket, lambda current: replace(current, tags=tags))
+        return await self._access.change(bucket, lambda current: replace(current, tags=tags))
 
     async def delete_bucket_tagging(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketTagging")
-        return await self._change(bucket, lambda current: replace(current, tags={}))
+        return await self._access.change(bucket, lambda current: replace(current, tags={}))
 
     # ---- public access -------------------------------------------------------------------------------------------
 
@@ -81,11 +77,11 @@ class BucketSettings:
         bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
         block = params.get("PublicAccessBlockConfiguration") or {}
         blocks = {name: bool(block.get(name)) for name in _BLOCKS}
-        return await self._change(bucket, lambda current: replace(current, public_access_block=blocks))
+        return await self._access.change(bucket, lambda current: replace(current, public_access_block=blocks))
 
     async def delete_public_access_block(self, call: Call, params: Structure) -> Structure:
         bucket = await self._access.bucket(call, params, "PutBucketPublicAccessBlock")
-        return await self._change(bucket, lambda current: replace(current, public_access_block={}))
+        return await self._access.change(bucket, lambda current: replace(current, public_access_block={}))
 
     async def get_bucket_acl(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAcl.html: a bucket is its owner's alone."""
@@ -96,9 +92,6 @@ class BucketSettings:
     async def get_bucket_ownership_controls(self, call: Call, params: Structure) -> Structure:
         await self._access.bucket(call, params, "GetBucketOwnershipControls")
         return {"OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}}
-
-    async def _change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
-        return await change_bucket(self._documents, bucket, change)
 
 
 class AbsentSettings:
@@ -159,21 +152,6 @@ class AbsentSettings:
 
     async def _none(self, call: Call, params: Structure, action: str, code: str, text: str) -> Structure:
         raise _absent(code, text, await self._access.bucket(call, params, action))
-
-
-async def change_bucket(
-    documents: Documents, bucket: Bucket, change: Callable[[Bucket], Bucket]
-) -> Structure:
-    """Change what a bucket is set to; the answer of the operation.
-
-    Raises:
-        AwsError: `NoSuchBucket`.
-    """
-    try:
-        await documents.update(BUCKET, bucket.name, change)
-    except NotFound:
-        raise no_bucket(bucket.name) from None
-    return {}
 
 
 def _policy_of(bucket: Bucket) -> str:

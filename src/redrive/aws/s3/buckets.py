@@ -1,11 +1,11 @@
 """Buckets: made, found, listed and removed."""
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.contents import Contents
-from redrive.aws.s3.errors import PAGES, error, no_bucket
-from redrive.aws.s3.names import check_bucket
-from redrive.aws.s3.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.contents import Contents
+from redrive.aws.s3.documents.errors import PAGES, error, no_bucket
+from redrive.aws.s3.documents.names import check_bucket
+from redrive.aws.s3.documents.records import BUCKET, OBJECT, PART, UPLOAD, Bucket
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

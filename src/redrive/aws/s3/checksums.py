@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
-from redrive.aws.s3.errors import error, invalid, unoffered
+from redrive.aws.s3.documents.errors import error, invalid, unoffered
 from redrive.aws.wire.shapes import Structure
 
 FULL_OBJECT: Final = "FULL_OBJECT"

@@ -2,11 +2,12 @@
 
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.service import OfferedService
-from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.bucket_settings import AbsentSettings, BucketSettings
 from redrive.aws.s3.buckets import BucketOperations
-from redrive.aws.s3.contents import Contents
 from redrive.aws.s3.copying import Copying, CopySources
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.contents import Contents
+from redrive.aws.s3.documents.ports import BlobKeeper
 from redrive.aws.s3.listing import ObjectListing
 from redrive.aws.s3.multipart import Multipart
 from redrive.aws.s3.notifications.destinations import Destinations
@@ -14,7 +15,6 @@ from redrive.aws.s3.notifications.notifying import Notifier
 from redrive.aws.s3.notifications.operations import NotificationSettings
 from redrive.aws.s3.object_tags import ObjectTags
 from redrive.aws.s3.objects import ObjectOperations, Objects
-from redrive.aws.s3.ports import BlobKeeper
 from redrive.aws.s3.service import SERVICE
 from redrive.engine.engine import Engine
 from redrive.model.ids import id_text
@@ -50,9 +50,9 @@ class S3(OfferedService):
             operations_of(
                 "s3",
                 BucketOperations(engine, access, contents),
-                BucketSettings(engine.resources.documents, access),
+                BucketSettings(access),
                 AbsentSettings(access),
-                NotificationSettings(engine.resources.documents, access, destinations, new_id),
+                NotificationSettings(access, destinations, new_id),
                 ObjectOperations(objects, access),
                 ObjectTags(objects, access),
                 ObjectListing(engine.resources.documents, access),

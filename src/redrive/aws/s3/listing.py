@@ -6,10 +6,18 @@ from typing import Final
 from urllib.parse import quote
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.errors import PAGES, invalid
-from redrive.aws.s3.quotas import LISTED_MAX
-from redrive.aws.s3.records import OBJECT, UPLOAD, Bucket, ObjectRecord, Upload, object_key, upload_key
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.errors import PAGES, invalid
+from redrive.aws.s3.documents.quotas import LISTED_MAX
+from redrive.aws.s3.documents.records import (
+    OBJECT,
+    UPLOAD,
+    Bucket,
+    ObjectRecord,
+    Upload,
+    object_key,
+    upload_key,
+)
 from redrive.aws.wire.shapes import Structure, Value
 from redrive.engine.resources import Documents
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from redrive.aws.kit.call import Call
 from redrive.aws.s3 import checksums
-from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.copying import CopySources
-from redrive.aws.s3.errors import error, invalid, no_bucket, no_upload, unmet
-from redrive.aws.s3.names import check_key, unquoted
-from redrive.aws.s3.objects import Objects, digested, headers_of, metadata_of
-from redrive.aws.s3.quotas import LISTED_MAX, PART_BYTES_MIN, PARTS_MAX
-from redrive.aws.s3.records import (
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.errors import error, invalid, no_bucket, no_upload, unmet
+from redrive.aws.s3.documents.names import check_key, unquoted
+from redrive.aws.s3.documents.quotas import LISTED_MAX, PART_BYTES_MIN, PARTS_MAX
+from redrive.aws.s3.documents.records import (
     BUCKET,
     PART,
     UPLOAD,
@@ -23,6 +22,7 @@ from redrive.aws.s3.records import (
     part_key,
     upload_key,
 )
+from redrive.aws.s3.objects import Objects, digested, headers_of, metadata_of
 from redrive.aws.wire.rest.xml_input import malformed
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
+from redrive.aws.s3.documents.access import BucketAccess
 from redrive.aws.s3.objects import Objects
 from redrive.aws.s3.tag_sets import BUCKET_TAGS, object_tags
 from redrive.aws.wire.shapes import Structure

@@ -8,16 +8,19 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
 from redrive.aws.s3.checksums import verified
 from redrive.aws.s3.conditions import ByteRange, check_readable, check_writable, span_of
-from redrive.aws.s3.contents import Contents
-from redrive.aws.s3.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
-from redrive.aws.s3.names import check_key
-from redrive.aws.s3.notifications.notifying import Notifier
-from redrive.aws.s3.notifications.rules import CREATED, REMOVED, TAGGED
-from redrive.aws.s3.quotas import ANSWER_BYTES_MAX, CONTENT_BYTES_MAX, DELETED_AT_ONCE_MAX, METADATA_BYTES_MAX
-from redrive.aws.s3.records import (
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.contents import Contents
+from redrive.aws.s3.documents.errors import aborted, error, invalid, no_bucket, no_key, no_upload, too_large
+from redrive.aws.s3.documents.names import check_key
+from redrive.aws.s3.documents.quotas import (
+    ANSWER_BYTES_MAX,
+    CONTENT_BYTES_MAX,
+    DELETED_AT_ONCE_MAX,
+    METADATA_BYTES_MAX,
+)
+from redrive.aws.s3.documents.records import (
     BUCKET,
     OBJECT,
     UPLOAD,
@@ -27,6 +30,8 @@ from redrive.aws.s3.records import (
     object_key,
     upload_key,
 )
+from redrive.aws.s3.notifications.notifying import Notifier
+from redrive.aws.s3.notifications.rules import CREATED, REMOVED, TAGGED
 from redrive.aws.s3.tag_sets import object_tags
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.rest.xml_input import malformed

@@ -7,8 +7,8 @@ from redrive.aws.gateway.owed_calls import owed_profiles
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import ResourceScope
 from redrive.aws.kit.service import AwsService, Outline
-from redrive.aws.s3.errors import translated
-from redrive.aws.s3.records import BUCKET, DIALECT, OBJECT, PART, TO_DESTINATION, UPLOAD
+from redrive.aws.s3.documents.errors import translated
+from redrive.aws.s3.documents.records import BUCKET, DIALECT, OBJECT, PART, TO_DESTINATION, UPLOAD
 from redrive.aws.wire.errors import AwsError, ErrorKind
 from redrive.aws.wire.profiles import MIB, Profile
 from redrive.aws.wire.shapes import Structure

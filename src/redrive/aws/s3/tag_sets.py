@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from redrive.aws.kit.tagging import Tagging
-from redrive.aws.s3.errors import error
+from redrive.aws.s3.documents.errors import error
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 

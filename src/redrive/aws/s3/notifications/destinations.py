@@ -12,8 +12,8 @@ from redrive.aws.gateway.inner_calls import BASE_URL, InnerCalls
 from redrive.aws.gateway.owed_calls import asked_at, attempted
 from redrive.aws.gateway.rounds import TRACE, Rounds
 from redrive.aws.kit.call import Call
+from redrive.aws.s3.documents.records import Bucket
 from redrive.aws.s3.notifications.messages import SUBJECT, test_message
-from redrive.aws.s3.records import Bucket
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure

@@ -7,8 +7,8 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from redrive.aws.kit.call import Call
+from redrive.aws.s3.documents.records import Bucket, ObjectRecord
 from redrive.aws.s3.notifications.rules import CREATED, TAGGED
-from redrive.aws.s3.records import Bucket, ObjectRecord
 from redrive.aws.wire.timestamps import to_iso8601
 
 SUBJECT: Final = "Amazon S3 Notification"

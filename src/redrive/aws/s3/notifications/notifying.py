@@ -5,10 +5,10 @@ from typing import Final
 from redrive.aws.gateway.owed_calls import backlog_in
 from redrive.aws.gateway.rounds import TRACE
 from redrive.aws.kit.call import Call
+from redrive.aws.s3.documents.records import DIALECT, TO_DESTINATION, Bucket, ObjectRecord
 from redrive.aws.s3.notifications.destinations import OwedNotification
 from redrive.aws.s3.notifications.messages import event_message
 from redrive.aws.s3.notifications.rules import rules_of
-from redrive.aws.s3.records import DIALECT, TO_DESTINATION, Bucket, ObjectRecord
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 

@@ -4,27 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.access import BucketAccess
-from redrive.aws.s3.bucket_settings import change_bucket
-from redrive.aws.s3.errors import invalid
+from redrive.aws.s3.documents.access import BucketAccess
+from redrive.aws.s3.documents.errors import invalid
+from redrive.aws.s3.documents.records import Bucket
 from redrive.aws.s3.notifications.destinations import Destinations
 from redrive.aws.s3.notifications.rules import checked, rules_of
-from redrive.aws.s3.records import Bucket
 from redrive.aws.wire.shapes import Structure
-from redrive.engine.resources import Documents
 
 
 class NotificationSettings:
     """Puts and shows the notifications of buckets."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        access: BucketAccess,
-        destinations: Destinations,
-        new_id: Callable[[], str],
-    ) -> None:
-        self._documents = documents
+    def __init__(self, access: BucketAccess, destinations: Destinations, new_id: Callable[[], str]) -> None:
         self._access = access
         self._destinations = destinations
         self._new_id = new_id
@@ -38,8 +29,8 @@ class NotificationSettings:
         configuration = checked(params["NotificationConfiguration"], bucket.region, self._new_id)
         if not params.get("SkipDestinationValidation"):
             await self._check_destinations(call, bucket, configuration)
-        return await change_bucket(
-            self._documents, bucket, lambda current: replace(current, notifications=configuration)
+        return await self._access.change(
+            bucket, lambda current: replace(current, notifications=configuration)
         )
 
     async def _check_destinations(self, call: Call, bucket: Bucket, configuration: Structure) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from redrive.aws.s3.errors import error, invalid, unoffered
+from redrive.aws.s3.documents.errors import error, invalid, unoffered
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.rest.xml_input import malformed
 from redrive.aws.wire.shapes import Structure

@@ -1,15 +1,16 @@
 """Access to buckets: the bucket that a call names, and the permission of its caller."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 
 from redrive.access.patterns import Values
 from redrive.aws.kit.call import Call
-from redrive.aws.s3.bucket_policies import is_public
-from redrive.aws.s3.errors import denied, no_bucket, unoffered
-from redrive.aws.s3.records import BUCKET, Bucket
+from redrive.aws.s3.documents.bucket_policies import is_public
+from redrive.aws.s3.documents.errors import denied, no_bucket, unoffered
+from redrive.aws.s3.documents.records import BUCKET, Bucket
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
+from redrive.model.errors import NotFound
 
 #: Parameters that would have to change what is kept or who may read it; SDKs send none of them unasked.
 _UNOFFERED = (
@@ -71,6 +72,18 @@ class BucketAccess:
         self.check_offered(params)
         owner = params.get("ExpectedBucketOwner")
         return await self.named(call, params["Bucket"], action, key, owner)
+
+    async def change(self, bucket: Bucket, change: Callable[[Bucket], Bucket]) -> Structure:
+        """Change what a bucket is set to; the answer of the operation.
+
+        Raises:
+            AwsError: `NoSuchBucket`.
+        """
+        try:
+            await self._documents.update(BUCKET, bucket.name, change)
+        except NotFound:
+            raise no_bucket(bucket.name) from None
+        return {}
 
     async def existing(self, params: Structure) -> Bucket:
         """The bucket that a call is about, for what is asked about each of its objects.

@@ -6,8 +6,8 @@ from typing import Any, Final
 from redrive.access.errors import PolicyInvalid
 from redrive.access.policy_document import new_policy, stored_policy
 from redrive.access.statements import Statement
-from redrive.aws.s3.errors import error
-from redrive.aws.s3.records import Bucket
+from redrive.aws.s3.documents.errors import error
+from redrive.aws.s3.documents.records import Bucket
 from redrive.aws.wire.errors import AwsError
 
 _CHARS_MAX: Final = 20 * 1024  # "Bucket policies", user guide

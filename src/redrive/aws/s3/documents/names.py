@@ -6,8 +6,8 @@ No name of a caller's is a path: the contents of objects lie under names that th
 import re
 from typing import Final
 
-from redrive.aws.s3.errors import error
-from redrive.aws.s3.quotas import KEY_BYTES_MAX
+from redrive.aws.s3.documents.errors import error
+from redrive.aws.s3.documents.quotas import KEY_BYTES_MAX
 
 _BUCKET: Final = re.compile(
     r"(?=.{3,63}\Z)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"

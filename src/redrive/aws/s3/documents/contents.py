@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from redrive.aws.s3.ports import BlobKeeper
-from redrive.aws.s3.records import Segment
+from redrive.aws.s3.documents.ports import BlobKeeper
+from redrive.aws.s3.documents.records import Segment
 from redrive.model.errors import NotFound
 from redrive.model.http import StreamedBody
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from redrive.aws.kit.paging import Pages
 from redrive.aws.kit.refusals import translator
-from redrive.aws.s3.contents import ContentLost
-from redrive.aws.s3.quotas import BUCKETS_MAX
+from redrive.aws.s3.documents.contents import ContentLost
+from redrive.aws.s3.documents.quotas import BUCKETS_MAX
 from redrive.aws.wire.errors import AwsError
 from redrive.model.errors import Conflict, StoreUnavailable
 
