@@ -28,7 +28,7 @@ def test_processes_of_an_environments_user_end_though_they_carry_no_mark(
     with subprocess.Popen(
         ["/usr/bin/sleep", "86400"], user=user, group=user, extra_groups=[], env={}
     ) as process:
-        processes.remove(tools_for(Isolation.USER, tmp_path))
+        processes.end_leftovers(tools_for(Isolation.USER, tmp_path))
         assert process.wait(10) == -9
     assert [folder.name for folder in tmp_path.iterdir()] == [f"redrive-functions-{owner}-other"]
 

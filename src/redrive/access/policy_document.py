@@ -195,7 +195,7 @@ def _statement(document: object, form: Form, *, variables: bool) -> Statement:
     return Statement(
         sid=_optional_text(document, "Sid"),
         allows=not denies,
-        principals=_principals(principals, excepted=not_principal),
+        principals=_principals(principals, is_exclusion=not_principal),
         actions=_actions(actions),
         actions_excepted=not_action,
         resources=resources,
@@ -236,14 +236,16 @@ def _undecidable(names: Sequence[str], *, denies: bool, excepted: bool) -> tuple
 # ---- elements ---------------------------------------------------------------------------------------------
 
 
-def _principals(element: object, *, excepted: bool) -> Principals:
+def _principals(element: object, *, is_exclusion: bool) -> Principals:
     if element == "*":
-        return Principals(everyone=True, kinds=frozenset(), identities=frozenset(), excepted=excepted)
+        return Principals(
+            everyone=True, whole_kinds=frozenset(), identities=frozenset(), is_exclusion=is_exclusion
+        )
     if not isinstance(element, Mapping) or not element:
         raise PolicyInvalid("Principal must be '*' or an object")
     _only(element, _PRINCIPAL_KINDS)
     everyone = False
-    kinds: set[str] = set()
+    whole_kinds: set[str] = set()
     identities: set[Identity] = set()
     for kind, names in element.items():
         for name in _texts(names, f"Principal {kind}"):
@@ -252,8 +254,8 @@ def _principals(element: object, *, excepted: bool) -> Principals:
             elif kind == "AWS":
                 everyone = True
             else:
-                kinds.add(kind)
-    return Principals(everyone, frozenset(kinds), frozenset(identities), excepted)
+                whole_kinds.add(kind)
+    return Principals(everyone, frozenset(whole_kinds), frozenset(identities), is_exclusion)
 
 
 def _account_name(name: str) -> str:

@@ -25,28 +25,32 @@ class Principals:
 
     Attributes:
         everyone: It is `*`, which reaches services and anonymous callers too.
-        kinds: Kinds of whom it names all, `{"Service": "*"}`.
-        identities: Whom it names.
-        excepted: It is NotPrincipal: everybody else.
+        whole_kinds: Kinds of principals, all of which it lists: `{"Service": "*"}`.
+        identities: The principals that it lists one by one.
+        is_exclusion: It is NotPrincipal: it is about everybody but those it lists.
     """
 
     everyone: bool
-    kinds: frozenset[str]
+    whole_kinds: frozenset[str]
     identities: frozenset[Identity]
-    excepted: bool
+    is_exclusion: bool
 
     def match(self, identities: frozenset[Identity]) -> bool:
         """True if the element reaches a principal that is known by these names."""
         is_listed = (
             self.everyone
             or not self.identities.isdisjoint(identities)
-            or (bool(self.kinds) and any(identity.kind in self.kinds for identity in identities))
+            or (bool(self.whole_kinds) and any(identity.kind in self.whole_kinds for identity in identities))
         )
-        return is_listed is not self.excepted
+        return is_listed is not self.is_exclusion
 
     def named(self, identities: frozenset[Identity]) -> frozenset[Identity] | None:
         """The names among these that stand in the element; None where it reaches whoever it reaches by none of them."""
-        if self.everyone or self.excepted or any(identity.kind in self.kinds for identity in identities):
+        if (
+            self.everyone
+            or self.is_exclusion
+            or any(identity.kind in self.whole_kinds for identity in identities)
+        ):
             return None
         return self.identities & identities
 

@@ -25,7 +25,7 @@ def prepared(core: Core) -> Setting:
         SettingsInvalid: This machine has not what the isolation takes.
     """
     setting = _setting(core)
-    processes.remove(setting.tools)
+    processes.end_leftovers(setting.tools)
     return setting
 
 

@@ -1,4 +1,7 @@
-"""Processes as Linux shows them: how much memory they hold, and which ones descend from an environment."""
+"""Processes as Linux shows them: how much memory they hold, which ones belong to an environment, and how these are ended.
+
+Also the ends of what belongs to servers that were killed.
+"""
 
 import asyncio
 import contextlib
@@ -152,8 +155,8 @@ def new_folder(isolation: Isolation) -> Path:
     return folder
 
 
-def remove(tools: Tools) -> None:
-    """End the processes and remove the folders of servers that are gone.
+def end_leftovers(tools: Tools) -> None:
+    """End the processes that belong to servers which are gone, and remove their folders; write one log line about it.
 
     Args:
         tools: Which a server of root ends processes with that have a user of their own, as their folders have.

@@ -1,4 +1,8 @@
-"""Offloading: what may take longer than 20 ms is done beside the event loop, one piece at a time for each account."""
+"""Offloading: what takes longer than 2 ms is done beside the event loop, one piece at a time for each account.
+
+Who can count the steps of some work first leaves what takes less on the loop (`STEPS_AT_ONCE`); who cannot hands all of
+it over.
+"""
 
 import asyncio
 import functools
@@ -61,14 +65,15 @@ async def offload(account: str, work: Callable[[], T], *, patient: bool = False)
 async def each_in_turn(
     account: str, items: Sequence[S], steps: Callable[[S], int], work: Callable[[S], T]
 ) -> list[T]:
-    """The results of some work on each of several items, beside the event loop if all of it takes longer than 2 ms.
+    """The results of some work on each of several items, in their order.
 
-    It is done in parts of 0.1 s, between which other accounts have their turn, and waits however much is before it.
+    If their steps come to 2 ms at most (`STEPS_AT_ONCE`), it is done at once, on the event loop. Else it is done beside
+    the loop in parts of 0.1 s, between which other accounts have their turn; it waits however much is before it.
 
     Args:
         account: Whose work it is.
         items: All of them.
-        steps: What the work on an item takes.
+        steps: How many steps of a `Budget` the work on an item takes.
         work: See `offload`.
     """
     if sum(map(steps, items)) <= STEPS_AT_ONCE:

@@ -60,20 +60,28 @@ class Direct:
         """The one subscription that stands for a telephone; nothing is made yet.
 
         Raises:
+            AwsError: See `check_phone`.
+        """
+        await self.check_phone(call, number)
+        name = ResourceName(call.account, f"{call.region}:{_PHONES}", number)
+        return _only(name, "sms", number)
+
+    async def check_phone(self, call: Call, number: str) -> None:
+        """Refuse a telephone that nobody may write to.
+
+        Raises:
             AwsError: `InvalidParameter`: it is no telephone number, or its owner wants no messages.
         """
         if not destinations.is_phone(number):
             raise invalid(f"PhoneNumber Reason: {number} is not valid to publish to")
         if await self._opt_outs.has(call, number):
             raise invalid("PhoneNumber Reason: phone number is opted out")
-        name = ResourceName(call.account, f"{call.region}:{_PHONES}", number)
-        return _only(name, "sms", number)
 
     async def tell(self, call: Call, number: str, text: str) -> None:
         """Write to a telephone in the server's own words.
 
         Raises:
-            AwsError: As for `phone`.
+            AwsError: See `check_phone`.
         """
         topic = await self.topic(await self.phone(call, number))
         message_id = self._engine.runtime.message_id()

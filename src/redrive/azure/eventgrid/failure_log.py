@@ -58,7 +58,7 @@ class FailureLog:
 
         Whoever reaches the server can have them refused, as often as they like, and lines are kept for 30 days.
         """
-        if refusal.status is HTTPStatus.UNAUTHORIZED and not self._may_tell_of_stranger(topic.name, now):
+        if refusal.status is HTTPStatus.UNAUTHORIZED and not self._begins_quiet_minute(topic.name, now):
             return
         known = {
             "inputEventsCount": "null",
@@ -68,7 +68,8 @@ class FailureLog:
         }
         self._write(topic, PUBLISH_FAILURES, "Post", {"message": _pairs(known)}, now)
 
-    def _may_tell_of_stranger(self, topic: ResourceName, now: int) -> bool:
+    def _begins_quiet_minute(self, topic: ResourceName, now: int) -> bool:
+        """True for the first refused stranger of a topic, whose minute begins with that; false until it is over."""
         if 0 <= now - self._strangers_at.get(topic, -_STRANGERS_QUIET_MS) < _STRANGERS_QUIET_MS:
             return False
         if len(self._strangers_at) >= _TOPICS_MAX:

@@ -153,7 +153,7 @@ class Subject:
         return self._document if isinstance(self._document, dict) else None
 
     def attribute_fields(self, keys: Collection[str]) -> SubjectFields:
-        """The attributes among `wanted`."""
+        """The attributes among `keys`."""
         values: dict[str, list[Scalar]] = {}
         invalid = set()
         for name, attribute in self.attributes.items():
@@ -169,7 +169,7 @@ class Subject:
         return SubjectFields(values, {}, None, frozenset(invalid))
 
     def body_fields(self, paths: Wanted) -> SubjectFields | None:
-        """The body's leaves that are wanted.
+        """The body's leaves at `paths`.
 
         Returns:
             None where the body is not a JSON object. The path of a leaf joins the names around it with dots, so

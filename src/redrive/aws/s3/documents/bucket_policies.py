@@ -46,7 +46,7 @@ def is_public(text: str) -> bool:
 
 def _lets_everybody_in(statement: Statement) -> bool:
     principals = statement.principals
-    everybody = principals.everyone or principals.excepted
+    everybody = principals.everyone or principals.is_exclusion
     return statement.allows and everybody and _NARROWING.isdisjoint(statement.keys)
 
 

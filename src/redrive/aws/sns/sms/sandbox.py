@@ -57,7 +57,7 @@ class SandboxOperations:
         known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
         if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
-        await self._direct.phone(call, number)
+        await self._direct.check_phone(call, number)
         await self._documents.update_or_create(
             SANDBOX_NUMBER,
             _key(call, number),
