@@ -24,6 +24,8 @@ from redrive.engine.ports import DocumentKind, Put, Remove, Store
 from redrive.model.errors import Conflict, NotFound, Refused
 from redrive.model.names import ResourceName
 
+logger = logging.getLogger(__name__)
+
 # Live folders: functions that run from a folder of the machine, which is looked at before each invocation.
 #
 # A caller names the folder where others name an object, in a bucket that has none. An archive is kept of such a function,
@@ -78,8 +80,6 @@ def stamp(folder: str) -> str:
             number, newest = number + 1, max(newest, seen)
     return f"{number}-{newest}"
 
-
-logger = logging.getLogger(__name__)
 
 UNPACKED_BYTES_MAX: Final = 262_144_000  # AWS: of a function's code
 CODE: Final[DocumentKind[str]] = DocumentKind(

@@ -23,6 +23,8 @@ from redrive.functions.output import Output
 from redrive.model.function import FunctionVersion, Invocation, InvocationResult, Isolation, Throttled
 from redrive.model.names import ResourceName
 
+logger = logging.getLogger(__name__)
+
 # Environments that are kept ready whether anybody needs them or not: provisioned concurrency.
 
 Key: TypeAlias = tuple[ResourceName, str, str]
@@ -94,8 +96,6 @@ class KeptEnvironments:
             task.cancel()
         await asyncio.gather(*starting, return_exceptions=True)
 
-
-logger = logging.getLogger(__name__)
 
 # Of an account. A start takes 0.1 to 0.3 s of a processor; sixty at once kept the server from its own work for 2 s.
 STARTS_MAX: Final = 4

@@ -19,6 +19,8 @@ from typing import Final
 from redrive.functions.isolation import FIRST_USER, Tools, kill_command
 from redrive.model.function import Isolation
 
+logger = logging.getLogger(__name__)
+
 _PROC: Final = Path("/proc")
 _LOOKS_MAX: Final = 50
 _DESCRIPTORS_MAX: Final = 200
@@ -134,8 +136,6 @@ def _status(pid: int, line: re.Pattern[bytes]) -> int:
 # A function's process ends with its server, by its parent-death signal; what it forked does not. So each process
 # carries in its environment the server that it belongs to, each folder carries it in its name, and the next server
 # that starts on the machine ends what belongs to servers that are gone.
-
-logger = logging.getLogger(__name__)
 
 OWNER: Final = "REDRIVE_SERVER"  # in the environment of every process of a function
 _FOLDER: Final = "redrive-functions-"

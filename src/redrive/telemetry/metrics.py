@@ -48,6 +48,8 @@ from redrive.telemetry.accumulators import (
 from redrive.telemetry.answers import Answer, Answers
 from redrive.telemetry.traffic import Arrivals, Loss, Losses, TrafficByPlace
 
+logger = logging.getLogger(__name__)
+
 # Each topic's counters since this node started: counters that only grow, for Prometheus.
 
 
@@ -75,8 +77,6 @@ class Totals:
         for name, counters in list(self._topics.items()):
             yield name, dict(counters)
 
-
-logger = logging.getLogger(__name__)
 
 # Points that a store which is away has not taken yet; 50 MB of them. What is beyond that is lost, and said so.
 WAITING_MAX = 100_000

@@ -43,7 +43,7 @@ from redrive.model.errors import StoreUnavailable
 from redrive.model.ids import bytes_of, id_text
 from redrive.model.queue import Queue
 
-# The parts of the engine that an attempt goes through.
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,6 @@ class PushParts:
     late_pushes: LatePushes
     seals: MessageSeals
 
-
-logger = logging.getLogger(__name__)
 
 # Of a larger batch, claimed or settled at a time: 10 ms of SQLite's, in which nobody else has a turn.
 PIECE: Final = 500
