@@ -132,9 +132,8 @@ def _within(address: _Range, network: _Range) -> bool:
 _EQUALS: Final = _texts()
 _EQUALS_IGNORING_CASE: Final = _texts(folded=True)
 _LIKE: Final = _texts(wildcards=True)
-_ARN_LIKE: Final = _texts(
-    wildcards=True, shape=WildcardReach.ARN
-)  # ArnEquals too: AWS lets both have wildcards
+# ArnEquals too: AWS lets both have wildcards.
+_ARN_LIKE: Final = _texts(wildcards=True, shape=WildcardReach.ARN)
 _IN_NETWORK: Final = _values("an IP address or range", _range, _within)
 
 

@@ -175,12 +175,12 @@ def denial(request: AccessRequest) -> Decision | None:
 def _of_user(
     permissions: Permissions,
     request: AccessRequest,
-    said: Sequence[Statement],
+    allowances: Sequence[Statement],
     *,
     own: bool,
     policy_decides: bool,
 ) -> Decision:
-    """The answer to a user or a role whom the resource's policy does not deny, but allows by what was `said`."""
+    """The answer to a user or a role whom the resource's policy does not deny, but allows by `allowances`."""
     by_source: dict[Source, Statement] = {}
     for source, statements in permissions.by_source.items():
         statement = _first(statements, request)
@@ -189,14 +189,14 @@ def _of_user(
         if not statement.allows:
             return Decision(allowed=False, statement=statement, source=source)
         by_source[source] = statement
-    if not said and (policy_decides or not own):
+    if not allowances and (policy_decides or not own):
         return NOT_ALLOWED
-    needed = frozenset(Source) if not own else _needed(request.principal, said)
+    needed = frozenset(Source) if not own else _needed(request.principal, allowances)
     for source in permissions.by_source:
         if source in needed and source not in by_source:
             return Decision(allowed=False, source=source)
-    if said:
-        return Decision(allowed=True, statement=said[0])
+    if allowances:
+        return Decision(allowed=True, statement=allowances[0])
     return Decision(allowed=True, statement=by_source[Source.IDENTITY], source=Source.IDENTITY)
 
 

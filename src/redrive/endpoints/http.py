@@ -29,9 +29,8 @@ logger = logging.getLogger(__name__)
 _INFLATED: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 _UNMEASURED: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})  # an empty body goes without its length
-_OF_TOKENS: Final = (
-    b"\n!#$%&'*+-.^_`|~" + f"{string.digits}{string.ascii_letters}".encode()
-)  # RFC 9110, a line each
+# RFC 9110; names are looked at together, a line each.
+_OF_TOKENS: Final = b"\n!#$%&'*+-.^_`|~" + f"{string.digits}{string.ascii_letters}".encode()
 # Where a request ends and what becomes of its connection is for the client alone to say: other accounts' requests follow.
 _OURS: Final = frozenset(
     {"connection", "content-length", "expect", "keep-alive", "proxy-connection"}
@@ -216,11 +215,10 @@ class HttpEndpoint(TimedEndpoint):
         headers = {**push_request.headers, "Content-Type": push_request.content_type}
         if authorizer is not None:
             headers["Authorization"] = authorizer.header(push_request.method, destination.url.raw_path_qs)
-        bytes_max = push_request.answer_bytes_max
         web_answer = await self._request(
-            destination, push_request.method, headers, push_request.body, bytes_max
+            destination, push_request.method, headers, push_request.body, push_request.answer_bytes_max
         )
-        return _answer(web_answer, push_request, bytes_max)
+        return _answer(web_answer, push_request)
 
     async def _request(
         self, destination: Destination, method: str, headers: Mapping[str, str], body: bytes, bytes_max: int
@@ -295,9 +293,9 @@ def _head(method: str, target: str, host: str, headers: Mapping[str, str], lengt
     return f"{head}\r\n\r\n".encode()
 
 
-def _answer(web_answer: WebAnswer, push_request: PushRequest, bytes_max: int) -> WebhookAnswer:
+def _answer(web_answer: WebAnswer, push_request: PushRequest) -> WebhookAnswer:
     encoding = ",".join(_values(web_answer, "content-encoding"))
-    text = _inflated(web_answer.body, encoding, bytes_max).decode("utf-8", "replace")
+    text = _inflated(web_answer.body, encoding, push_request.answer_bytes_max).decode("utf-8", "replace")
     challenges = _values(web_answer, "www-authenticate")
     headers_kept = tuple(
         (name, values[0])

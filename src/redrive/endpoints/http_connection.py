@@ -17,9 +17,8 @@ _TOGETHER_BYTES_MAX: Final = 65_536  # a larger body is not copied behind its he
 # Of an answer without its body: its head, those of interim answers, what frames its chunks, its trailers. httptools has
 # no bound of its own, and copies what it has of a name or value with each read.
 _BESIDE_BODY_BYTES_MAX: Final = 65_536
-_FRAMING_BYTES: Final = (
-    16  # for each byte of a body, not counted: a chunk of one byte needs five, or nine if padded
-)
+# For each byte of a body, not counted: a chunk of one byte needs five, or nine if padded.
+_FRAMING_BYTES: Final = 16
 _BODILESS: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 

@@ -15,9 +15,8 @@ from redrive.endpoints.http_connection import HttpConnection
 from redrive.endpoints.kept_connection import SingleFlight
 
 _NAMES_SECONDS: Final = 10  # how long the addresses of a name are remembered
-_NEXT_ADDRESS_SECONDS: Final = (
-    0.25  # after which the next address of a name is tried beside the one before (RFC 8305)
-)
+# After which the next address of a name is tried beside the one before (RFC 8305).
+_NEXT_ADDRESS_SECONDS: Final = 0.25
 
 
 class WebOrigin(NamedTuple):
