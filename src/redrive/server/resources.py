@@ -33,10 +33,7 @@ class ResourceRoutes:
 
     async def _queues(self, request: Request, where: ResourceName) -> Response:
         """Queues by name, each with its counts."""
-        arguments = parameters(request)
-        after, limit = page_of(arguments)
-        beginning = where._replace(name=arguments.get("prefix", ""))
-        after_key = where._replace(name=after).key if after else ""
+        beginning, after_key, limit = _page(request, where)
         queues = await self._engine.resources.queues.find(beginning, after_key, limit + 1)
         documents = [await self._shown_queue(queue) for queue in queues[:limit]]
         return json_answer(200, {"queues": documents, "more": len(queues) > limit})
@@ -55,10 +52,7 @@ class ResourceRoutes:
 
     async def _topics(self, request: Request, where: ResourceName) -> Response:
         """Topics by name, each with its subscriptions and what they are owed."""
-        arguments = parameters(request)
-        after, limit = page_of(arguments)
-        beginning = where._replace(name=arguments.get("prefix", ""))
-        after_key = where._replace(name=after).key if after else ""
+        beginning, after_key, limit = _page(request, where)
         topics = await self._engine.resources.topics.find(beginning, after_key, limit + 1)
         documents = [await self._shown_topic(topic) for topic in topics[:limit]]
         return json_answer(200, {"topics": documents, "more": len(topics) > limit})
@@ -96,6 +90,14 @@ class ResourceRoutes:
         now = self._engine.clock.now()
         documents = [_shown_traced(traced, now) for traced in trace.deliveries]
         return json_answer(200, {"deliveries": documents, "partial": trace.partial, "now": now})
+
+
+def _page(request: Request, where: ResourceName) -> tuple[ResourceName, str, int]:
+    """The page of a list that is asked for: how its names begin, the key that it comes after, and how many it shows."""
+    arguments = parameters(request)
+    after, limit = page_of(arguments)
+    after_key = where._replace(name=after).key if after else ""
+    return where._replace(name=arguments.get("prefix", "")), after_key, limit
 
 
 def _shown_traced(traced: TracedDelivery, now: int) -> dict[str, Any]:
