@@ -30,6 +30,21 @@ class _Call:
             self.call()
 
 
+async def sleep_by(call_at: Callable[[int, Callable[[], None]], Timer], at: int) -> None:
+    """Return when a clock whose `Clock.call_at` this is comes to a moment (ms)."""
+    woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def wake() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    timer = call_at(at, wake)
+    try:
+        await woken
+    finally:
+        timer.cancel()
+
+
 class SimulatedClock:
     """`redrive.engine.ports.Clock` whose time passes by `advance` alone."""
 
@@ -63,17 +78,7 @@ class SimulatedClock:
 
     async def sleep_until(self, at: int) -> None:
         """Return when the clock comes to that moment (ms)."""
-        woken = asyncio.get_running_loop().create_future()
-
-        def wake() -> None:
-            if not woken.done():
-                woken.set_result(None)
-
-        timer = self.call_at(at, wake)
-        try:
-            await woken
-        finally:
-            timer.cancel()
+        await sleep_by(self.call_at, at)
 
     async def advance(
         self,

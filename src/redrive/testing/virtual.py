@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 from typing_extensions import override
 
 from redrive.engine.ports import Timer
-from redrive.runtime.simulated import DEFAULT_START
+from redrive.runtime.simulated import DEFAULT_START, sleep_by
 
 T = TypeVar("T")
 
@@ -95,17 +95,7 @@ class VirtualClock:
 
     async def sleep_until(self, at: int) -> None:
         """Return at that moment (ms)."""
-        woken: asyncio.Future[None] = self._loop.create_future()
-
-        def wake() -> None:
-            if not woken.done():
-                woken.set_result(None)
-
-        timer = self.call_at(at, wake)
-        try:
-            await woken
-        finally:
-            timer.cancel()
+        await sleep_by(self.call_at, at)
 
 
 def run_virtual(story: Callable[[VirtualClock, random.Random], Coroutine[Any, Any, T]], seed: int = 0) -> T:
