@@ -61,7 +61,7 @@ def test_a_text_has_javas_form_and_reads_back_as_the_same_double(number: float) 
         ("#set($x = $number + 1)$x", "1.0000001E7"),
         ("#set($x = 'n' + $number)$x", "n1.0E7"),
         ("#set($x = 0.0001)$x $x.intValue()", "1.0E-4 0"),
-        ("[$whole]", "[[10000000, 1.0E-4]]"),
+        ("[$whole]", "[[10000000,1.0E-4]]"),
         ("$whole[0] $whole[0].doubleValue()", "10000000 1.0E7"),
         ("#if($number == '1.0E7')equal#end", "equal"),
         ("#set($m = {})#set($m[$number] = 1)$m", "{1.0E7=1}"),

@@ -93,6 +93,40 @@ async def test_settings_that_are_not_offered_are_refused_when_they_come_later(
 
 
 @pytest.mark.asyncio
+async def test_a_rest_api_and_its_parts_lose_what_their_template_no_longer_says() -> None:
+    def template(api: dict[str, Any], **more: Any) -> dict[str, Any]:
+        parts = {"Api": ("RestApi", api), "Key": ("ApiKey", more)}
+        parts["Car"] = (
+            "Model",
+            {
+                **more,
+                "RestApiId": {"Ref": "Api"},
+                "ContentType": "application/json",
+                "Schema": {"type": "object"},
+            },
+        )
+        return {
+            "Resources": {
+                name: {"Type": f"AWS::ApiGateway::{kind}", "Properties": properties}
+                for name, (kind, properties) in parts.items()
+            }
+        }
+
+    async with stage() as at:
+        types = {"BinaryMediaTypes": ["image/png", "image/gif"], "MinimumCompressionSize": 7}
+        await at.create("gate", template({"Description": "d", **types}, Description="d"))
+        changed = await at.update("gate", template({"BinaryMediaTypes": ["image/gif", "a/b"]}))
+        assert changed["StackStatus"] == "UPDATE_COMPLETE", await at.reasons("gate", "UPDATE_FAILED")
+        ids = {key: found["PhysicalResourceId"] for key, found in (await at.resources("gate")).items()}
+        api = await at.ask("apigateway", "GetRestApi", restApiId=ids["Api"])
+        key = await at.ask("apigateway", "GetApiKey", apiKey=ids["Key"])
+        model = await at.ask("apigateway", "GetModel", restApiId=ids["Api"], modelName=ids["Car"])
+        assert api["binaryMediaTypes"] == ["image/gif", "a/b"]
+        assert "minimumCompressionSize" not in api
+        assert "description" not in {**api, **key, **model}
+
+
+@pytest.mark.asyncio
 async def test_an_http_api_loses_what_its_template_no_longer_says() -> None:
     function = "arn:aws:lambda:us-east-1:123456789012:function:f"
 

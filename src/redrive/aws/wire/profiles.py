@@ -53,6 +53,7 @@ class Profile:
         checks: The kinds of constraint its model decides; the facade answers the others.
         spelling: How it spells the path to a value.
         names_input: Whether paths begin with the name of the operation's input: `updateRestApiInput`.
+        mistyped: Its words for JSON of another type than the model's, by the usual ones that they replace.
         violated: Makes its error of what was violated, of which there is at least one.
         errors: Errors its model does not list, or lists without their codes.
         bad_requests_alone: Whether JSON and CBOR answer every fault of the caller by 400, unless it asks for the statuses
@@ -83,6 +84,7 @@ class Profile:
     checks: frozenset[ViolationKind] = frozenset(ViolationKind)
     spelling: Spelling = field(default_factory=CoralSpelling)
     names_input: bool = False
+    mistyped: Mapping[str, str] = field(default_factory=dict)
     violated: Callable[[Sequence[Violation]], AwsError] = coral_error
     errors: tuple[ErrorKind, ...] = ()
     amended: Callable[[Raw], Raw] = _as_published

@@ -152,7 +152,7 @@ def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping
     arn = exchange.place.arn(exchange.request.method, exchange.path)
     joined = ",".join(identity)
     if version == "1.0":
-        members = functions.event_members(exchange)
+        members = functions.event_members(exchange, is_rest=False)
         sources = {"identitySource": joined, "authorizationToken": joined}
         return {"version": version, "type": _REQUEST, "methodArn": arn, **sources, **members}
     members = http_events.event_members(exchange)

@@ -159,7 +159,7 @@ def _event(exchange: Exchange, kind: str, identity: Sequence[str]) -> Mapping[st
     arn = exchange.place.arn(exchange.request.method, exchange.path)
     if kind == _BY_TOKEN:
         return {"type": kind, "methodArn": arn, "authorizationToken": identity[0]}
-    event = functions.event_members(exchange)
+    event = functions.event_members(exchange, is_rest=True)
     return {
         "type": kind,
         "methodArn": arn,

@@ -98,7 +98,13 @@ class Exchange:
     @cached_property
     def headers(self) -> Mapping[str, str]:
         """The headers as functions and templates see them."""
-        return _headers(self.request)
+        return {**_headers(self.request), "X-Amzn-Trace-Id": self.trace_id}
+
+    @property
+    def trace_id(self) -> str:
+        """The request's name in traces: the caller's, or a new one."""
+        own = f"Root=1-{self.now // 1000:08x}-{self.id.replace('-', '')[:24]}"
+        return self.header("x-amzn-trace-id") or own
 
     @cached_property
     def body_text(self) -> str:

@@ -55,6 +55,8 @@ RESPONSES: Final[Mapping[str, Told]] = {
     "UNSUPPORTED_MEDIA_TYPE": Told(415, "Unsupported Media Type", "BadRequestException"),
     "WAF_FILTERED": Told(403, "Forbidden", "ForbiddenException"),
 }
+#: The answers for all of a class, by the first digit of its statuses.
+DEFAULTS: Final[Mapping[int, str]] = {4: "DEFAULT_4XX", 5: "DEFAULT_5XX"}
 #: A function that fails, or whose answer is no HTTP response: 502 where all else of the kind is 500.
 BAD_GATEWAY: Final = 502
 _SERVER: Final = 500

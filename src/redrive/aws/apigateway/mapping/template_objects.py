@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from redrive.aws.apigateway.control.exchange import Exchange, last_values
 from redrive.aws.apigateway.mapping.json_paths import json_text, looked_up
-from redrive.aws.apigateway.mapping.velocity.values import HostObject, TemplateFailed, text_of
+from redrive.aws.apigateway.mapping.velocity.values import EmptyBody, HostObject, TemplateFailed, text_of
 from redrive.model.budget import Budget
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9*._-]+")
@@ -28,12 +28,12 @@ class InputObject(HostObject):
     """`$input`: the body, and the parameters of the request.
 
     Attributes:
-        body: As it came; `{}` where there was none.
+        body: As it came.
     """
 
     def __init__(self, exchange: Exchange, body: str) -> None:
         self._exchange = exchange
-        self.body = body or "{}"
+        self.body = body or EmptyBody()
         self._document: Any = None
         self._is_read = False
 
@@ -59,7 +59,7 @@ class InputObject(HostObject):
         if not self._is_read:
             budget.spend_chars(len(self.body))
             try:
-                self._document = orjson.loads(self.body)
+                self._document = orjson.loads(str(self.body))
             except orjson.JSONDecodeError:
                 self._document = self.body  # what is no JSON is a text
             self._is_read = True

@@ -11,6 +11,7 @@ from redrive.aws.apigateway.control.records import ApiDeployment
 from redrive.aws.apigateway.control.schemas import Unfit, check_body
 from redrive.aws.gateway.authentication import Authentication
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.hash_order import hash_order
 from redrive.aws.kit.offloading import within_budget
 from redrive.aws.kit.refusals import not_authorized
 from redrive.aws.wire.errors import AwsError
@@ -89,7 +90,7 @@ async def check_request(exchange: Exchange, method: Mapping[str, Any], deploymen
         declared = method.get("requestParameters") or {}
         missing = [name for name, required in declared.items() if required and not _is_given(exchange, name)]
         if missing:
-            names = ", ".join(name.rpartition(".")[2] for name in missing)
+            names = ", ".join(hash_order(name.rpartition(".")[2] for name in hash_order(missing)))
             raise Refusal("BAD_REQUEST_PARAMETERS", detail=names)
     if validator.get("validateRequestBody"):
         await _check_body(exchange, method, deployment)

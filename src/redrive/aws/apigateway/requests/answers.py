@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from redrive.aws.apigateway.control.exchange import Exchange
-from redrive.aws.apigateway.control.gateway_responses import Refusal
+from redrive.aws.apigateway.control.gateway_responses import DEFAULTS, Refusal
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
 from redrive.aws.apigateway.mapping.parameters import request_value
 from redrive.aws.apigateway.mapping.template_objects import variables_of
@@ -19,7 +19,6 @@ from redrive.model.http import Response
 
 JSON: Final = "application/json"
 _HEADER: Final = "gatewayresponse.header."
-_DEFAULTS: Final = {4: "DEFAULT_4XX", 5: "DEFAULT_5XX"}
 #: Headers that the server writes by itself.
 _OURS: Final = frozenset(
     {"connection", "content-length", "date", "server", "transfer-encoding", "keep-alive"}
@@ -110,4 +109,4 @@ def _own(tree: Tree | None, refusal: Refusal) -> Mapping[str, Any] | None:
     """The API's own answer of a kind, or for all of its class."""
     responses: Mapping[str, Any] = (tree or {}).get(GATEWAY_RESPONSES) or {}
     response: Mapping[str, Any] | None = responses.get(refusal.kind)
-    return responses.get(_DEFAULTS.get(refusal.status // 100, "")) if response is None else response
+    return responses.get(DEFAULTS.get(refusal.status // 100, "")) if response is None else response

@@ -22,6 +22,8 @@ _FUNCTION: Final = re.compile(
     r"arn:aws[a-z-]*:apigateway:[a-z0-9-]+:lambda:path/2015-03-31/functions/(.+?)/invocations"
 )
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:.+")
+_OF_CONNECTION: Final = frozenset({"Connection", "Content-Length"})
+_OF_KEY: Final = frozenset({"apiKey", "apiKeyId"})
 _STATUS_MIN, _STATUS_MAX = 100, 599
 _KNOWN: Final = frozenset(
     {"statusCode", "headers", "multiValueHeaders", "body", "isBase64Encoded", "cookies"}
@@ -93,16 +95,23 @@ def event_of(exchange: Exchange, *, coded: bool, version: str = "") -> bytes:
     has_body = bool(exchange.request.body)
     event = {
         **({"version": version} if version else {}),
-        **event_members(exchange),
+        **event_members(exchange, is_rest=not version),
         "body": body if has_body else None,
         "isBase64Encoded": coded and has_body,
     }
     return orjson.dumps(event)
 
 
-def event_members(exchange: Exchange) -> dict[str, Any]:
-    """The event of a request in payload format 1.0, without its body."""
+def event_members(exchange: Exchange, *, is_rest: bool) -> dict[str, Any]:
+    """The event of a request in payload format 1.0, without its body.
+
+    Args:
+        exchange: The request.
+        is_rest: Whether it is one to a REST API, whose events leave out what is about the connection (recorded).
+    """
     context, headers, query = exchange.context(), exchange.headers, exchange.query
+    if is_rest:
+        headers = {name: value for name, value in headers.items() if name not in _OF_CONNECTION}
     request_context = {
         name: context[name]
         for name in (
@@ -110,6 +119,10 @@ def event_members(exchange: Exchange) -> dict[str, Any]:
             *("httpMethod", "identity", "path", "protocol", "requestId", "requestTime", "requestTimeEpoch"),
             *("resourceId", "resourcePath", "stage"),
         )
+    }
+    identity = context["identity"]
+    request_context["identity"] = {
+        name: value for name, value in identity.items() if value is not None or name not in _OF_KEY
     }
     if exchange.authorizer:
         request_context["authorizer"] = dict(exchange.authorizer)

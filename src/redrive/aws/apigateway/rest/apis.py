@@ -1,7 +1,7 @@
 """REST APIs as wholes: made, imported, shown, changed and deleted."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from redrive.aws.apigateway.control.records import (
 from redrive.aws.apigateway.rest.definitions import imported_tree, read_definition
 from redrive.aws.apigateway.rest.editing import Editing, api_in
 from redrive.aws.apigateway.rest.kinds import RESOURCES, shape_of
-from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.patching import PatchRules, invalid_path, patched, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -33,9 +33,13 @@ _GIVEN: Final = (
     *("name", "description", "version", "binaryMediaTypes", "minimumCompressionSize", "apiKeySource"),
     *("endpointConfiguration", "policy", "disableExecuteApiEndpoint"),
 )
-_PATCHED: Final = frozenset(_GIVEN) - {"version"}
+_RULES: Final = PatchRules(frozenset(_GIVEN) - {"version"}, replaced=("/minimumCompressionSize",))
+_BINARY: Final = "binaryMediaTypes"
 _ENDPOINTS: Final = frozenset({"REGIONAL", "EDGE", "PRIVATE"})
+_STACKS: Final = ("ipv4", "dualstack")
+_BAD_STACK: Final = "ipAddressType must be either ipv4 or dualstack."
 _COMPRESSION_MAX: Final = 10 * 1024 * 1024
+_BAD_COMPRESSION: Final = f"Invalid minimum compression size, must be between 0 and {_COMPRESSION_MAX}"
 _SCHEMA: Final = (
     '{{\n  "$schema": "http://json-schema.org/draft-04/schema#",\n  "title" : "{} Schema",\n'
     '  "type" : "object"{}\n}}'
@@ -79,8 +83,11 @@ class RestApiOperations:
             before = (
                 api.tree if merges else {**_bare(api, self._chance), "stages": api.tree.get("stages") or {}}
             )
-            tree = imported_tree(before, definition.document, self._chance)
+            tree = imported_tree(before, definition.document, self._chance, api.id)
             settings = {**api.settings, **definition.settings, **_given_types(params)}
+            if merges and _BINARY in settings:
+                both = (*(api.settings.get(_BINARY) or ()), *(settings[_BINARY] or ()))
+                settings[_BINARY] = list(dict.fromkeys(both))
             return replace(api, settings=_checked(settings), tree=tree)
 
         return shown(await self._editing.edit(call, params["restApiId"], change))
@@ -108,7 +115,8 @@ class RestApiOperations:
         api = RestApi(call.account, call.region, api_id, call.now, _checked(whole), {}, tags)
         api = replace(api, tree=_bare(api, self._chance))
         if document is not None:
-            api = replace(api, tree=imported_tree(api.tree, document, self._chance))
+            bare = {**api.tree, "models": {}}  # an imported API has its definition's alone (recorded)
+            api = replace(api, tree=imported_tree(bare, document, self._chance, api_id))
             await self._editing.check_roles(call, api.tree, {})
 
         async def decide(draft: Draft) -> None:
@@ -131,7 +139,9 @@ class RestApiOperations:
         operations = params.get("patchOperations") or ()
 
         def change(api: RestApi) -> RestApi:
-            settings = patched(dict(api.settings), shape_of("GetRestApi"), _PATCHED, operations)
+            settings = dict(api.settings)
+            for operation in operations:
+                settings = _patched(settings, operation)
             return replace(api, settings=_checked(settings))
 
         return shown(await self._editing.edit(call, params["restApiId"], change))
@@ -164,8 +174,37 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     _check_endpoints(settings.get("endpointConfiguration") or {})
     size = settings.get("minimumCompressionSize")
     if size is not None and not 0 <= size <= _COMPRESSION_MAX:
-        raise bad_request(f"Invalid minimum compression size, must be between 0 and {_COMPRESSION_MAX}")
+        raise bad_request(_BAD_COMPRESSION)
     return dict(settings)
+
+
+def _patched(settings: Structure, operation: Mapping[str, Any]) -> Structure:
+    """The settings of an API with one change made; two members have ways of their own (recorded)."""
+    path, value = operation.get("path") or "", operation.get("value") or ""
+    steps = steps_of(path)
+    if steps[:1] == [_BINARY]:
+        return {**settings, _BINARY: _patched_types(settings.get(_BINARY) or (), steps[1:], operation)}
+    if path == "/minimumCompressionSize" and operation.get("op") == "replace":
+        if value and not value.isdecimal():
+            raise bad_request(_BAD_COMPRESSION)
+        others = {name: each for name, each in settings.items() if name != "minimumCompressionSize"}
+        return {**others, "minimumCompressionSize": int(value[:9])} if value else others
+    if path == "/endpointConfiguration/ipAddressType" and value not in _STACKS:
+        raise bad_request(_BAD_STACK)
+    return patched(settings, shape_of("GetRestApi"), _RULES, [operation])
+
+
+def _patched_types(types: Sequence[str], steps: Sequence[str], operation: Mapping[str, Any]) -> list[str]:
+    """Binary media types with one more, or less; a replacement comes last. The path names a type, whatever the value."""
+    op, others = operation.get("op"), [kind for kind in types if kind not in steps]
+    if len(steps) != 1:
+        raise invalid_path(operation.get("path") or "")
+    if op == "remove":
+        return others
+    if op not in ("add", "replace"):
+        raise bad_request("Invalid patch operation specified. Must be 'add'|'remove'|'replace'")
+    kind = steps[0] if op == "add" else operation.get("value") or steps[0]
+    return list(types) if kind in types and op == "add" else [*others, kind]
 
 
 def _check_endpoints(endpoints: Mapping[str, Any]) -> None:
@@ -176,8 +215,8 @@ def _check_endpoints(endpoints: Mapping[str, Any]) -> None:
         raise bad_request("Invalid EndpointTypes specified. Valid options are REGIONAL,EDGE,PRIVATE")
     if len(types) > 1:
         raise bad_request("Cannot create an api with multiple Endpoint Types.")
-    if stack not in ("ipv4", "dualstack"):
-        raise bad_request("ipAddressType must be either ipv4 or dualstack.")
+    if stack not in _STACKS:
+        raise bad_request(_BAD_STACK)
     if types == ["PRIVATE"] and stack != "dualstack":
         raise bad_request("Only dualstack ipAddressType is supported for Private APIs.")
 

@@ -1,12 +1,13 @@
 """Methods of definitions: what a path's operation of OpenAPI says of a method, and what is behind it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from redrive.aws.apigateway.control.errors import bad_request
 from redrive.aws.apigateway.control.records import Tree
-from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHOD
+from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHOD, RESOURCES
 from redrive.aws.apigateway.rest.methods import integration_of, integration_response_of, method_of
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.json.input import reader
@@ -14,6 +15,7 @@ from redrive.aws.wire.json.input import reader
 _X: Final = "x-amazon-apigateway-"
 _JSON: Final = "application/json"
 _PLACES: Final = {"header": "header", "query": "querystring", "path": "path"}
+_VARIABLES: Final = re.compile(r"\{([^{}+]+)\+?\}")
 _KINDS: Final = frozenset({"AWS", "AWS_PROXY", "HTTP", "HTTP_PROXY", "MOCK"})
 
 
@@ -69,7 +71,7 @@ def defined_method(
     params = {
         "httpMethod": name,
         "operationName": operation.get("operationId"),
-        "requestParameters": _request_parameters(parameters) or None,
+        "requestParameters": _request_parameters(parameters, tree[RESOURCES][resource_id]["path"]) or None,
         "requestModels": dict(_request_models(parameters, operation, definition)) or None,
         "requestValidatorId": _validator(operation, definition),
         **_authorization(operation, definition),
@@ -101,12 +103,16 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _request_parameters(parameters: list[Mapping[str, Any]]) -> dict[str, bool]:
-    return {
+def _request_parameters(parameters: list[Mapping[str, Any]], path: str) -> dict[str, bool]:
+    """The parameters of a method; it has those of its path whether its definition says so or not (recorded)."""
+    declared = {
         f"method.request.{_PLACES[each['in']]}.{each['name']}": bool(each.get("required"))
         for each in parameters
         if each.get("in") in _PLACES and each.get("name")
     }
+    names = {name.rpartition(".")[2] for name in declared}
+    of_path = [name for name in _VARIABLES.findall(path) if name not in names]
+    return {**declared, **{f"method.request.path.{name}": True for name in of_path}}
 
 
 def _request_models(
@@ -188,7 +194,7 @@ def _integration(definition: Mapping[str, Any], resource_id: str) -> dict[str, A
             if definition.get(key)
         },
         "type": kind,
-        "integrationHttpMethod": definition.get("httpMethod"),
+        "integrationHttpMethod": None if kind == "MOCK" else definition.get("httpMethod"),
         "timeoutInMillis": None if timeout is None else int(timeout),
     }
     integration_tree = integration_of(params, resource_id)

@@ -26,6 +26,8 @@ MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)
 """The errors of a reader that meets a text where an object has to be, and the like."""
 INVALID: Final = "Invalid OpenAPI input."
 _X: Final = "x-amazon-apigateway-"
+_MODELS: Final = "https://apigateway.amazonaws.com/restapis/{}/models/"
+_OWN_MODELS: Final = ("#/definitions/", "#/components/schemas/")
 _DEPTH_MAX: Final = 60
 _VALUES_MAX: Final = 100_000
 _YAML_BYTES_MAX: Final = 512 * 1024  # 0.2 s
@@ -110,19 +112,25 @@ def _object(value: Any) -> Mapping[str, Any]:
 # ---- the tree --------------------------------------------------------------------------------------------------------
 
 
-def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Random) -> Tree:
+def imported_tree(before: Tree, document: Mapping[str, Any], chance: random.Random, api_id: str) -> Tree:
     """A tree with all that a definition has; what it has too is the definition's then.
+
+    Args:
+        before: The tree.
+        document: The definition.
+        chance: Makes ids.
+        api_id: Of the API, by whose URLs models refer to each other.
 
     Raises:
         AwsError: `BadRequestException`: a part of it is not acceptable.
     """
     try:
-        return _imported(before, document, chance)
+        return _imported(before, document, chance, api_id)
     except MALFORMED:
         raise bad_request(INVALID) from None
 
 
-def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) -> Tree:
+def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random, api_id: str) -> Tree:
     schemas = _object(document.get("definitions") or _object(document.get("components")).get("schemas"))
     validators: dict[str, dict[str, Any]] = {
         new_id(chance): {
@@ -137,7 +145,7 @@ def _imported(before: Tree, document: Mapping[str, Any], chance: random.Random) 
     )
     tree: Tree = {
         **before,
-        "models": {**(before.get("models") or {}), **_models(schemas, chance)},
+        "models": {**(before.get("models") or {}), **_models(schemas, chance, api_id)},
         "validators": {
             **(before.get("validators") or {}),
             **{key: {"id": key, **value} for key, value in validators.items()},
@@ -176,14 +184,28 @@ def _with_authorizer(tree: Tree, name: str, scheme: Mapping[str, Any], chance: r
     return {**tree, AUTHORIZERS: {**authorizers, made_id: authorizer_of(params, made_id, tree)}}
 
 
-def _models(schemas: Mapping[str, Any], chance: random.Random) -> dict[str, Any]:
-    texts = {str(name): json.dumps(schema, default=str) for name, schema in schemas.items()}
+def _models(schemas: Mapping[str, Any], chance: random.Random, api_id: str) -> dict[str, Any]:
+    urls = {str(name): f"{_MODELS.format(api_id)}{name}" for name in schemas}
+    texts = {str(name): json.dumps(_linked(schema, urls), default=str) for name, schema in schemas.items()}
     for text in texts.values():
         check_schema(text)
     return {
         name: {"id": new_id(chance), "name": name, "schema": text, "contentType": "application/json"}
         for name, text in texts.items()
     }
+
+
+def _linked(schema: Any, urls: Mapping[str, str]) -> Any:
+    """A schema that refers to the definition's other models as models of an API do: by their URLs (recorded)."""
+    if isinstance(schema, list):
+        return [_linked(each, urls) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    linked = {name: _linked(value, urls) for name, value in schema.items()}
+    reference = linked.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_OWN_MODELS):
+        linked["$ref"] = urls.get(reference.rpartition("/")[2], reference)
+    return linked
 
 
 def _gateway_responses(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,6 +18,7 @@ from redrive.aws.apigateway.rest.kinds import INTEGRATION, METHODS, RESOURCES, S
 from redrive.aws.apigateway.rest.stages import made_stage
 from redrive.aws.apigateway.rest.trees import found, with_value
 from redrive.aws.kit.call import Call
+from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
@@ -36,13 +37,13 @@ class DeploymentOperations:
 
     async def create_deployment(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/apigateway/latest/api/API_CreateDeployment.html; and its stage, made or moved."""
-        if params.get("canarySettings"):
-            raise unoffered("canary releases")
         made_id = new_id(self._chance)
         name = params.get("stageName")
 
         async def decide(draft: Draft) -> ApiDeployment:
             api = await api_in(draft, call, params["restApiId"])
+            if params.get("canarySettings"):
+                raise _no_canary(api, name)
             deployment = deployment_of(api, made_id, call.now, params.get("description") or "")
             draft.put(DEPLOYMENT, deployment_key(call.account, call.region, api.id, made_id), deployment)
             if name:
@@ -102,6 +103,21 @@ class DeploymentOperations:
 
         await self._engine.resources.write(decide)
         return {}
+
+
+def _no_canary(api: RestApi, stage: str | None) -> AwsError:
+    """The refusal of a canary release: Amazon's own, where it would refuse it as well (recorded)."""
+    if not stage:
+        return bad_request(
+            "Invalid deployment content specified.Non null and non empty stageName must be provided for canary"
+            f" deployment. Provided value is {'null' if stage is None else stage}"
+        )
+    if stage not in (api.tree.get(STAGES) or {}):
+        return bad_request(
+            f"Invalid deployment content specified.Stage {stage} must already be created before making a canary release"
+            " deployment"
+        )
+    return unoffered("canary releases")
 
 
 def deployment_of(api: RestApi, made_id: str, now: int, description: str) -> ApiDeployment:

@@ -20,6 +20,9 @@ from redrive.engine.ports import Clock
 _OF_CONNECTION: Final = frozenset(
     {"host", "content-length", "connection", "transfer-encoding", "expect", "accept-encoding"}
 )
+_TRACE: Final = "X-Amzn-Trace-Id"
+#: The types whose answers name the request's trace (recorded).
+_TRACED: Final = frozenset({"AWS", "AWS_PROXY", "HTTP"})
 
 
 class Outgoing(Protocol):
@@ -70,6 +73,18 @@ class Integrations:
             Refusal: The method has no answer.
         """
         integration = method["methodIntegration"]
+        answer = await self._answer(exchange, method, integration, binary)
+        if integration["type"] in _TRACED and answer.header(_TRACE) is None:
+            answer.headers[_TRACE] = exchange.trace_id
+        return answer
+
+    async def _answer(
+        self,
+        exchange: Exchange,
+        method: Mapping[str, Any],
+        integration: Mapping[str, Any],
+        binary: Sequence[str],
+    ) -> ApiAnswer:
         if integration["type"] == "AWS_PROXY":
             return await self._function(exchange, integration, binary)
         if integration["type"] == "HTTP_PROXY":

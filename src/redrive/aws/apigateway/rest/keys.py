@@ -8,7 +8,7 @@ from redrive.aws.apigateway.control.errors import PAGES, bad_request, conflict, 
 from redrive.aws.apigateway.control.ids import API_CHARS, KEY_CHARS, new_id
 from redrive.aws.apigateway.control.records import API_KEY, KEY_VALUE, USAGE_PLAN, ApiKey, KeyValue, api_key
 from redrive.aws.apigateway.rest.kinds import shape_of
-from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.patching import PatchRules, patched
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -16,9 +16,11 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
 _NAME_CHARS_MAX: Final = 1024
+_DESCRIPTION_CHARS_MAX: Final = 125_000
 _VALUE_CHARS_MIN, _VALUE_CHARS_MAX = 20, 128
 _GIVEN: Final = ("name", "description", "enabled", "customerId")
-_PATCHED: Final = frozenset(_GIVEN)
+_REPLACED: Final = ("/description", "/enabled", "/name", "/customerId")
+_RULES: Final = PatchRules(frozenset(_GIVEN), replaced=_REPLACED, lists_paths=True)
 _MISSING: Final = "Invalid API Key identifier specified"
 
 
@@ -40,8 +42,7 @@ class ApiKeyOperations:
             if len(value) > _VALUE_CHARS_MAX:
                 raise bad_request(f"API Key value exceeds maximum size of {_VALUE_CHARS_MAX} characters")
             raise bad_request(f"API Key value should be at least {_VALUE_CHARS_MIN} characters")
-        if len(params.get("name") or "") > _NAME_CHARS_MAX:
-            raise bad_request(f"Invalid API Key name, can be at most {_NAME_CHARS_MAX} characters.")
+        _check_texts(params)
         tags = TAGS.read(params.get("tags"))
         settings = {
             "enabled": False,
@@ -65,6 +66,8 @@ class ApiKeyOperations:
         return shown(_standing(key), whole=bool(params.get("includeValue")))
 
     async def get_api_keys(self, call: Call, params: Structure) -> Structure:
+        if (params.get("limit") or 1) < 0:  # which is no refusal of this list (recorded)
+            return {"items": []}
         keys = await self._documents.find(API_KEY, api_key(call.account, call.region, ""))
         beginning, customer = params.get("nameQuery") or "", params.get("customerId")
         items = [
@@ -80,7 +83,8 @@ class ApiKeyOperations:
         operations = params.get("patchOperations") or ()
 
         def change(key: ApiKey) -> ApiKey:
-            settings = patched(dict(key.settings), shape_of("GetApiKey"), _PATCHED, operations)
+            settings = patched(dict(key.settings), shape_of("GetApiKey"), _RULES, operations)
+            _check_texts(settings)
             return replace(key, settings=settings, updated_at=call.now)
 
         at = api_key(call.account, call.region, params["apiKey"])
@@ -108,6 +112,14 @@ class ApiKeyOperations:
 
         await self._engine.resources.write(decide)
         return {}
+
+
+def _check_texts(settings: Mapping[str, Any]) -> None:
+    """Refuse a name or a description that is too long."""
+    if len(settings.get("name") or "") > _NAME_CHARS_MAX:
+        raise bad_request(f"Invalid API Key name, can be at most {_NAME_CHARS_MAX} characters.")
+    if len(settings.get("description") or "") > _DESCRIPTION_CHARS_MAX:
+        raise bad_request("Invalid API Key description specified.")
 
 
 async def _key_in(draft: Draft, at: str) -> ApiKey:

@@ -9,6 +9,7 @@ from typing import Final
 
 from redrive.aws.apigateway.control.errors import not_found
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
+from redrive.aws.apigateway.rest.patching import PatchRules
 from redrive.aws.apigateway.rest.trees import found
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.service import Service
@@ -44,16 +45,14 @@ class PartKind:
     Attributes:
         name: The vendor's: `Model`; operations are called by it.
         place: Where it stands: words as they are, and parameters in braces.
-        patched: The members that patch operations may change, besides all that stands in them.
-        replaced: The paths that may only be replaced, in the order of refusals; empty: `patched` decides.
+        rules: What patch operations may change.
         plural: Of the operation that lists it; empty: nothing lists it.
     """
 
     name: str
     place: tuple[str, ...]
-    patched: frozenset[str]
+    rules: PatchRules
     plural: str = ""
-    replaced: tuple[str, ...] = ()
 
     def path(self, params: Structure) -> list[str]:
         """The place of the one that parameters name."""
@@ -99,91 +98,101 @@ def missing(path: list[str], length: int) -> AwsError:
     return not_found(_MISSING.get(above, "Invalid identifier specified").format(path[-1]))
 
 
+_UNKNOWN_PARAMETER: Final = "Invalid parameter name specified"
 _OF_METHOD: Final = (RESOURCES, "{resourceId}", METHODS, "{httpMethod}")
+
+
+def _listed(*paths: str) -> PatchRules:
+    """The rules of a kind of which just these paths may be replaced, in the order of refusals."""
+    return PatchRules(frozenset(path[1:] for path in paths), replaced=paths, lists_paths=True)
+
+
 RESOURCE: Final = PartKind(
-    "Resource",
-    (RESOURCES, "{resourceId}"),
-    frozenset({"pathPart", "parentId"}),
-    "Resources",
-    ("/parentId", "/pathPart"),
+    "Resource", (RESOURCES, "{resourceId}"), _listed("/parentId", "/pathPart"), "Resources"
+)
+_METHOD_REPLACED: Final = (
+    "authorizationType",
+    "authorizerId",
+    "apiKeyRequired",
+    "requestValidatorId",
+    "operationName",
 )
 METHOD: Final = PartKind(
     "Method",
     _OF_METHOD,
-    frozenset(
-        {
-            *("authorizationType", "authorizerId", "apiKeyRequired", "requestValidatorId", "operationName"),
-            *("requestParameters", "requestModels", "authorizationScopes"),
-        }
+    PatchRules(
+        frozenset({*_METHOD_REPLACED, "requestParameters", "requestModels", "authorizationScopes"}),
+        replaced=tuple(f"/{name}" for name in _METHOD_REPLACED),
     ),
 )
 METHOD_RESPONSE: Final = PartKind(
     "MethodResponse",
     (*_OF_METHOD, "methodResponses", "{statusCode}"),
-    frozenset({"responseParameters", "responseModels"}),
+    PatchRules(
+        frozenset({"responseParameters", "responseModels"}),
+        absent={
+            "responseParameters": _UNKNOWN_PARAMETER,
+            "responseModels": "Content-Type specified was not found",
+        },
+    ),
 )
 METHOD_INTEGRATION: Final = PartKind(
     "Integration",
     (*_OF_METHOD, INTEGRATION),
-    frozenset(
-        {
-            *(
-                "type",
-                "httpMethod",
-                "uri",
-                "credentials",
-                "connectionType",
-                "connectionId",
-                "timeoutInMillis",
-            ),
-            *("requestParameters", "requestTemplates", "passthroughBehavior", "contentHandling"),
-            *("cacheNamespace", "cacheKeyParameters", "tlsConfig"),
-        }
+    PatchRules(
+        frozenset(
+            {
+                *("type", "httpMethod", "uri", "credentials", "connectionType", "connectionId"),
+                *("requestParameters", "requestTemplates", "passthroughBehavior", "contentHandling"),
+                *("cacheNamespace", "cacheKeyParameters", "tlsConfig", "timeoutInMillis"),
+            }
+        )
     ),
 )
 INTEGRATION_RESPONSE: Final = PartKind(
     "IntegrationResponse",
     (*_OF_METHOD, INTEGRATION, "integrationResponses", "{statusCode}"),
-    frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"}),
+    PatchRules(frozenset({"selectionPattern", "responseParameters", "responseTemplates", "contentHandling"})),
 )
-MODEL: Final = PartKind(
-    "Model",
-    ("models", "{modelName}"),
-    frozenset({"description", "schema"}),
-    "Models",
-    ("/description", "/schema"),
-)
+MODEL: Final = PartKind("Model", ("models", "{modelName}"), _listed("/description", "/schema"), "Models")
 VALIDATOR: Final = PartKind(
     "RequestValidator",
     ("validators", "{requestValidatorId}"),
-    frozenset({"name", "validateRequestBody", "validateRequestParameters"}),
+    _listed("/name", "/validateRequestParameters", "/validateRequestBody"),
     "RequestValidators",
-    ("/name", "/validateRequestParameters", "/validateRequestBody"),
 )
 AUTHORIZER: Final = PartKind(
     "Authorizer",
     ("authorizers", "{authorizerId}"),
-    frozenset(
-        {
-            *("name", "type", "authType", "authorizerUri", "authorizerCredentials", "identitySource"),
-            *("identityValidationExpression", "authorizerResultTtlInSeconds"),
-        }
+    PatchRules(
+        frozenset(
+            {
+                *("name", "type", "authType", "authorizerUri", "authorizerCredentials", "identitySource"),
+                *("identityValidationExpression", "authorizerResultTtlInSeconds"),
+            }
+        )
     ),
     "Authorizers",
 )
 STAGE: Final = PartKind(
     "Stage",
     (STAGES, "{stageName}"),
-    frozenset(
-        {
-            *("deploymentId", "description", "variables", "accessLogSettings", "tracingEnabled"),
-            *("methodSettings", "cacheClusterEnabled", "cacheClusterSize", "documentationVersion"),
-            *("clientCertificateId", "canarySettings"),
-        }
+    PatchRules(
+        frozenset(
+            {
+                *("deploymentId", "description", "variables", "accessLogSettings", "tracingEnabled"),
+                *("methodSettings", "cacheClusterEnabled", "cacheClusterSize", "documentationVersion"),
+                *("clientCertificateId", "canarySettings"),
+            }
+        ),
+        "Stage",
     ),
 )
 GATEWAY_RESPONSE: Final = PartKind(
     "GatewayResponse",
     (GATEWAY_RESPONSES, "{responseType}"),
-    frozenset({"statusCode", "responseParameters", "responseTemplates"}),
+    PatchRules(
+        frozenset({"statusCode", "responseParameters", "responseTemplates"}),
+        absent={"responseParameters": _UNKNOWN_PARAMETER, "responseTemplates": _UNKNOWN_PARAMETER},
+    ),
 )

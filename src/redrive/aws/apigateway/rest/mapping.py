@@ -66,7 +66,10 @@ async def mapped_request(exchange: Exchange, integration: Mapping[str, Any], bod
     template = _request_template(exchange, integration)
     if template is not None:
         payload = body.decode("utf-8", "replace")
-        text, overrides = await _rendered(exchange, template, payload, "requestOverride")
+        text, context = await _rendered(exchange, template, payload)
+        overrides = _override(context, "requestOverride")
+        if integration.get("type") == "MOCK":  # which has no answer but this (recorded)
+            exchange.overrides = dict(_override(context, "responseOverride"))
         mapped.body = text.encode()
         for kind, values in places.items():
             values.update(_texts(overrides.get(kind)))
@@ -89,10 +92,8 @@ def _request_template(exchange: Exchange, integration: Mapping[str, Any]) -> str
     return template
 
 
-async def _rendered(
-    exchange: Exchange, template: str, body: str, override: str
-) -> tuple[str, Mapping[str, Any]]:
-    """The text of a template, and what it put in the place of the mapped parameters.
+async def _rendered(exchange: Exchange, template: str, body: str) -> tuple[str, Any]:
+    """The text of a template, and `$context` as it left it.
 
     Raises:
         Refusal: The template failed.
@@ -103,9 +104,13 @@ async def _rendered(
         raise Refusal("API_CONFIGURATION_ERROR", reason=str(failure)) from None
     except AwsError:
         raise Refusal("THROTTLED") from None
-    context = names.get("context")
-    overrides = context.get(override) if isinstance(context, dict) else None
-    return text, overrides if isinstance(overrides, dict) else {}
+    return text, names.get("context")
+
+
+def _override(context: Any, name: str) -> Mapping[str, Any]:
+    """The values that a template put in the place of the mapped parameters."""
+    overrides = context.get(name) if isinstance(context, dict) else None
+    return overrides if isinstance(overrides, dict) else {}
 
 
 def _texts(values: Any) -> dict[str, str]:
@@ -153,21 +158,22 @@ async def mapped_answer(
         if target.startswith(_HEADER) and value is not None:
             headers[target.removeprefix(_HEADER)] = value
     status = int(chosen["statusCode"]) if str(chosen["statusCode"]).isdecimal() else answer.status
+    status = _status(exchange.overrides.get("status"), status)
     kind, template = _response_template(exchange, chosen)
     if not template:
         return ApiAnswer(status, decoded(payload, handling, is_binary=was_binary), headers)
-    text, overrides = await _rendered(exchange, template, body, "responseOverride")
+    text, context = await _rendered(exchange, template, body)
+    overrides = _override(context, "responseOverride")
     headers = {**headers, "Content-Type": kind, **_texts(overrides.get("header"))}
-    status_override = overrides.get("status")
-    if (
-        isinstance(status_override, str)
-        and status_override.isdecimal()
-        and len(status_override) == len("200")
-    ):
-        status_override = int(status_override)
-    if isinstance(status_override, int) and status_override in _STATUSES:
-        status = status_override
+    status = _status(overrides.get("status"), status)
     return ApiAnswer(status, decoded(text.encode(), handling, is_binary=was_binary), headers)
+
+
+def _status(override: Any, status: int) -> int:
+    """The status that a template put in the place of another, if it is one."""
+    if isinstance(override, str) and override.isdecimal() and len(override) == len("200"):
+        override = int(override)
+    return override if isinstance(override, int) and override in _STATUSES else status
 
 
 def chosen_response(responses: Mapping[str, Any], answer: ApiAnswer) -> Mapping[str, Any] | None:

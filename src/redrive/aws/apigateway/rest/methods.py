@@ -105,14 +105,23 @@ def method_of(tree: Tree, params: Mapping[str, Any]) -> dict[str, Any]:
     for model in (params.get("requestModels") or {}).values():
         if model not in tree.get("models", {}):
             raise bad_request(f"Invalid model identifier specified: {model}")
-    validator = params.get("requestValidatorId")
-    if validator and validator not in (tree.get("validators") or {}):
-        raise bad_request("Invalid Request Validator identifier specified")
+    check_validator(params, tree)
     places = [each.rpartition(".")[2] for each in params.get("requestParameters") or ()]
     if len(set(places)) < len(places):
         raise bad_request("Parameter names must be unique across querystring, header and path")
     settings = {key: params[key] for key in _METHOD if params.get(key) is not None}
     return {"httpMethod": name, "apiKeyRequired": bool(params.get("apiKeyRequired")), **settings}
+
+
+def check_validator(method: Mapping[str, Any], tree: Tree) -> None:
+    """Refuse a request validator that an API has not; an empty one is none.
+
+    Raises:
+        AwsError: `BadRequestException`.
+    """
+    validator = method.get("requestValidatorId")
+    if validator and validator not in (tree.get("validators") or {}):
+        raise bad_request("Invalid Request Validator identifier specified")
 
 
 def check_authorization(method: Mapping[str, Any], tree: Tree) -> None:
@@ -213,4 +222,9 @@ def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
     check_content_handling(settings)
     templates = params.get("responseTemplates")
+    for kind in templates or ():
+        if "/" not in kind and not kind.startswith("$"):
+            raise bad_request(
+                f"Validation Result: warnings : [], errors : [Invalid content type specified: {kind}]"
+            )
     return settings if templates is None else {**settings, "responseTemplates": templates}

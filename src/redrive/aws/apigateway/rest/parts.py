@@ -3,12 +3,12 @@
 And those that make models, validators and gateway responses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from redrive.aws.apigateway.authorizers.rest import authorizer_of, check_authorizer
 from redrive.aws.apigateway.control.errors import PAGES, absent_as, bad_request, conflict
-from redrive.aws.apigateway.control.gateway_responses import RESPONSES
+from redrive.aws.apigateway.control.gateway_responses import DEFAULTS, RESPONSES
 from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.records import GATEWAY_RESPONSES, Tree
 from redrive.aws.apigateway.control.schemas import check_schema
@@ -26,13 +26,19 @@ from redrive.aws.apigateway.rest.kinds import (
     VALIDATOR,
     PartKind,
 )
-from redrive.aws.apigateway.rest.methods import check_authorization, check_content_handling, check_integration
-from redrive.aws.apigateway.rest.patching import patched
+from redrive.aws.apigateway.rest.methods import (
+    check_authorization,
+    check_content_handling,
+    check_integration,
+    check_validator,
+)
+from redrive.aws.apigateway.rest.patching import invalid_path, patched
 from redrive.aws.apigateway.rest.trees import found, with_value, without
 from redrive.aws.kit.call import Call, Verb
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
+_MODIFIED: Final = "Unable to complete operation due to concurrent modification. Please try again later."
 _ALIKE: Final = (
     METHOD,
     METHOD_RESPONSE,
@@ -67,7 +73,7 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
     async def update(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
             before, operations = kind.found(tree, params), params.get("patchOperations") or ()
-            after = patched(before, kind.shape, kind.patched, operations, replaced=kind.replaced)
+            after = patched(before, kind.shape, kind.rules, operations)
             check_part(kind, after, tree)
             return with_value(tree, kind.path(params), after)
 
@@ -78,8 +84,8 @@ def _operations(kind: PartKind, editing: Editing) -> dict[str, Verb]:
     async def delete(call: Call, params: Structure) -> Structure:
         def change(tree: Tree) -> Tree:
             part = kind.found(tree, params)
-            if kind is AUTHORIZER:
-                check_unused(part, tree)
+            if kind in (AUTHORIZER, MODEL):
+                check_unused(kind, part, tree)
             return without(tree, kind.path(params))
 
         with absent_as(kind.absent(params)):
@@ -126,7 +132,8 @@ class PartOperations:
         def change(tree: Tree) -> Tree:
             return with_value(tree, AUTHORIZER.path(identified_params), authorizer_of(params, made_id, tree))
 
-        tree = await self._editing.edit_tree(call, params["restApiId"], change)
+        with absent_as(conflict(_MODIFIED)):
+            tree = await self._editing.edit_tree(call, params["restApiId"], change)
         return AUTHORIZER.shown(AUTHORIZER.found(tree, identified_params))
 
     async def _create(self, kind: PartKind, call: Call, params: Structure, part: Structure) -> Structure:
@@ -171,10 +178,11 @@ class PartOperations:
 
     async def update_gateway_response(self, call: Call, params: Structure) -> Structure:
         kind, operations = _known(params["responseType"]), params.get("patchOperations") or ()
+        _check_values(operations)
 
         def change(tree: Tree) -> Tree:
             before = found(tree, [GATEWAY_RESPONSES, kind]) or {}
-            after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.patched, operations)
+            after = patched(before, GATEWAY_RESPONSE.shape, GATEWAY_RESPONSE.rules, operations)
             return with_value(tree, [GATEWAY_RESPONSES, kind], after)
 
         tree = await self._editing.edit_tree(call, params["restApiId"], change)
@@ -192,6 +200,18 @@ class PartOperations:
         return {}
 
 
+def _check_values(operations: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse what a gateway response is not changed by (recorded)."""
+    for operation in operations:
+        op, path = operation.get("op"), operation.get("path") or ""
+        if path == "/statusCode" and op in ("add", "remove"):
+            raise invalid_path(path)
+        member = path[1:].partition("/")[0]
+        is_of_map = member in ("responseParameters", "responseTemplates") and op in ("add", "replace")
+        if is_of_map and operation.get("value") is None:
+            raise bad_request(f"Invalid null or empty value in {member}")
+
+
 def _known(kind: str) -> str:
     if kind not in RESPONSES:
         raise bad_request(f"Invalid response type specified: {kind}")
@@ -201,30 +221,32 @@ def _known(kind: str) -> str:
 def _shown_response(tree: Tree, kind: str) -> Structure:
     own = found(tree, [GATEWAY_RESPONSES, kind])
     status = RESPONSES[kind].status
+    of_class = (tree.get(GATEWAY_RESPONSES) or {}).get(DEFAULTS.get(status // 100))
     response: Structure = {
         "responseType": kind,
         "responseParameters": {},
         "responseTemplates": {"application/json": '{"message":$context.error.messageString}'},
         "defaultResponse": own is None,
-        **(own or {}),
+        **((of_class or {}) if own is None else own),
     }
     if "statusCode" not in response and status:
         response["statusCode"] = str(status)
     return response
 
 
-def check_unused(authorizer: Mapping[str, Any], tree: Tree) -> None:
-    """Refuse to remove an authorizer that a method needs.
+def check_unused(kind: PartKind, part: Mapping[str, Any], tree: Tree) -> None:
+    """Refuse to remove an authorizer or a model that a method needs.
 
     Raises:
         AwsError: `ConflictException`.
     """
+    word, user = ("authorizer", "method") if kind is AUTHORIZER else ("model", "method request")
     for resource in (tree.get(RESOURCES) or {}).values():
         for name, method in (resource.get(METHODS) or {}).items():
-            if method.get("authorizerId") == authorizer["id"]:
-                method_path = f"{resource['path']}/{name}"
+            models = (method.get("requestModels") or {}).values()
+            if part["name"] in models if kind is MODEL else part["id"] == method.get("authorizerId"):
                 raise conflict(
-                    f"Cannot delete authorizer '{authorizer['name']}', is referenced in method: {method_path}"
+                    f"Cannot delete {word} '{part['name']}', is referenced in {user}: {resource['path']}/{name}"
                 )
 
 
@@ -234,14 +256,15 @@ def check_part(kind: PartKind, value: Mapping[str, Any], tree: Tree) -> None:
     Raises:
         AwsError: `BadRequestException`.
     """
-    if kind is MODEL and value.get("schema"):
-        if value["schema"].strip() == "{}":
+    if kind is MODEL and value.get("schema") is not None:
+        if value["schema"].strip() in ("", "{}"):
             raise bad_request("Model schema must have at least 1 property or array items defined")
         check_schema(value["schema"])
     if kind is VALIDATOR and value.get("name") == "":
         raise bad_request("Request Validator name cannot be blank")
     if kind is METHOD:
         check_authorization(value, tree)
+        check_validator(value, tree)
     if kind is AUTHORIZER:
         check_authorizer(value, tree)
     if kind is INTEGRATION_RESPONSE:

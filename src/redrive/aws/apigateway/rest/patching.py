@@ -4,47 +4,77 @@ https://docs.aws.amazon.com/apigateway/latest/api/patch-operations.html
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final
 
-from redrive.aws.apigateway.control.errors import bad_request
+from redrive.aws.apigateway.control.errors import bad_request, not_found
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Shape, Structure
 
 _OPERATIONS: Final = frozenset({"add", "replace", "remove"})
 
 
+@dataclass(frozen=True, slots=True)
+class PatchRules:
+    """The changes that a kind takes, and the words in which it refuses others (recorded).
+
+    Attributes:
+        names: The members that may be changed, besides all that stands in them.
+        kind: Named in refusals.
+        replaced: The paths that may only be replaced.
+        lists_paths: Whether these are all the paths there are, and refusals list them.
+        absent: By member: the refusal of a key that is to be replaced or removed, and is not there.
+    """
+
+    names: frozenset[str]
+    kind: str = ""
+    replaced: tuple[str, ...] = ()
+    lists_paths: bool = False
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, value: Structure, op: str, path: str) -> None:
+        """Refuse an operation that a value of the kind does not take.
+
+        Raises:
+            AwsError: `BadRequestException` or `NotFoundException`.
+        """
+        steps = steps_of(path)
+        if self.lists_paths and (path not in self.replaced or op != "replace"):
+            raise _only_replaced(path, op, self.replaced)
+        if not steps or steps[0] not in self.names:
+            raise invalid_path(path, self.kind)
+        if path in self.replaced and op != "replace":
+            raise bad_request("Invalid patch operation specified. Must be one of: [replace]")
+        if op not in _OPERATIONS:
+            raise bad_request("Invalid patch operation specified. Must be 'add'|'remove'|'replace'")
+        if (
+            op != "add"
+            and steps[0] in self.absent
+            and steps[1:]
+            and steps[1] not in (value.get(steps[0]) or {})
+        ):
+            raise not_found(self.absent[steps[0]])
+
+
 def patched(
-    value: Structure,
-    shape: Shape,
-    names: frozenset[str],
-    operations: Iterable[Mapping[str, Any]],
-    kind: str = "",
-    replaced: Sequence[str] = (),
+    value: Structure, shape: Shape, rules: PatchRules, operations: Iterable[Mapping[str, Any]]
 ) -> Structure:
     """A value with changes made.
 
     Args:
         value: As it is.
         shape: Its members and their types.
-        names: Those members that may be changed.
+        rules: What may be done to it.
         operations: Each with `op`, `path` and, besides of a removal, `value`.
-        kind: Named in refusals.
-        replaced: Those paths that may only be replaced, and which refusals list, where there are such.
 
     Raises:
-        AwsError: `BadRequestException`.
+        AwsError: `BadRequestException` or `NotFoundException`.
     """
     for operation in operations:
         op, path = operation.get("op", ""), operation.get("path") or ""
-        if op not in _OPERATIONS:
-            raise bad_request(f"Invalid patch operation specified. Must be one of: {sorted(_OPERATIONS)}")
-        steps = steps_of(path)
-        if replaced and (path not in replaced or op != "replace"):
-            raise _only_replaced(path, op, replaced)
-        if not steps or steps[0] not in names:
-            raise _invalid(path, kind)
-        value = _changed(value, shape, steps, op, operation.get("value"), path)
+        rules.check(value, op, path)
+        value = _changed(value, shape, steps_of(path), op, operation.get("value"), path)
     return value
 
 
@@ -65,7 +95,9 @@ def _changed(
     known = dict(value or {})
     if rest:
         known[step] = _changed(known.get(step), inner, rest, op, new_value, path)
-    elif op == "remove":
+        if known[step] == {}:  # what was emptied is absent (recorded)
+            del known[step]
+    elif op == "remove" or (new_value is None and inner.type == "string" and not inner.enum):
         known.pop(step, None)
     elif inner.type == "list":
         known[step] = _changed_list(known.get(step), inner, [], op, new_value, path)
@@ -78,7 +110,7 @@ def _shape_of(shape: Shape, step: str, path: str) -> Shape:
     if shape.type == "map":
         return shape.value.shape
     if shape.type != "structure" or step not in shape.members:
-        raise _invalid(path)
+        raise invalid_path(path)
     return shape.members[step].shape
 
 
@@ -88,7 +120,7 @@ def _changed_list(
     """A list of texts, of which a path names one by its number or by itself, and a value several by commas."""
     known = list(value or ())
     if len(steps) > 1 or shape.element.shape.type != "string":
-        raise _invalid(path)
+        raise invalid_path(path)
     step = steps[0] if steps else ""
     if op == "remove":
         if step.isdecimal() and int(step[:9]) < len(known):
@@ -97,6 +129,9 @@ def _changed_list(
         return [item for item in known if item != (step or new_value)]
     if step.isdecimal() and op == "replace" and int(step[:9]) < len(known) and new_value is not None:
         known[int(step)] = new_value
+        return known
+    if op == "replace" and step in known and new_value:
+        known[known.index(step)] = new_value
         return known
     if not steps and op == "replace":
         return (new_value or "").split(",") if new_value else []
@@ -132,6 +167,7 @@ def _only_replaced(path: str, op: str, replaced: Sequence[str]) -> AwsError:
     return bad_request(f"Invalid patch path  '{path}' specified for op '{op}'. {choice}")
 
 
-def _invalid(path: str, kind: str = "") -> Exception:
+def invalid_path(path: str, kind: str = "") -> AwsError:
+    """The refusal of a path that leads nowhere."""
     of_kind = f" for {kind}" if kind else ""
-    return bad_request(f"Invalid patch path {path}{of_kind}")
+    return bad_request(f"Invalid patch path {path or 'null'}{of_kind}")

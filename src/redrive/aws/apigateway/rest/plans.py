@@ -1,6 +1,6 @@
 """Usage plans: what the holders of keys may ask, how fast and how much."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from redrive.aws.apigateway.control.ids import new_id
 from redrive.aws.apigateway.control.quotas import PERIODS, USAGE, days_of, usage_key
 from redrive.aws.apigateway.control.records import API_KEY, REST_API, USAGE_PLAN, ApiKey, UsagePlan, api_key
 from redrive.aws.apigateway.rest.kinds import STAGES, shape_of
-from redrive.aws.apigateway.rest.patching import patched, steps_of
+from redrive.aws.apigateway.rest.patching import PatchRules, patched, steps_of
 from redrive.aws.apigateway.rest.tags import TAGS
 from redrive.aws.kit.call import Call
 from redrive.aws.wire.shapes import Structure
@@ -17,7 +17,10 @@ from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 
 _GIVEN: Final = ("name", "description", "throttle", "quota")
-_PATCHED: Final = frozenset({"name", "description", "productCode", "throttle", "quota"})
+_RULES: Final = PatchRules(
+    frozenset({"name", "description", "productCode", "throttle", "quota"}), "UsagePlan"
+)
+_STAGE_RULES: Final = PatchRules(frozenset({"throttle"}), "UsagePlan")
 _MISSING: Final = "Invalid Usage Plan ID specified"
 _MISSING_KEY: Final = "Invalid API Key identifier specified"
 
@@ -60,7 +63,7 @@ class UsagePlanOperations:
 
         async def decide(draft: Draft) -> UsagePlan:
             plan = await _plan_in(draft, at)
-            settings = _checked(_changed(dict(plan.settings), operations))
+            settings = _checked(_changed(plan, operations))
             await _check_stages(draft, call, settings["apiStages"])
             return draft.change(USAGE_PLAN, at, plan, lambda known: replace(known, settings=settings))
 
@@ -72,7 +75,7 @@ class UsagePlanOperations:
 
         async def decide(draft: Draft) -> None:
             plan = await _plan_in(draft, at)
-            if plan.settings.get("apiStages"):
+            if [stage async for stage in _standing_stages(draft, call, plan)]:
                 raise bad_request(
                     "Cannot delete usage plan because it has one or more associated API stages. Please disassociate"
                     " all API stages first."
@@ -110,7 +113,10 @@ class UsagePlanOperations:
         return _shown_key(key)
 
     async def get_usage_plan_keys(self, call: Call, params: Structure) -> Structure:
-        plan = await self._plan(call, params)
+        at = api_key(call.account, call.region, params["usagePlanId"])
+        plan = await self._documents.get(USAGE_PLAN, at)
+        if plan is None:  # which is no refusal of this list (recorded)
+            return {"items": []}
         keys: list[ApiKey | None] = []
         for key_id in plan.keys:
             plan_key = await self._documents.get(API_KEY, api_key(call.account, call.region, key_id))
@@ -178,6 +184,14 @@ async def _with_plans(draft: Draft, call: Call, key_id: str, plan_id: str, *, ad
     return changed
 
 
+async def _standing_stages(draft: Draft, call: Call, plan: UsagePlan) -> AsyncIterator[Mapping[str, Any]]:
+    """The stages of a plan that there still are: an API leaves its own behind when it is deleted."""
+    for stage in plan.settings.get("apiStages") or ():
+        api = await draft.get(REST_API, api_key(call.account, call.region, stage["apiId"]))
+        if api is not None and stage["stage"] in (api.tree.get(STAGES) or {}):
+            yield stage
+
+
 async def _check_stages(draft: Draft, call: Call, stages: Sequence[Mapping[str, Any]]) -> None:
     for stage in stages:
         api = await draft.get(REST_API, api_key(call.account, call.region, stage.get("apiId") or ""))
@@ -196,21 +210,27 @@ def _checked(settings: Structure) -> Structure:
     return settings
 
 
-def _changed(settings: Structure, operations: Sequence[Mapping[str, Any]]) -> Structure:
+def _changed(plan: UsagePlan, operations: Sequence[Mapping[str, Any]]) -> Structure:
     """The settings of a plan with changes made; stages are named `api:stage`."""
+    settings = dict(plan.settings)
     for operation in operations:
         steps = steps_of(operation.get("path") or "")
         if steps and steps[0] == "apiStages":
-            settings = {**settings, "apiStages": _changed_stages(settings["apiStages"], steps[1:], operation)}
+            settings = {
+                **settings,
+                "apiStages": _changed_stages(settings["apiStages"], steps[1:], operation, plan.id),
+            }
         else:
-            settings = patched(settings, shape_of("GetUsagePlan"), _PATCHED, [operation], "UsagePlan")
+            settings = patched(settings, shape_of("GetUsagePlan"), _RULES, [operation])
     return settings
 
 
 def _changed_stages(
-    stages: Sequence[Mapping[str, Any]], steps: Sequence[str], operation: Mapping[str, Any]
+    stages: Sequence[Mapping[str, Any]], steps: Sequence[str], operation: Mapping[str, Any], plan_id: str
 ) -> list[Any]:
     stage_name = steps[0] if steps else operation.get("value") or ""
+    if stage_name.count(":") != 1:
+        raise bad_request("Invalid API Stage specified")
     api_id, _, stage = stage_name.partition(":")
     known = next((each for each in stages if (each["apiId"], each["stage"]) == (api_id, stage)), None)
     others = [each for each in stages if each is not known]
@@ -219,11 +239,13 @@ def _changed_stages(
             raise not_found(f"API Stage not found: {stage_name}")
         shape = shape_of("GetUsagePlan").members["apiStages"].shape.element.shape
         path = "/" + "/".join(step.replace("~", "~0").replace("/", "~1") for step in steps[1:])
-        changed = patched(
-            dict(known), shape, frozenset({"throttle"}), [{**operation, "path": path}], "UsagePlan"
-        )
+        changed = patched(dict(known), shape, _STAGE_RULES, [{**operation, "path": path}])
         return [*others, changed]
     if operation.get("op") == "remove":
+        if known is None:
+            raise not_found(
+                f"Invalid API Stage {{api: {api_id}, stage: {stage}}} specified for usageplan {plan_id}"
+            )
         return others
     if operation.get("op") != "add":
         raise bad_request(f"Invalid patch operation {operation.get('op')} for path {operation.get('path')}")

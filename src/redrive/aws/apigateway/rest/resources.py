@@ -52,7 +52,7 @@ class ResourceOperations:
         def change(tree: Tree) -> Tree:
             before = RESOURCE.found(tree, params)
             operations = params.get("patchOperations") or ()
-            after = patched(before, RESOURCE.shape, RESOURCE.patched, operations, replaced=RESOURCE.replaced)
+            after = patched(before, RESOURCE.shape, RESOURCE.rules, operations)
             if "parentId" not in before:
                 member = "parentId" if "parentId" in after else "pathPart"
                 raise bad_request(f"Root resource cannot update its {member}.")

@@ -28,6 +28,15 @@ async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> I
     return path_scopes("apigateway", call, operation, params, params.get("resourceArn"))
 
 
+#: As an older deserializer of Java's words them (recorded).
+_MISTYPED: Final = {
+    f"{kind} can not be converted to a String": f"class {java} can not be converted to an String"
+    for kind, java in (
+        ("TRUE_VALUE", "java.lang.Boolean"),
+        ("FALSE_VALUE", "java.lang.Boolean"),
+        ("NUMBER_VALUE", "com.amazon.coral.value.json.numbers.TruncatingBigNumber"),
+    )
+}
 SERVICE: Final = AwsService(
     profile=Profile(
         name="apigateway",
@@ -35,6 +44,7 @@ SERVICE: Final = AwsService(
         api_version="2015-07-09",
         protocols=REST_JSON,
         names_input=True,
+        mistyped=_MISTYPED,
         amended=in_order(
             Op=("add", "remove", "move", "test", "replace", "copy"),
             IntegrationType=("HTTP", "MOCK", "AWS_PROXY", "HTTP_PROXY", "AWS"),

@@ -23,6 +23,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _VARIABLE: Final = re.compile(r"[A-Za-z0-9_]+")
 _VALUE: Final = re.compile(r"[A-Za-z0-9\-._~:/?#&=,@$+*!'();%\[\]{} ]*")
 _GIVEN: Final = ("description", "variables", "documentationVersion", "tracingEnabled", "tags")
+_LOG: Final = "accessLogSettings"
+_LOG_MEMBERS: Final = ("destinationArn", "format")
 #: A path of a method setting has the resource, the method, and two words.
 _SETTING_STEPS: Final = 4
 _SETTINGS: Final[Mapping[str, str]] = {
@@ -114,7 +116,7 @@ class StageOperations:
             api = await api_in(draft, call, params["restApiId"])
             tree = change(api.tree)
             stage = STAGE.found(tree, params)
-            check_destination((stage.get("accessLogSettings") or {}).get("destinationArn"), call.account)
+            check_destination((stage.get(_LOG) or {}).get("destinationArn"), call.account)
             key = deployment_key(call.account, call.region, api.id, stage["deploymentId"])
             if await draft.get(DEPLOYMENT, key) is None:
                 raise bad_request("Deployment id does not exist")
@@ -189,17 +191,38 @@ def changed_stage(stage: Structure, operations: Iterable[Mapping[str, Any]]) -> 
         steps = steps_of(operation.get("path") or "")
         if len(steps) == _SETTING_STEPS and "/".join(steps[2:]) in _SETTINGS:
             stage = _with_setting(stage, steps, operation)
-        elif (
-            len(steps) == _SETTING_STEPS - 2
-            and operation.get("op") == "remove"
-            and steps[0] not in STAGE.patched
-        ):
+        elif _removes_setting(steps, operation):
+            if _setting_key(steps) not in (stage.get("methodSettings") or {}):
+                raise bad_request(
+                    f"Cannot remove method setting {'/'.join(steps)} because there is no method setting for this"
+                    " method "
+                )
             stage = without(stage, ["methodSettings", _setting_key(steps)])
         else:
-            stage = patched(stage, STAGE.shape, STAGE.patched, [operation], "Stage")
+            _check_log(steps, operation)
+            stage = patched(stage, STAGE.shape, STAGE.rules, [operation])
     refuse_unoffered(stage)
     check_variables(stage.get("variables") or {})
     return stage
+
+
+def _removes_setting(steps: Sequence[str], operation: Mapping[str, Any]) -> bool:
+    """True of two steps that are no member's: to Amazon's, what follows a log's settings may be a method (recorded)."""
+    names_method = len(steps) == _SETTING_STEPS - 2 and operation.get("op") == "remove"
+    return names_method and (
+        steps[0] not in STAGE.rules.names or (steps[0] == _LOG and steps[1] not in _LOG_MEMBERS)
+    )
+
+
+def _check_log(steps: Sequence[str], operation: Mapping[str, Any]) -> None:
+    """Refuse settings of an access log that are not there, or empty (recorded)."""
+    if steps[:1] != [_LOG] or len(steps) == 1:
+        return
+    if list(steps[1:]) not in [[name] for name in _LOG_MEMBERS]:
+        paths = ", ".join(f"/{_LOG}/{name}" for name in _LOG_MEMBERS)
+        raise bad_request(f"Invalid {_LOG} path. Must be one of : [{paths}]")
+    if operation.get("op") != "remove" and not operation.get("value"):
+        raise bad_request("Access Log value must not be empty")
 
 
 def _setting_key(steps: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Operations that show stacks, their resources and their events."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -22,6 +22,7 @@ from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import HIDDEN, read_parameters
 from redrive.aws.cloudformation.template.sections import section
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.hash_order import hash_order
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 
@@ -190,22 +191,6 @@ def _output(output: Any) -> Structure:
         "ExportName": output.export or None,
     }
     return _without_none(description)
-
-
-def hash_order(names: Iterable[str]) -> list[str]:
-    """Names in the order in which a hash table of Java's has them: so CloudFormation lists parameters (recorded)."""
-    known = list(names)
-    size = 16
-    while len(known) > size * 3 // 4:
-        size *= 2
-
-    def rank(name: str) -> int:
-        code = 0
-        for character in name:
-            code = (31 * code + ord(character)) & 0xFFFFFFFF
-        return (code ^ (code >> 16)) & (size - 1)
-
-    return sorted(known, key=rank)
 
 
 def _of_stack(stack: Stack) -> Structure:

@@ -12,7 +12,6 @@ from redrive.aws.cloudformation.documents.finding import find_change_set, find_s
 from redrive.aws.cloudformation.documents.records import TEMPLATE, template_key
 from redrive.aws.cloudformation.documents.states import REVIEW
 from redrive.aws.cloudformation.serverless.transform import TYPES, is_serverless
-from redrive.aws.cloudformation.stacks.describing import hash_order
 from redrive.aws.cloudformation.template.capabilities import IAM, NAMED, identities, needed
 from redrive.aws.cloudformation.template.errors import TemplateInvalid
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, read_parameters
@@ -21,6 +20,7 @@ from redrive.aws.cloudformation.template.reading import read_body
 from redrive.aws.cloudformation.template.scope import pseudo_parameters
 from redrive.aws.cloudformation.template.sections import Template, section
 from redrive.aws.kit.call import Call
+from redrive.aws.kit.hash_order import hash_order
 from redrive.aws.kit.offloading import offload
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -44,6 +44,16 @@ def arn_of(spec: ResourceSpec, path: str) -> str:
     return f"arn:aws:apigateway:{spec.stack.region}::{path}"
 
 
+_BINARY: Final = "/binaryMediaTypes"  # each of which has a path of its own
+#: What is taken away by a replacement without a value.
+_ONLY_REPLACED: Final = frozenset(
+    {
+        *("/description", "/customerId", "/enabled", "/schema", "/minimumCompressionSize"),
+        *("/validateRequestBody", "/validateRequestParameters"),
+    }
+)
+
+
 def patches(
     before: Mapping[str, Any], after: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[dict[str, str]]:
@@ -61,8 +71,10 @@ def patches(
             continue
         if isinstance(old, Mapping) or isinstance(new, Mapping):
             operations += _of_map(old or {}, new or {}, path)
+        elif path == _BINARY:
+            operations += _of_map(dict.fromkeys(old or (), ""), dict.fromkeys(new or (), ""), path)
         elif new is None:
-            operations.append({"op": "remove", "path": path})
+            operations.append({"op": "replace" if path in _ONLY_REPLACED else "remove", "path": path})
         else:
             value = ",".join(map(text_of, new)) if isinstance(new, list) else as_text(new)
             operations.append({"op": "replace", "path": path, "value": value})
@@ -87,7 +99,7 @@ _API: Final[Mapping[str, str]] = {
     "DisableExecuteApiEndpoint": "/disableExecuteApiEndpoint",
     "MinimumCompressionSize": "/minimumCompressionSize",
     "Policy": "/policy",
-    "BinaryMediaTypes": "/binaryMediaTypes",
+    "BinaryMediaTypes": _BINARY,
 }
 #: Of whatever it keeps tags for, named by ARNs.
 TAGS: Final = TagCalls(

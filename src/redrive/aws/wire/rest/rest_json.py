@@ -33,7 +33,13 @@ class RestJsonCodec:
             AwsError: `SerializationException`.
         """
         shape = operation.input
-        parsed = self._from_body(shape, request.body, operation.service.profile.values_max)
+        profile = operation.service.profile
+        try:
+            parsed = self._from_body(shape, request.body, profile.values_max)
+        except AwsError as error:
+            if error.message not in profile.mistyped:
+                raise
+            raise common("SerializationException", profile.mistyped[error.message]) from None
         query = query_of(request.query)
         for name, member in shape.members.items():
             if member.location == "querystring" and member.shape.type == "map":

@@ -83,7 +83,7 @@ class ListOf:
 
     def value(self, scope: TemplateScope) -> Value:
         """See `Expression`."""
-        return [item.value(scope) for item in self.items]
+        return values.TemplateList(item.value(scope) for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class RangeOf:
         if not (isinstance(first, int) and isinstance(last, int)):
             return None
         scope.budget.spend(abs(last - first) + 1)
-        return list(range(first, last + 1) if first <= last else range(first, last - 1, -1))
+        return values.TemplateList(range(first, last + 1) if first <= last else range(first, last - 1, -1))
 
 
 @dataclass(frozen=True, slots=True)

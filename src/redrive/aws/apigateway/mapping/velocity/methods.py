@@ -10,6 +10,7 @@ import re2
 from redrive.aws.apigateway.mapping.velocity.values import (
     HostObject,
     TemplateFailed,
+    TemplateList,
     Value,
     equal,
     key_of,
@@ -44,7 +45,7 @@ def _kind(value: Value) -> type:
         return bool
     if isinstance(value, int | float):
         return int
-    return type(value)
+    return next((kind for kind in (str, list) if isinstance(value, kind)), type(value))
 
 
 Method: TypeAlias = Callable[..., Value]
@@ -102,11 +103,11 @@ def _split(budget: Budget, text: str, pattern: str) -> list[str]:
             parts.append(text[begin : match.start()])
             begin = match.end()
     if not parts:
-        return [text]
+        return TemplateList([text])
     parts.append(text[begin:])
     while parts and not parts[-1]:
         parts.pop()
-    return parts
+    return TemplateList(parts)
 
 
 def _substring(_: Budget, text: str, begin: int, end: int | None = None) -> str:
@@ -193,7 +194,7 @@ def _put(_: Budget, items: dict[str, Value], key: Value, item: Value) -> Value:
 
 def _copied(budget: Budget, items: Any) -> list[Value]:
     budget.spend(len(items))
-    return list(items)
+    return TemplateList(items)
 
 
 def _contains(budget: Budget, items: list[Value], item: Value) -> bool:
@@ -206,7 +207,7 @@ def _index_of(budget: Budget, items: list[Value], item: Value) -> int:
 
 _OF_ALL: Final[Mapping[str, Method]] = {
     "toString": text_of,
-    "equals": lambda budget, value, other: type(value) is type(other) and equal(budget, value, other),
+    "equals": lambda budget, value, other: _kind(value) is _kind(other) and equal(budget, value, other),
 }
 _OF_TEXTS: Final[Mapping[str, Method]] = {
     "length": lambda _, text: len(text),
@@ -255,9 +256,9 @@ _OF_MAPS: Final[Mapping[str, Method]] = {
     "containsValue": lambda budget, items, item: _contains(budget, list(items.values()), item),
     "keySet": lambda budget, items: _copied(budget, items.keys()),
     "values": lambda budget, items: _copied(budget, items.values()),
-    "entrySet": lambda budget, items: [
+    "entrySet": lambda budget, items: TemplateList(
         {"key": key, "value": item} for key, item in _copied(budget, items.items())
-    ],
+    ),
 }
 _OF_ENTRIES: Final = {"getKey": "key", "getValue": "value"}
 _METHODS: Final[Mapping[type, Mapping[str, Method]]] = {

@@ -1,6 +1,9 @@
 """Values of templates: Java's view of strings, numbers, lists and maps, which are Python's own here."""
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
+
+import orjson
+from typing_extensions import override
 
 from redrive.aws.apigateway.mapping.velocity.doubles import java_double
 from redrive.model.budget import Budget
@@ -15,6 +18,30 @@ _DEPTH_MAX: Final = 100
 
 class TemplateFailed(Exception):  # noqa: N818 - a refusal
     """A template that cannot be read or carried out; the text says why."""
+
+
+class TemplateList(list[Value]):
+    """A list that a template made: one of Java's, where those of bodies are JSON's. They differ in their texts."""
+
+    __slots__ = ()
+
+
+class EmptyBody(str):
+    """The body of a request without one: `{}` where it is written, and equal to the empty text (both recorded)."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Self:
+        """The one value there is."""
+        return super().__new__(cls, "{}")
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return other in ("", str(self))
+
+    @override
+    def __hash__(self) -> int:
+        return super().__hash__()
 
 
 class HostObject:
@@ -36,7 +63,10 @@ class HostObject:
 
 
 def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
-    """The text of a value, as Java's `toString` writes it, and nothing for null."""
+    """The text of a value, as Java's `toString` writes it, and nothing for null.
+
+    A list out of JSON is written as JSON (recorded).
+    """
     if isinstance(value, str):
         return value
     budget.spend()
@@ -53,8 +83,10 @@ def text_of(budget: Budget, value: Value, depth: int = 0) -> str:
     if isinstance(value, dict):
         inner = (f"{key}={_inner(budget, item, depth)}" for key, item in value.items())
         return "{" + ", ".join(inner) + "}"
-    if isinstance(value, list):
+    if isinstance(value, TemplateList):
         return "[" + ", ".join(_inner(budget, item, depth) for item in value) + "]"
+    if isinstance(value, list):
+        return _json(budget, value, depth)
     return value.text(budget) if isinstance(value, HostObject) else ""
 
 
@@ -63,6 +95,28 @@ def _inner(budget: Budget, value: Value, depth: int) -> str:
     text = "null" if value is None else text_of(budget, value, depth + 1)
     budget.spend_chars(len(text))
     return text
+
+
+def _json(budget: Budget, value: Value, depth: int) -> str:
+    """A value as JSON; its numbers are Java's all the same."""
+    if depth > _DEPTH_MAX:
+        raise TemplateFailed("A value is nested too deeply")
+    if isinstance(value, list):
+        text = f"[{','.join(_json(budget, item, depth + 1) for item in value)}]"
+    elif isinstance(value, dict):
+        members = (f"{_quoted(key)}:{_json(budget, item, depth + 1)}" for key, item in value.items())
+        text = f"{{{','.join(members)}}}"
+    elif isinstance(value, str):
+        text = _quoted(value)
+    else:
+        text = "null" if value is None else text_of(budget, value)
+    budget.spend()
+    budget.spend_chars(len(text))
+    return text
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
 
 
 def is_true(value: Value) -> bool:
