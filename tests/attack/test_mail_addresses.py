@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.destinations import check_endpoint
+from redrive.aws.sns.documents.destinations import check_endpoint
 from redrive.aws.wire.errors import AwsError
 from redrive.endpoints.email import EmailEndpoint, Relay
 from redrive.engine.ports import PushRequest

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 import uvloop
 
 from redrive.access.signing_pair import make_pair
-from redrive.aws.sns import notification
-from redrive.aws.sns.published import PublishedMessage
-from redrive.aws.sns.signing import Signer
+from redrive.aws.sns.notifications import notification
+from redrive.aws.sns.notifications.published import PublishedMessage
+from redrive.aws.sns.notifications.signing import Signer
 from redrive.endpoints.http import HttpEndpoint
 from redrive.engine.ports import PushRequest
 

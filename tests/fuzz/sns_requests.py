@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 from hypothesis import strategies as st
 
-from redrive.aws.sns.errors import PAGES
+from redrive.aws.sns.documents.errors import PAGES
 from redrive.model.http import Request
 from tests.fuzz.sns_world import (
     APPLICATION,

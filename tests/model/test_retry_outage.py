@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.delivery_policy import RetryPolicy
+from redrive.aws.sns.documents.delivery_policy import RetryPolicy
 from redrive.model.circuit import USUAL
 from redrive.model.outage import FAILURES, Jitter, OutageAnswer, OutageEnd, outage, outage_with_breaker
 from redrive.model.retry import RetryCurve, RetrySchedule

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from redrive.aws.cloudwatch.metrics.own_metrics import MetricName, names_of, series_of, unit_of
-from redrive.aws.sns.published import PublishedMessage
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.sms.log import TextMessageLog
 from redrive.aws.sns.status_log import StatusLog
 from redrive.engine.ports.facts import Attempted

@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
+from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_plan
 from redrive.aws.wire.arn import parse_arn
 from redrive.cli.client import add_url
 from redrive.cli.drawing import WIDE, draw, table

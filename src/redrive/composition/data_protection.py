@@ -1,7 +1,7 @@
 """Data protection: what is found in messages is audited, denied, masked or redacted."""
 
+from redrive.aws.sns.parts import data_protection
 from redrive.aws.sns.protection.audit import AuditLog
-from redrive.aws.sns.protection.part import data_protection
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 from redrive.aws.encryption.encryption import Encryption
 from redrive.aws.kit.call import Facade
 from redrive.aws.kit.service import UnopenedService
-from redrive.aws.sns.part import SnsPart
+from redrive.aws.sns.parts import SnsPart
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DeliveryProfile, DocumentKind, Endpoint
 from redrive.engine.ports.facts import Listener

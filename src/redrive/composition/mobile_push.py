@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from redrive.aws.sns.devices.log import DeviceLog
-from redrive.aws.sns.devices.part import mobile_push
 from redrive.aws.sns.devices.push import DeviceEndpoint
+from redrive.aws.sns.parts import mobile_push
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Lifecycle
 from redrive.endpoints.push.endpoint import PushEndpoint

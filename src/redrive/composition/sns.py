@@ -5,18 +5,18 @@ from typing import Final
 from urllib.parse import unquote
 
 from redrive.aws.encryption.encryption import Encryption
-from redrive.aws.sns.certificate import PATH_BEGINNING, certificate_path
 from redrive.aws.sns.confirmations import latest_token
 from redrive.aws.sns.dialect import SnsDeliveryProfile
 from redrive.aws.sns.facade import Sns
-from redrive.aws.sns.notification import Links
-from redrive.aws.sns.notification_renderer import NotificationRenderer
-from redrive.aws.sns.part import SnsPart
-from redrive.aws.sns.published import CONFIRMATION_ENVELOPE, ENVELOPE
+from redrive.aws.sns.notifications.certificate import PATH_BEGINNING, certificate_path
+from redrive.aws.sns.notifications.notification import Links
+from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
+from redrive.aws.sns.notifications.published import CONFIRMATION_ENVELOPE, ENVELOPE
+from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.service import SERVICE
-from redrive.aws.sns.signing import Signer
 from redrive.aws.sns.status_log import StatusLog
-from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.aws.wire.errors import AwsError
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle

@@ -6,9 +6,9 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
+from redrive.aws.sns.parts import text_messages
 from redrive.aws.sns.sms.attributes import SMS_ATTRIBUTES
 from redrive.aws.sns.sms.log import TextMessageLog
-from redrive.aws.sns.sms.part import text_messages
 from redrive.aws.sns.sms.telephones import Telephones
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle

@@ -7,8 +7,8 @@ from typing import Final
 
 import orjson
 
-from redrive.aws.sns.delivery_policy import RetryPolicy
-from redrive.aws.sns.delivery_policy_reader import (
+from redrive.aws.sns.documents.delivery_policy import RetryPolicy
+from redrive.aws.sns.documents.delivery_policy_reader import (
     DELAY_SECONDS_MAX,
     RETRIES_MAX,
     DeliveryPolicyInvalid,

@@ -6,17 +6,14 @@ from typing import Final
 
 from redrive.access.secret import InstallationSecret
 from redrive.access.signing_pair import SigningPair, make_pair
-from redrive.aws.sns.certificate import certificate_path
-from redrive.aws.sns.devices.part import mobile_push
 from redrive.aws.sns.dialect import SnsDeliveryProfile
-from redrive.aws.sns.notification import Links
-from redrive.aws.sns.notification_renderer import NotificationRenderer
-from redrive.aws.sns.part import SnsPart
+from redrive.aws.sns.notifications.certificate import certificate_path
+from redrive.aws.sns.notifications.notification import Links
+from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
+from redrive.aws.sns.notifications.signing import Signer
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.parts import SnsPart, data_protection, mobile_push, text_messages
 from redrive.aws.sns.protection.audit import AuditLog
-from redrive.aws.sns.protection.part import data_protection
-from redrive.aws.sns.signing import Signer
-from redrive.aws.sns.sms.part import text_messages
-from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.engine.engine import Engine
 from redrive.engine.ports import Clock
 from redrive.testing import SimulatedClock

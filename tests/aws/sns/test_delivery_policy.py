@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redrive.aws.sns.delivery_policy import (
+from redrive.aws.sns.documents.delivery_policy import (
     RetryPolicy,
     SubscriptionDeliveryPolicy,
     TopicDeliveryPolicy,
     effective_policy,
 )
-from redrive.aws.sns.delivery_policy_reader import (
+from redrive.aws.sns.documents.delivery_policy_reader import (
     CONTENT_TYPES,
     RAW_CONTENT_TYPES,
     DeliveryPolicyInvalid,

@@ -5,10 +5,10 @@ import pytest
 
 from redrive.access.secret import InstallationSecret
 from redrive.aws.kit.messages import sequence_number
-from redrive.aws.sns import notification
-from redrive.aws.sns.notification import Links
-from redrive.aws.sns.published import Confirmation, PublishedMessage
-from redrive.aws.sns.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications import notification
+from redrive.aws.sns.notifications.notification import Links
+from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 
 _TOPIC = "arn:aws:sns:us-east-1:123456789012:Rental-Orders"
 _SUBSCRIPTION = f"{_TOPIC}:44019880-ffa0-4067-9cb4-b974443bcc2a"

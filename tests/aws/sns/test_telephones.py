@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from redrive.aws.sns.parts import text_messages
 from redrive.aws.sns.sms.opt_outs import OPT_OUT
-from redrive.aws.sns.sms.part import text_messages
 from redrive.aws.sns.sms.telephones import CORRESPONDENT, SPENT, STOP_WORDS, Telephones
 from redrive.engine.ports import PushRequest
 from redrive.model.attempt import Attempt, AttemptResult, Reason

@@ -7,14 +7,18 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.sns import destinations, names
-from redrive.aws.sns.delivery_policy import CONTENT_TYPE_DEFAULT, RetryPolicy, SubscriptionDeliveryPolicy
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.push import OWN_TEXT
-from redrive.aws.sns.notification_renderer import NotificationRenderer
-from redrive.aws.sns.published import PublishedMessage, is_confirmation, opening
+from redrive.aws.sns.documents import destinations, names
+from redrive.aws.sns.documents.delivery_policy import (
+    CONTENT_TYPE_DEFAULT,
+    RetryPolicy,
+    SubscriptionDeliveryPolicy,
+)
+from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
+from redrive.aws.sns.notifications.notification_renderer import NotificationRenderer
+from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation, opening
 from redrive.aws.sns.queue_policies import QueuePolicies
-from redrive.aws.sns.subscription_attributes import effective_delivery_policy
 from redrive.engine.ports import Batch, Clock, FollowUp, Plan, PushRequest, SubscriptionContext
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import (

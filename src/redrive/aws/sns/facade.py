@@ -8,17 +8,17 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.kit.operations import operations_of
 from redrive.aws.kit.service import OfferedService
 from redrive.aws.sns.confirmations import Confirmations
-from redrive.aws.sns.direct import Direct
-from redrive.aws.sns.limits import FILTERS_MAX
-from redrive.aws.sns.part import SnsPart
+from redrive.aws.sns.documents.limits import FILTERS_MAX
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.parts import SnsPart
 from redrive.aws.sns.publishing import PublishOperations
 from redrive.aws.sns.roles import with_roles_checked
 from redrive.aws.sns.service import SERVICE
+from redrive.aws.sns.sms.direct import DirectTexts
 from redrive.aws.sns.sms.opt_outs import OptOuts
 from redrive.aws.sns.subscriptions import SubscriptionOperations
 from redrive.aws.sns.tags import TAGS, TopicTags
 from redrive.aws.sns.topics import TopicOperations
-from redrive.aws.sns.unsubscribing import UnsubscribeTokens
 from redrive.engine.engine import Engine
 
 
@@ -46,14 +46,14 @@ class Sns(OfferedService):
         """
         tokens, confirmations = UnsubscribeTokens(secret), Confirmations(engine)
         (screening,) = (part.screening for part in parts if part.screening is not None)
-        direct = Direct(engine, OptOuts(engine.resources.documents))
+        texts = DirectTexts(engine, OptOuts(engine.resources.documents))
         operations = operations_of(
             "sns",
             TopicOperations(engine),
             TAGS.operations(TopicTags(engine)),
             SubscriptionOperations(engine, confirmations, tokens, filters_max),
             confirmations,
-            PublishOperations(engine, direct, screening, encryption),
+            PublishOperations(engine, texts, screening, encryption),
             *(operations for part in parts for operations in part.operations),
         )
         super().__init__(SERVICE, engine, with_roles_checked(operations, identities))

@@ -17,15 +17,18 @@ from redrive.aws.kit.messages import (
     failed,
     sequence_number,
 )
-from redrive.aws.sns import destinations, dialect, message, names
-from redrive.aws.sns.access import topic_at
+from redrive.aws.sns import dialect
 from redrive.aws.sns.devices import payloads
-from redrive.aws.sns.direct import Direct, unmade
-from redrive.aws.sns.errors import error, invalid, key_refused
+from redrive.aws.sns.devices.platform import endpoint_subscription
+from redrive.aws.sns.documents import destinations, message, names
+from redrive.aws.sns.documents.access import topic_at
+from redrive.aws.sns.documents.direct import topic_of, unmade
+from redrive.aws.sns.documents.errors import error, invalid, key_refused
+from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.protection.screening import Screening
-from redrive.aws.sns.published import PublishedMessage
 from redrive.aws.sns.sms import text_messages
-from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY, bytes_max
+from redrive.aws.sns.sms.direct import DirectTexts
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
@@ -44,15 +47,19 @@ class PublishOperations:
     """Publishes to topics, and to one endpoint or telephone alone."""
 
     def __init__(
-        self, engine: Engine, direct: Direct, screening: Screening, encryption: Encryption | None = None
+        self, engine: Engine, texts: DirectTexts, screening: Screening, encryption: Encryption | None = None
     ) -> None:
-        """Publish through this engine, `direct` where there is no topic, past `screening` where one wants that.
+        """Publish through this engine.
 
-        `encryption` knows the keys of topics.
+        Args:
+            engine: Where topics are.
+            texts: Writes to telephones, where there is no topic.
+            screening: Looks at what is published to topics with a data-protection policy.
+            encryption: Knows the keys of topics; None: no topic has one.
         """
         self._encryption = encryption
         self._engine = engine
-        self._direct = direct
+        self._phone = texts.phone
         self._screening = screening
 
     async def publish(self, call: Call, params: Structure) -> Structure:
@@ -64,7 +71,7 @@ class PublishOperations:
         if publication.bytes_published > bytes_max(topic):
             raise invalid("Message too long")
         if isinstance(target, Subscription):  # not before: what is refused makes nothing
-            topic = await self._direct.topic(target)
+            topic = await topic_of(self._engine.resources, target)
         if KEY in topic.attributes:
             await self._admit(call, topic)
         (enqueued,) = await self._engine.messages.publish(topic, [publication])
@@ -83,12 +90,12 @@ class PublishOperations:
         """The target of a publication: a topic, or the one subscription that stands for an endpoint or a telephone."""
         if arn := params.get("TargetArn"):
             if _is_endpoint(arn):
-                return await self._direct.endpoint(call, arn)
+                return await endpoint_subscription(self._engine.resources.documents, call, arn)
             return await topic_at(call, self._engine.resources.topics, arn, "Publish", "TargetArn")
         if phone := params.get("PhoneNumber"):
             if len(params["Message"]) > message.SMS_CHARS_MAX:
                 raise invalid("Message too long")
-            return await self._direct.phone(call, phone)
+            return await self._phone(call, phone)
         if "TopicArn" not in params:
             raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
         return await topic_at(call, self._engine.resources.topics, params["TopicArn"], "Publish")

@@ -12,7 +12,7 @@ from redrive.access.policy import (
 )
 from redrive.access.policy_document import stored_policy
 from redrive.access.principals import service_principal
-from redrive.aws.sns import names
+from redrive.aws.sns.documents import names
 from redrive.engine.ports import Clock
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName

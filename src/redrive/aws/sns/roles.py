@@ -11,8 +11,8 @@ from redrive.aws.gateway.identities import Identities
 from redrive.aws.gateway.service_roles import ServiceRoles
 from redrive.aws.kit.attributes import ROLE_ARN
 from redrive.aws.kit.call import Call, Verb
-from redrive.aws.sns.errors import invalid
-from redrive.aws.sns.subscription_attributes import ROLE
+from redrive.aws.sns.documents.errors import invalid
+from redrive.aws.sns.documents.subscription_attributes import ROLE
 from redrive.aws.wire.shapes import Structure
 
 SESSION: Final = "redrive-sns"

@@ -6,9 +6,9 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.resource_scopes import WHOLE_SERVICE, ResourceScope, values_of
 from redrive.aws.kit.service import AwsService
-from redrive.aws.sns import names
 from redrive.aws.sns.confirmations import QUESTION
-from redrive.aws.sns.errors import translated
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.errors import translated
 from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.profiles import MIB, QUERY, Profile
 from redrive.aws.wire.shapes import Raw, Structure

@@ -19,11 +19,18 @@ from uuid import UUID, uuid5
 import orjson
 from typing_extensions import override
 
-from redrive.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, feedback, log_group, log_timestamp
 from redrive.aws.sns.devices.push import PUSHED_TO
-from redrive.aws.sns.names import arn_of
-from redrive.aws.sns.published import PublishedMessage, is_confirmation
-from redrive.aws.sns.subscription_attributes import REDRIVE_POLICY
+from redrive.aws.sns.documents.names import arn_of
+from redrive.aws.sns.documents.subscription_attributes import REDRIVE_POLICY
+from redrive.aws.sns.notifications.delivery_log import (
+    DeliveryLog,
+    Feedback,
+    dwell_ms,
+    feedback,
+    log_group,
+    log_timestamp,
+)
+from redrive.aws.sns.notifications.published import PublishedMessage, is_confirmation
 from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Accepted, Attempted, DeadLettered, Listener
 from redrive.model.attempt import Attempt, Reason

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import (
+from redrive.aws.sns.confirmations import Confirmations
+from redrive.aws.sns.documents import (
     destinations,
     limits,
     names,
@@ -16,9 +17,8 @@ from redrive.aws.sns import (
     subscription_state,
     topic_attributes,
 )
-from redrive.aws.sns.access import check_owner, is_unsigned, topic_at
-from redrive.aws.sns.confirmations import Confirmations
-from redrive.aws.sns.errors import (
+from redrive.aws.sns.documents.access import check_owner, is_unsigned, topic_at
+from redrive.aws.sns.documents.errors import (
     PAGES,
     AttributeRefused,
     denied,
@@ -28,8 +28,8 @@ from redrive.aws.sns.errors import (
     refused_alone,
     refused_at_creation,
 )
-from redrive.aws.sns.notification import SUBSCRIBE, UNSUBSCRIBE
-from redrive.aws.sns.unsubscribing import LINKED, UnsubscribeTokens
+from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE
+from redrive.aws.sns.notifications.unsubscribing import LINKED, UnsubscribeTokens
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Operations

@@ -5,8 +5,8 @@ from typing import Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
-from redrive.aws.sns.access import topic_at
-from redrive.aws.sns.errors import error, invalid
+from redrive.aws.sns.documents.access import topic_at
+from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -4,10 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import limits, names, subscription_state, topic_attributes, topic_policy
-from redrive.aws.sns.access import check, topic_at
-from redrive.aws.sns.errors import PAGES, AttributeRefused, error, invalid, refused_alone, refused_at_creation
-from redrive.aws.sns.message import BYTES_MAX
+from redrive.aws.sns.documents import limits, names, subscription_state, topic_attributes, topic_policy
+from redrive.aws.sns.documents.access import check, topic_at
+from redrive.aws.sns.documents.errors import (
+    PAGES,
+    AttributeRefused,
+    error,
+    invalid,
+    refused_alone,
+    refused_at_creation,
+)
+from redrive.aws.sns.documents.message import BYTES_MAX
 from redrive.aws.sns.protection import operations as data_protection
 from redrive.aws.sns.tags import TAGS
 from redrive.aws.wire.shapes import Structure

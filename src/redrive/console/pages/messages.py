@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from redrive.aws.sns.delivery_log import FAILURES, log_group
+from redrive.aws.sns.notifications.delivery_log import FAILURES, log_group
 from redrive.console import json_text
 from redrive.console.pages.letters import attributes_of
 from redrive.console.visit import PAGE_ROWS, Missing, Page, Visit, whole

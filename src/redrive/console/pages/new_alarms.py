@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from redrive.aws.sns import names
+from redrive.aws.sns.documents import names
 from redrive.aws.wire.errors import AwsError
 from redrive.console.visit import Page, Redirect, Unusable, Visit
 

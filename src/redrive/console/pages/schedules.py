@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.sns import names
-from redrive.aws.sns.delivery_policy_reader import PolicyPlan
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.delivery_policy_reader import PolicyPlan
 from redrive.aws.wire.errors import AwsError
 from redrive.console.commands import aws_command
 from redrive.console.lab import CHOICES, EVENT_GRID, FUNCTION, POLICY, Lab, lab_of

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import orjson
 
-from redrive.aws.sns import names
-from redrive.aws.sns.delivery_policy import RetryPolicy
-from redrive.aws.sns.destinations import HTTP
-from redrive.aws.sns.subscription_attributes import effective_delivery_policy
-from redrive.aws.sns.topic_attributes import DIALECT
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.delivery_policy import RetryPolicy
+from redrive.aws.sns.documents.destinations import HTTP
+from redrive.aws.sns.documents.subscription_attributes import effective_delivery_policy
+from redrive.aws.sns.documents.topic_attributes import DIALECT
 from redrive.aws.wire.errors import AwsError
 from redrive.console import picture
 from redrive.console.attention import troubled_subscriptions

@@ -7,10 +7,10 @@ from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN, PERCENTAGE, ROLE_ARN
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import values
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.platform import APPLICATION, Application, ApplicationName
-from redrive.aws.sns.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.documents import values
+from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.aws.wire.shapes import Structure
 from redrive.aws.wire.violations import Violation, ViolationKind, coral_error
 from redrive.engine.engine import Engine

@@ -6,11 +6,11 @@ from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import values
 from redrive.aws.sns.devices import events, platform
 from redrive.aws.sns.devices.events import Events
 from redrive.aws.sns.devices.platform import APPLICATION, DEVICE, Device
-from redrive.aws.sns.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
+from redrive.aws.sns.documents import values
+from redrive.aws.sns.documents.errors import PAGES, AttributeRefused, invalid, no_such, refused_at_creation
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft

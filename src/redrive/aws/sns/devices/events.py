@@ -14,9 +14,9 @@ import orjson
 
 from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import APPLICATION, ApplicationName, Device
-from redrive.aws.sns.names import FIFO_SUFFIX, arn_of
-from redrive.aws.sns.notification import timestamp
-from redrive.aws.sns.published import PublishedMessage
+from redrive.aws.sns.documents.names import FIFO_SUFFIX, arn_of
+from redrive.aws.sns.notifications.notification import timestamp
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.wire.arn import parse_arn
 from redrive.engine.engine import Engine
 from redrive.engine.ports import FollowUp

@@ -18,11 +18,11 @@ from uuid import UUID, uuid5
 
 from typing_extensions import override
 
-from redrive.aws.sns.delivery_log import DeliveryLog, dwell_ms, feedback, log_timestamp
 from redrive.aws.sns.devices import platform
 from redrive.aws.sns.devices.platform import Application, ApplicationName
 from redrive.aws.sns.devices.push import PUSHED_TO
-from redrive.aws.sns.published import PublishedMessage
+from redrive.aws.sns.notifications.delivery_log import DeliveryLog, dwell_ms, feedback, log_timestamp
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.sms.log import NAMESPACE
 from redrive.engine.ports import LogSink
 from redrive.engine.ports.facts import Attempted, Listener

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import names
-from redrive.aws.sns.errors import denied, invalid
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.direct import only_subscription
+from redrive.aws.sns.documents.errors import denied, error, invalid
 from redrive.aws.wire.arn import parse_arn
 from redrive.engine.ports import DocumentKind
-from redrive.engine.resources import Draft, Resources
+from redrive.engine.resources import Documents, Draft, Resources
 from redrive.model.document import Document
 from redrive.model.names import ResourceName
+from redrive.model.topic import Subscription
 
 # Each platform, and whether an application registers there under a name (PlatformPrincipal) beside its secret.
 PLATFORMS: Final[Mapping[str, bool]] = {
@@ -141,6 +143,24 @@ def device_in(call: Call, arn: str, action: str, parameter: str = "EndpointArn")
     """
     _, platform, name, device_id = _parts(call, arn, action, parameter, _ENDPOINT_SLASHES)
     return Device(ApplicationName(call.account, call.region, platform, name), device_id)
+
+
+async def endpoint_subscription(documents: Documents, call: Call, arn: str) -> Subscription:
+    """The one subscription that stands for a platform endpoint which is published to; nothing is made yet.
+
+    Raises:
+        AwsError: `InvalidParameter`: there is no such endpoint; `EndpointDisabled`; `PlatformApplicationDisabled`.
+    """
+    device_name = device_in(call, arn, "Publish", "TargetArn")
+    device = await documents.get(DEVICE, device_name.key)
+    application = await documents.get(APPLICATION, device_name.application.key)
+    if device is None or application is None:
+        raise invalid("TargetArn Reason: No endpoint found for the target arn specified")
+    if application.attributes[ENABLED] != "true":
+        raise error("PlatformApplicationDisabled", "Platform application is disabled")
+    if not device.enabled:
+        raise error("EndpointDisabled", "Endpoint is disabled")
+    return only_subscription(device.topic, "application", arn)
 
 
 def _parts(call: Call, arn: str, action: str, parameter: str, slashes: int) -> list[str]:

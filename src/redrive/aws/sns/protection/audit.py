@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from redrive.aws.sns.names import arn_of
+from redrive.aws.sns.documents.names import arn_of
 from redrive.aws.sns.protection.policy import Audit
 from redrive.engine.ports import LogSink
 from redrive.model.metric import MINUTE_MS, MetricPoint, Series, Statistics

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from functools import lru_cache
 
-from redrive.aws.sns.errors import invalid
+from redrive.aws.sns.documents.errors import invalid
+from redrive.aws.sns.documents.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.aws.sns.protection.policy import ProtectionPolicy
-from redrive.aws.sns.topic_attributes import DATA_PROTECTION_POLICY
 from redrive.model.topic import Topic
 
 

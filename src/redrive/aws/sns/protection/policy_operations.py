@@ -1,7 +1,7 @@
 """PutDataProtectionPolicy and GetDataProtectionPolicy."""
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns.access import topic_at
+from redrive.aws.sns.documents.access import topic_at
 from redrive.aws.sns.protection.operations import changed, text_of
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine

@@ -15,9 +15,9 @@ import orjson
 
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.messages import Entry
-from redrive.aws.sns import names, subscription_state
 from redrive.aws.sns.devices import platform
-from redrive.aws.sns.errors import error
+from redrive.aws.sns.documents import names, subscription_state
+from redrive.aws.sns.documents.errors import error
 from redrive.aws.sns.protection.audit import AuditLog, Sample
 from redrive.aws.sns.protection.identifiers.custom import CustomFinder
 from redrive.aws.sns.protection.operations import policy_of

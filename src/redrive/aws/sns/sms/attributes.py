@@ -6,7 +6,7 @@ from typing import Final
 
 from redrive.aws.kit.attributes import PERCENTAGE, ROLE_ARN
 from redrive.aws.kit.call import Call
-from redrive.aws.sns.errors import error, invalid
+from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents

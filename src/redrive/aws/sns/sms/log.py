@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from redrive.aws.sns.delivery_log import DeliveryLog, Feedback, dwell_ms, log_timestamp
-from redrive.aws.sns.names import arn_of
-from redrive.aws.sns.published import PublishedMessage
+from redrive.aws.sns.documents.names import arn_of
+from redrive.aws.sns.notifications.delivery_log import DeliveryLog, Feedback, dwell_ms, log_timestamp
+from redrive.aws.sns.notifications.published import PublishedMessage
 from redrive.aws.sns.sms.attributes import ROLE, SAMPLING_RATE
 from redrive.aws.sns.sms.text_messages import PROMOTIONAL, place_of
 from redrive.engine.ports import LogSink

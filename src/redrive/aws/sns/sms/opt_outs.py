@@ -6,8 +6,8 @@ A number comes here when its owner answers STOP (see `telephones`), and leaves b
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import destinations
-from redrive.aws.sns.errors import PAGES, invalid
+from redrive.aws.sns.documents import destinations
+from redrive.aws.sns.documents.errors import PAGES, invalid
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Documents

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns.direct import Direct
-from redrive.aws.sns.errors import PAGES, error
+from redrive.aws.sns.documents.errors import PAGES, error
+from redrive.aws.sns.sms.direct import DirectTexts
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
@@ -42,11 +42,10 @@ SANDBOX_NUMBER: Final = DocumentKind.of("sns_sandbox_number", SandboxNumber)
 class SandboxOperations:
     """Operations on the SMS sandbox."""
 
-    def __init__(self, engine: Engine, direct: Direct) -> None:
-        """Keep numbers in this engine's directory, and write to them directly."""
+    def __init__(self, engine: Engine, texts: DirectTexts) -> None:
         self._chance = engine.runtime.chance
         self._documents = engine.resources.documents
-        self._direct = direct
+        self._texts = texts
 
     async def get_sms_sandbox_account_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as all
         return {"IsInSandbox": False}
@@ -57,14 +56,14 @@ class SandboxOperations:
         known = await self._documents.find(SANDBOX_NUMBER, _key(call, ""))
         if len(known) >= NUMBERS_MAX and all(each.number != number for each in known):
             raise error("UserError", f"An account has at most {NUMBERS_MAX} destination numbers")  # chosen
-        await self._direct.check_phone(call, number)
+        await self._texts.check_phone(call, number)
         await self._documents.update_or_create(
             SANDBOX_NUMBER,
             _key(call, number),
             SandboxNumber(number, code),
             lambda current: replace(current, code=code),
         )
-        await self._direct.tell(call, number, f"Your verification code is {code}.")
+        await self._texts.tell(call, number, f"Your verification code is {code}.")
         return {}
 
     async def verify_sms_sandbox_phone_number(self, call: Call, params: Structure) -> Structure:

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from string import whitespace
 from typing import Final, NamedTuple
 
-from redrive.aws.sns.message import SMS_CHARS_MAX
+from redrive.aws.sns.documents.message import SMS_CHARS_MAX
 from redrive.aws.sns.sms.attributes import MONTHLY_LIMIT, MONTHLY_LIMIT_DEFAULT, SMS_ATTRIBUTES
 from redrive.aws.sns.sms.opt_outs import OPT_OUT, key_of
 from redrive.aws.sns.sms.text_messages import price_max

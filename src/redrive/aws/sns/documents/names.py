@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from redrive.aws.kit.call import Call
-from redrive.aws.sns.errors import invalid
+from redrive.aws.sns.documents.errors import invalid
 from redrive.aws.wire.arn import Arn, parse_arn
 from redrive.model.names import ResourceName
 from redrive.model.topic import Subscription

@@ -21,11 +21,11 @@ from redrive.aws.kit.attributes import (
     keep,
     whole_number,
 )
-from redrive.aws.sns import json_text, names, topic_policy, values
-from redrive.aws.sns.delivery_policy import TopicDeliveryPolicy
-from redrive.aws.sns.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
-from redrive.aws.sns.errors import AttributeRefused
-from redrive.aws.sns.message import BYTES_MAX
+from redrive.aws.sns.documents import json_text, names, topic_policy, values
+from redrive.aws.sns.documents.delivery_policy import TopicDeliveryPolicy
+from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
+from redrive.aws.sns.documents.errors import AttributeRefused
+from redrive.aws.sns.documents.message import BYTES_MAX
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS

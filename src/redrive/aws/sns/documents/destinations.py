@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from redrive.aws.sns import names
-from redrive.aws.sns.errors import error, invalid
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.arn import Arn, parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.model.topic import Topic

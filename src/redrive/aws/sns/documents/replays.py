@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from redrive.aws.sns import json_text
-from redrive.aws.sns.errors import AttributeRefused
+from redrive.aws.sns.documents import json_text
+from redrive.aws.sns.documents.errors import AttributeRefused
 from redrive.engine.operations import Operations
 from redrive.engine.resources import Draft
 from redrive.model.task import ReplayState

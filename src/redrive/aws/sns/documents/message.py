@@ -8,7 +8,7 @@ import orjson
 
 from redrive.aws.kit import messages
 from redrive.aws.kit.messages import Attributes
-from redrive.aws.sns.errors import error, invalid
+from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.wire.errors import AwsError
 from redrive.model.message import Attribute
 

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from redrive.aws.kit.messages import unpacked
-from redrive.aws.sns import notification
-from redrive.aws.sns.notification import CONTENT_TYPE, Links
-from redrive.aws.sns.published import Confirmation, PublishedMessage, is_confirmation
-from redrive.aws.sns.signing import Signer
-from redrive.aws.sns.subscription_attributes import ROLE
+from redrive.aws.sns.documents.subscription_attributes import ROLE
+from redrive.aws.sns.notifications import notification
+from redrive.aws.sns.notifications.notification import CONTENT_TYPE, Links
+from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage, is_confirmation
+from redrive.aws.sns.notifications.signing import Signer
 from redrive.engine.ports import PushRequest
 from redrive.model.delivery import Delivery
 from redrive.model.task import is_replayed

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final
 
 from redrive.aws.kit.attributes import BOOLEAN, ROLE_ARN, AttributeTable, ResourceAttribute, ValueReader, keep
-from redrive.aws.sns import (
+from redrive.aws.sns.documents import (
     destinations,
     json_text,
     names,
@@ -19,13 +19,13 @@ from redrive.aws.sns import (
     topic_attributes,
     values,
 )
-from redrive.aws.sns.delivery_policy import SubscriptionDeliveryPolicy, effective_policy
-from redrive.aws.sns.delivery_policy_reader import (
+from redrive.aws.sns.documents.delivery_policy import SubscriptionDeliveryPolicy, effective_policy
+from redrive.aws.sns.documents.delivery_policy_reader import (
     DeliveryPolicyInvalid,
     is_for_raw_delivery_alone,
     read_subscription_policy,
 )
-from redrive.aws.sns.errors import AttributeRefused
+from redrive.aws.sns.documents.errors import AttributeRefused
 from redrive.model.filtering import FilterPolicyInvalid, NestedPolicyRefused, Scope, read_policy
 from redrive.model.memo import remembered
 from redrive.model.names import ResourceName

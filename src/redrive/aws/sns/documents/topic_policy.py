@@ -10,8 +10,8 @@ import orjson
 from redrive.access.errors import PolicyInvalid
 from redrive.access.keys import is_account
 from redrive.access.policy_document import new_policy
-from redrive.aws.sns import names
-from redrive.aws.sns.errors import AttributeRefused, invalid
+from redrive.aws.sns.documents import names
+from redrive.aws.sns.documents.errors import AttributeRefused, invalid
 from redrive.model.names import ResourceName
 from redrive.model.topic import Topic
 

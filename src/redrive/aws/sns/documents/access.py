@@ -6,8 +6,8 @@ from typing import Final
 from redrive.access.patterns import Values
 from redrive.access.principals import ANONYMOUS
 from redrive.aws.kit.call import Call
-from redrive.aws.sns import names, topic_policy
-from redrive.aws.sns.errors import denied, no_such
+from redrive.aws.sns.documents import names, topic_policy
+from redrive.aws.sns.documents.errors import denied, no_such
 from redrive.engine.resources import Topics
 from redrive.model.topic import Subscription, Topic
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from redrive.aws.sns.errors import AttributeRefused
+from redrive.aws.sns.documents.errors import AttributeRefused
 
 _SOURCE: Final = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 _WORD: Final = re.compile(r"\w+")

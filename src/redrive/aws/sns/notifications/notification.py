@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from redrive.aws.kit.messages import sequence_number
-from redrive.aws.sns.published import Confirmation, PublishedMessage
-from redrive.aws.sns.unsubscribing import UnsubscribeTokens
+from redrive.aws.sns.notifications.published import Confirmation, PublishedMessage
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 SUBSCRIBE: Final = "SubscriptionConfirmation"

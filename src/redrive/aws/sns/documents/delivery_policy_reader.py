@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 import orjson
 
 from redrive.aws.kit.json_cursor import FaultTexts, JsonCursor
-from redrive.aws.sns.delivery_policy import (
+from redrive.aws.sns.documents.delivery_policy import (
     RETRY_ATTRIBUTES,
     RetryPolicy,
     SubscriptionDeliveryPolicy,

@@ -8,9 +8,9 @@ filter policies is one that Amazon raises on request: here by a setting.
 from collections.abc import Iterable
 from typing import Final
 
-from redrive.aws.sns.errors import error, invalid
-from redrive.aws.sns.message import BYTES_MAX
-from redrive.aws.sns.topic_attributes import bytes_max
+from redrive.aws.sns.documents.errors import error, invalid
+from redrive.aws.sns.documents.message import BYTES_MAX
+from redrive.aws.sns.documents.topic_attributes import bytes_max
 from redrive.engine.resources import Subscriptions, Topics
 from redrive.model.topic import Subscription, Topic
 

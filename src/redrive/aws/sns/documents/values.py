@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from redrive.aws.kit.attributes import ValueReader
-from redrive.aws.sns.errors import AttributeRefused
+from redrive.aws.sns.documents.errors import AttributeRefused
 
 V = TypeVar("V")
 

@@ -1,0 +1,1 @@
+"""Messages as subscribers get them: written, signed and logged."""
