@@ -156,7 +156,7 @@ def _made(call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_
     ).envelope()
     if others:
         envelope = dialect.with_platforms(envelope, others)
-        others = {name: other for name, other in others.items() if name in destinations.PROTOCOLS}
+        others = {name: other for name, other in others.items() if _has_own_text(name)}
     return Publication(
         id=message_id,
         body=text,
@@ -168,6 +168,11 @@ def _made(call: Call, topic: Topic, entry: Entry, texts: message.Texts, message_
         deduplication_id=entry.get("MessageDeduplicationId"),
         raw_refusal=dialect.raw_refusal(len(carried.packed)),
     )
+
+
+def _has_own_text(name: str) -> bool:
+    protocol = destinations.PROTOCOLS.get(name)
+    return protocol is not None and protocol.own_text
 
 
 def _bytes_of(entry: Entry) -> int:

@@ -20,6 +20,7 @@ import orjson
 from typing_extensions import override
 
 from redrive.aws.sns.devices.push import PUSHED_TO
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.names import arn_of
 from redrive.aws.sns.documents.subscription_attributes import REDRIVE_POLICY
 from redrive.aws.sns.notifications.delivery_log import (
@@ -40,12 +41,7 @@ from redrive.model.topic import Subscription, Topic
 
 #: A topic's attributes, by protocol; the other protocols are not logged.
 _FEEDBACK: Final[Mapping[str, Feedback]] = {
-    "application": feedback("Application"),
-    "firehose": feedback("Firehose"),
-    "http": feedback("HTTP"),
-    "https": feedback("HTTP"),
-    "lambda": feedback("Lambda"),
-    "sqs": feedback("SQS"),
+    name: feedback(protocol.feedback) for name, protocol in PROTOCOLS.items() if protocol.feedback
 }
 _OF_QUEUES: Final = _FEEDBACK["sqs"]
 
@@ -207,7 +203,7 @@ def _provider_response(entry: _Entry) -> str:
     """The endpoint's answer: its text, or for AWS's own services the names they gave, in JSON."""
     if entry.attempt.reason is Reason.WITHHELD:  # nobody else was asked
         return entry.attempt.response
-    if entry.protocol in ("sqs", "lambda", "firehose"):
+    if PROTOCOLS[entry.protocol].of_service:
         return _of_service(entry)
     return entry.attempt.response or responses.get(entry.attempt.status, "")
 

@@ -29,7 +29,7 @@ from redrive.aws.sns.documents.errors import (
     refused_at_creation,
 )
 from redrive.aws.sns.notifications.notification import SUBSCRIBE, UNSUBSCRIBE
-from redrive.aws.sns.notifications.unsubscribing import LINKED, UnsubscribeTokens
+from redrive.aws.sns.notifications.unsubscribing import UnsubscribeTokens
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.operations import Operations
@@ -143,7 +143,9 @@ class SubscriptionOperations:
     async def _unsubscribe_in(self, draft: Draft, call: Call, subscription: Subscription) -> None:
         """End a subscription; somebody who followed a link is told of it, and may object."""
         topics, subscriptions = self._engine.resources.topics, self._engine.resources.subscriptions
-        may_leave = subscription.protocol in LINKED and not subscription_state.is_locked(subscription)
+        may_leave = destinations.PROTOCOLS[subscription.protocol].asks and not subscription_state.is_locked(
+            subscription
+        )
         if is_unsigned(call) and not may_leave:
             raise denied(call.principal.name, "Unsubscribe", names.subscription_arn(subscription))
         topic = await topics.get_in(draft, subscription.topic)
@@ -229,16 +231,6 @@ class SubscriptionOperations:
         return topic, subscription
 
 
-#: What lets this server push to the endpoints of a protocol.
-_SET_UP_BY: Final = {
-    "email": "--smtp-host",
-    "email-json": "--smtp-host",
-    "sms": "--sms-gateway",
-    "lambda": "--functions on, or lambda=URL in --aws-endpoints",
-    "firehose": "firehose=URL in --aws-endpoints",
-}
-
-
 def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> None:
     """Warn of a subscription to an endpoint that this server cannot push to; SNS's answer has no place for it."""
     protocol = subscription.protocol
@@ -249,7 +241,7 @@ def _tell_unless_set_up(operations: Operations, subscription: Subscription) -> N
         subscription.topic.key,
         subscription.id,
         protocol,
-        _SET_UP_BY.get(protocol, "it up"),
+        destinations.PROTOCOLS[protocol].set_up_by or "it up",
     )
 
 

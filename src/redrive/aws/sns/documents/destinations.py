@@ -1,7 +1,8 @@
-"""Endpoints: the form that each protocol wants, and those that have to agree first."""
+"""Protocols of subscriptions: the form of their endpoints, those that have to agree first, and what they can do."""
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,12 +12,8 @@ from redrive.aws.wire.arn import Arn, parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.model.topic import Topic
 
-RAW: Final = frozenset({"http", "https", "sqs", "firehose"})  # protocols that can deliver the message alone
 HTTP: Final = frozenset({"http", "https"})
-# Those that a message may have a text of its own for; mobile platforms have one each.
-PROTOCOLS: Final = frozenset({"email", "email-json", "firehose", "http", "https", "lambda", "sms", "sqs"})
 ENDPOINT_CHARS_MAX: Final = 2048
-_ALWAYS_ASKED: Final = HTTP | {"email", "email-json"}
 
 # What can be written behind "To:" as it stands (RFC 5322, 3.2.3: atoms with dots between them), in a domain with a dot.
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
@@ -28,20 +25,45 @@ _BETWEEN: Final = re.compile(r"[./-]")
 _SEPARATED: Final = re.compile(r"\+?[0-9]+([./-][0-9]+)*")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnsProtocol:
+    """A protocol of subscriptions.
+
+    Attributes:
+        check: Refuses an endpoint that it cannot reach, by the protocol and the endpoint.
+        asks: An endpoint has to agree first, and may leave by a link: what it gets is seen by people, as what a queue, a
+            function or a telephone gets never is.
+        raw: It can deliver the message alone.
+        of_service: Endpoints are those of Amazon's services: they take large messages, and give their requests ids.
+        own_text: A message may have a text of its own for it; mobile platforms have one each.
+        needs_role: A subscription names the role that messages are handed over by.
+        feedback: Beginning of the attributes by which a topic asks for a log of deliveries; empty: there is no log.
+        set_up_by: The option that lets this server push to its endpoints; empty: it needs none.
+    """
+
+    check: Callable[[str, str], None]
+    asks: bool = False
+    raw: bool = False
+    of_service: bool = False
+    own_text: bool = True
+    needs_role: bool = False
+    feedback: str = ""
+    set_up_by: str = ""
+
+
 def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
     """Refuse a protocol SNS does not have, or an endpoint the protocol cannot reach.
 
     Raises:
         AwsError: `InvalidParameter`.
     """
-    check = _CHECKS.get(protocol)
-    if check is None:
+    if protocol not in PROTOCOLS:
         raise invalid(f"Amazon SNS does not support this protocol string: {protocol}")
     if topic.ordered and protocol != "sqs":
         raise invalid(f"Invalid protocol type: {protocol}")
     if len(endpoint) > ENDPOINT_CHARS_MAX:
         raise invalid(f"Endpoint Reason: must have at most {ENDPOINT_CHARS_MAX} characters")
-    check(protocol, endpoint)
+    PROTOCOLS[protocol].check(protocol, endpoint)
     if protocol == "sqs" and endpoint.endswith(names.FIFO_SUFFIX) and not topic.ordered:
         raise invalid(
             "Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"
@@ -50,7 +72,7 @@ def check_endpoint(topic: Topic, protocol: str, endpoint: str) -> None:
 
 def agrees(protocol: str, endpoint: str, account: str) -> bool:
     """Returns whether an endpoint needs not be asked: a telephone, or a resource of the account that subscribes it."""
-    if protocol in _ALWAYS_ASKED:
+    if PROTOCOLS[protocol].asks:
         return False
     return protocol == "sms" or parse_arn(endpoint).account == account
 
@@ -119,14 +141,29 @@ def _arn(endpoint: str, refusal: AwsError, service: str) -> Arn:
     return parsed
 
 
-_CHECKS: Final[Mapping[str, Callable[[str, str], None]]] = {
-    "application": _check_application,
-    "email": _check_email,
-    "email-json": _check_email,
-    "firehose": _check_stream,
-    "http": _check_url,
-    "https": _check_url,
-    "lambda": _check_function,
-    "sms": _check_phone,
-    "sqs": _check_queue,
+_HTTP: Final = SnsProtocol(check=_check_url, asks=True, raw=True, feedback="HTTP")
+_MAIL: Final = SnsProtocol(check=_check_email, asks=True, set_up_by="--smtp-host")
+#: By their names.
+PROTOCOLS: Final[Mapping[str, SnsProtocol]] = {
+    "http": _HTTP,
+    "https": _HTTP,
+    "firehose": SnsProtocol(
+        check=_check_stream,
+        raw=True,
+        of_service=True,
+        needs_role=True,
+        feedback="Firehose",
+        set_up_by="firehose=URL in --aws-endpoints",
+    ),
+    "lambda": SnsProtocol(
+        check=_check_function,
+        of_service=True,
+        feedback="Lambda",
+        set_up_by="--functions on, or lambda=URL in --aws-endpoints",
+    ),
+    "application": SnsProtocol(check=_check_application, own_text=False, feedback="Application"),
+    "sqs": SnsProtocol(check=_check_queue, raw=True, of_service=True, feedback="SQS"),
+    "email": _MAIL,
+    "email-json": _MAIL,
+    "sms": SnsProtocol(check=_check_phone, set_up_by="--sms-gateway"),
 }

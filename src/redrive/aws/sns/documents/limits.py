@@ -8,6 +8,7 @@ filter policies is one that Amazon raises on request: here by a setting.
 from collections.abc import Iterable
 from typing import Final
 
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.errors import error, invalid
 from redrive.aws.sns.documents.message import BYTES_MAX
 from redrive.aws.sns.documents.topic_attributes import bytes_max
@@ -19,7 +20,7 @@ STANDARD_TOPICS_MAX: Final = 100_000
 FIFO_SUBSCRIPTIONS_MAX: Final = 100
 FILTERS_MAX: Final = 200  # of a topic
 LARGE_SUBSCRIPTIONS_MAX: Final = 100  # of a topic for messages of more than 256 KiB
-_LARGE_PROTOCOLS: Final = frozenset({"firehose", "lambda", "sqs"})
+_LARGE_PROTOCOLS: Final = frozenset(name for name, protocol in PROTOCOLS.items() if protocol.of_service)
 TOPICS_FILTERED: Final = 50  # an account has filter policies for so many topics that have all they may have
 
 

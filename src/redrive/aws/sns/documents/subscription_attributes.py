@@ -51,8 +51,9 @@ def with_all(subscription: Subscription, topic: Topic, attributes: Mapping[str, 
     first = [name for name in _ORDER if name in attributes]
     for name in [*first, *(name for name in attributes if name not in _ORDER)]:
         subscription = changed(subscription, topic, name, attributes[name])
-    if subscription.protocol == "firehose" and ROLE not in subscription.attributes:
-        raise AttributeRefused(f"{ROLE}: required for the firehose protocol")  # chosen
+    protocol = subscription.protocol
+    if destinations.PROTOCOLS[protocol].needs_role and ROLE not in subscription.attributes:
+        raise AttributeRefused(f"{ROLE}: required for the {protocol} protocol")  # chosen
     return subscription
 
 
@@ -72,7 +73,7 @@ def changed(subscription: Subscription, topic: Topic, name: str, value: str) -> 
 
 def _change_raw(subscription: Subscription, value: str) -> Subscription:
     raw = values.read(BOOLEAN, RAW, value)
-    if raw and subscription.protocol not in destinations.RAW:
+    if raw and not destinations.PROTOCOLS[subscription.protocol].raw:
         raise AttributeRefused(
             f"Delivery protocol [{subscription.protocol}] does not support raw message delivery."
         )

@@ -24,6 +24,7 @@ from redrive.aws.kit.attributes import (
 from redrive.aws.sns.documents import json_text, names, topic_policy, values
 from redrive.aws.sns.documents.delivery_policy import TopicDeliveryPolicy
 from redrive.aws.sns.documents.delivery_policy_reader import DeliveryPolicyInvalid, read_topic_policy
+from redrive.aws.sns.documents.destinations import PROTOCOLS
 from redrive.aws.sns.documents.errors import AttributeRefused
 from redrive.aws.sns.documents.message import BYTES_MAX
 from redrive.model.memo import remembered
@@ -136,6 +137,9 @@ def _is_fifo(topic: Topic) -> bool:
     return topic.ordered
 
 
+_LOGGED: Final = dict.fromkeys(protocol.feedback for protocol in PROTOCOLS.values() if protocol.feedback)
+
+
 def _feedback(protocol: str) -> Iterator[ResourceAttribute[Topic]]:
     """The attributes by which deliveries over a protocol are logged; HTTP stands for HTTPS too."""
     for result in ("Success", "Failure"):
@@ -161,7 +165,7 @@ _TABLE: Final[AttributeTable[Topic]] = AttributeTable(
         ResourceAttribute("TracingConfig", choice("PassThrough", "Active"), removable=False),
         ResourceAttribute(_THROUGHPUT_SCOPE, applies=_is_fifo, change=_change_throughput_scope),
         ResourceAttribute(_ARCHIVE_POLICY),
-        *chain.from_iterable(map(_feedback, ("HTTP", "Firehose", "Lambda", "Application", "SQS"))),
+        *chain.from_iterable(map(_feedback, _LOGGED)),
         ResourceAttribute(
             "ContentBasedDeduplication",
             BOOLEAN,

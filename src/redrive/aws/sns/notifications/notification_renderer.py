@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from redrive.aws.kit.messages import unpacked
+from redrive.aws.sns.documents.destinations import HTTP
 from redrive.aws.sns.documents.subscription_attributes import ROLE
 from redrive.aws.sns.notifications import notification
 from redrive.aws.sns.notifications.notification import CONTENT_TYPE, Links
@@ -29,7 +30,6 @@ SOURCE: Final = "x-redrive-source-arn"
 #: The same for a request to a stream, with the role that puts records there.
 STREAM_ROLE: Final = "x-redrive-role-arn"
 _REPLAYED: Final = {"Replayed": ("String", "true")}
-_HTTP: Final = frozenset({"http", "https"})
 _SUBJECT: Final = "AWS Notification Message"
 _CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
 _LAMBDA_SIGNATURE_VERSION: Final = (
@@ -67,7 +67,7 @@ class NotificationRenderer:
         if protocol in self._renderers:
             return await self._renderers[protocol](subscription, delivery)
         published = PublishedMessage.unpack(headers)
-        if protocol in _HTTP:
+        if protocol in HTTP:
             pushed = notification.notification_headers(published)
             text = delivery.body if published.raw else await self._notification(published, delivery.body)
             return _parcel(subscription, text, content_type, pushed)
@@ -175,7 +175,7 @@ class NotificationRenderer:
         signed = notification.signed_ask(confirmation, self._links)
         signature = await self._signer.sign(signed, confirmation.version)
         text = notification.confirmation_text(confirmation, self._links, signature)
-        if subscription.protocol in _HTTP:
+        if subscription.protocol in HTTP:
             headers = notification.confirmation_headers(confirmation)
         else:
             headers = self._mail_headers(confirmation.id, subscription, _CONFIRMATION_SUBJECT, display_name)

@@ -6,11 +6,8 @@ A subscription's ARN proves nothing: it stands in lists, in logs and in every me
 from typing import Final
 
 from redrive.access.secret import InstallationSecret
-from redrive.aws.sns.documents.destinations import HTTP
 
 _PURPOSE: Final = "unsubscribe links"
-#: Protocols whose messages people see, and may follow a link in. A queue's, a function's or a telephone's never are.
-LINKED: Final = HTTP | {"email", "email-json"}
 
 
 class UnsubscribeTokens:
