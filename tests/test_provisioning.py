@@ -162,20 +162,20 @@ def test_a_reset_leaves_what_is_declared(house: House) -> None:
     [
         (
             ("VisibilityTimeout = 60", "Visibility = 60"),
-            "queue orders as declared: Unknown Attribute Visibility.",
+            "declared queue orders: Unknown Attribute Visibility.",
         ),
         (
             ("= 60", "= 99999"),
             (
-                "queue orders as declared: Invalid value for the parameter VisibilityTimeout."
+                "declared queue orders: Invalid value for the parameter VisibilityTimeout."
                 " 99999 value provided is not an integer between 0-43200"
             ),
         ),
-        (('Arn = "orders-dead", max', 'Arn = "lost", max'), "queue orders as declared: "),
-        (('name = "shop"', 'name = "no topic"'), "topic no topic as declared: Invalid parameter: Topic Name"),
-        (("DisplayName", "Nickname"), "topic shop as declared: Invalid parameter: AttributeName"),
-        (('protocol = "sqs"', 'protocol = "pigeon"'), "topic shop as declared: subscription of orders: "),
-        (("RawMessageDelivery", "Raw"), "topic shop as declared: Invalid parameter: AttributeName"),
+        (('Arn = "orders-dead", max', 'Arn = "lost", max'), "declared queue orders: "),
+        (('name = "shop"', 'name = "no topic"'), "declared topic no topic: Invalid parameter: Topic Name"),
+        (("DisplayName", "Nickname"), "declared topic shop: Invalid parameter: AttributeName"),
+        (('protocol = "sqs"', 'protocol = "pigeon"'), "declared topic shop: subscription of orders: "),
+        (("RawMessageDelivery", "Raw"), "declared topic shop: Invalid parameter: AttributeName"),
     ],
 )
 def test_a_declaration_refused_by_its_service_ends_the_start_with_its_error(

@@ -161,7 +161,7 @@ class Provisioner:
             about = f" subscription of {params['Endpoint']}:" if "Endpoint" in params else ""
             text = error.query_message or error.code
             raise SettingsInvalid(
-                f"{kind} {declared.name} as declared:{about} {text}{_bounds(text, params)}"
+                f"declared {kind} {declared.name}:{about} {text}{_bounds(text, params)}"
             ) from None
 
     async def _attempt(
@@ -202,8 +202,8 @@ def check_keys(keys: Sequence[DeclaredKey], settings: Settings) -> None:
     for key in keys:
         if len(key.secret) < SECRET_CHARS_MIN:
             raise SettingsInvalid(
-                f"key {key.id} has a secret of fewer than {SECRET_CHARS_MIN} characters, which can be guessed by whoever"
-                f" reaches {settings.host}; for development, insecure_test_keys allows it"
+                f"key {key.id} has a secret of fewer than {SECRET_CHARS_MIN} characters, which can be guessed by anyone"
+                f" who reaches {settings.host}; for development, insecure_test_keys allows it"
             )
 
 

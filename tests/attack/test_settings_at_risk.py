@@ -8,7 +8,7 @@ from redrive.settings import Settings, risks
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "redrive.example.org"])
 def test_plain_http_beyond_loopback_is_warned_of(host: str) -> None:
     (risk,) = risks(Settings(host=host, auth="required"))
-    assert risk.startswith(f"server.plain_http host={host}: whoever is on the way can read requests")
+    assert risk.startswith(f"server.plain_http host={host}: anyone on the network path can read requests")
 
 
 @pytest.mark.parametrize(

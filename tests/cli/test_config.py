@@ -42,7 +42,7 @@ def test_a_variable_that_names_no_setting_is_told_of(
     monkeypatch.setenv("REDRIVE_PROT", "5000")
     monkeypatch.setenv("REDRIVE_URL", "http://127.0.0.1:1")
     assert main(["config"]) == 0
-    warning = "redrive: warning: REDRIVE_PROT names no setting; is REDRIVE_PORT meant?\n"
+    warning = "redrive: warning: REDRIVE_PROT is not a setting; did you mean REDRIVE_PORT?\n"
     assert capsys.readouterr().err == warning
 
 

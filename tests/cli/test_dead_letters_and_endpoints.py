@@ -279,7 +279,7 @@ def test_an_arn_says_its_region(sns: Sns, redrive: Command) -> None:
         ("arn:aws:sns:us-east-1:000000000000:orders", "is of sns, not of sqs"),
         ("arn:aws:sqs", "An ARN must have at least 6 elements"),
         ("http://localhost:4566/orders", "is not the URL of a queue"),
-        ("", '"queue" must be a text that is not empty'),
+        ("", '"queue" must be a string that is not empty'),
     ],
 )
 def test_a_name_of_no_queue_of_the_callers(redrive: Command, name: str, why: str) -> None:
@@ -294,7 +294,7 @@ def test_a_subscription_may_be_named_by_its_arn(sns: Sns, redrive: Command, webh
     assert redrive("endpoints", "set", f"{topic.arn}:{subscription}", "--circuit-breaker", "on") == told
     assert redrive("endpoints", "set", topic.arn, subscription, "--circuit-breaker", "on") == told
     assert redrive("endpoints", "close", name, f"{topic.arn}:{subscription}") == "it was not open\n"
-    assert '"subscription" must be a text' in redrive("endpoints", "close", topic.arn, status=1)
+    assert '"subscription" must be a string' in redrive("endpoints", "close", topic.arn, status=1)
 
 
 # ---- listings ----------------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ def test_a_hardened_server_has_nothing_open() -> None:
         ("test switches", {"allow_reset": True, "clock": "simulated"}, "allow_reset, clock: for tests"),
         ("test switches", {"insecure_test_keys": True}, "insecure_test_keys"),
         ("test switches", {"skip_queue_waits": True}, "skip_queue_waits"),
-        ("sealed secrets", {"store_key_file": ""}, "store_key_file seals them"),
-        ("encryption", {"tls_cert": "", "tls_key": ""}, "in clear"),
+        ("sealed secrets", {"store_key_file": ""}, "store_key_file encrypts them"),
+        ("encryption", {"tls_cert": "", "tls_key": ""}, "unencrypted"),
         ("database", {"store": "postgresql://redrive@db.example/redrive?sslmode=require"}, "verify-full"),
         ("listening", {"host": "0.0.0.0"}, "every network"),
         ("listening", {"host": "::"}, "every network"),
@@ -158,7 +158,7 @@ def test_root_and_few_files_are_told_of(
 def test_a_line_a_check_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("OPEN  signatures        whoever reaches the port")
+    assert lines[0].startswith("OPEN  signatures        anyone who reaches the port")
     assert "ok    test switches" in lines
 
 
@@ -188,7 +188,7 @@ def test_a_store_that_is_fit_has_nothing_wrong(
     file = examined(f"sqlite:///{tmp_path}/redrive.db", capsys)
     assert list(file) == ["store", "write-ahead log", "disk", "fsync"]
     assert wrong(file) == {}
-    assert "schema is made at the first start" in (examined(postgres_database, capsys)["store"][0] or "")
+    assert "schema is created at the first start" in (examined(postgres_database, capsys)["store"][0] or "")
     asyncio.run(make(postgres_database))
     database = examined(postgres_database, capsys)
     assert list(database) == [

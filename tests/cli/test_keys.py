@@ -49,8 +49,8 @@ def test_an_id_is_given_once(store: tuple[str, str], capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--id", "test"), "--id and --secret go together"),
-        (("--secret", "x" * 16), "--id and --secret go together"),
+        (("--id", "test"), "--id needs --secret, and --secret needs --id"),
+        (("--secret", "x" * 16), "--id needs --secret, and --secret needs --id"),
         (("--id", "a/b", "--secret", "x" * 16), "An access key id has 1 to 128 letters"),
         (("--id", "test", "--secret", "a secret with blanks"), "A secret has 1 to 128 characters"),
         (("--id", "", "--secret", ""), "An access key id has 1 to 128 letters"),

@@ -24,7 +24,7 @@ def test_the_root_names_all_that_is_offered() -> None:
     page = signpost(asked("/", accept="*/*"), "/_redrive/console", ["sqs", "lambda"])
     assert page is not None
     text = page.body.decode()
-    assert "It offers lambda, sqs of AWS, and Event Grid of Azure." in text
+    assert "It offers AWS's lambda, sqs, and Azure's Event Grid." in text
     assert "http://localhost:4566/_redrive/console     the console" in text
 
 
@@ -71,7 +71,7 @@ def test_a_visitor_who_is_lost_is_led_to_the_console() -> None:
     assert page is not None
     assert page.status == 404
     text = page.body.decode()
-    assert text.startswith("There is nothing at /nonsense.\n")
+    assert text.startswith("There is no page at /nonsense.\n")
     assert "http://localhost:4566/_redrive/console/     the console" in text
     assert lost(asked("/nonsense", accept="*/*")) is None
     assert lost(asked("/nonsense", "POST", accept="text/html")) is None

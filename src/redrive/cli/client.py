@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final, Self
 
 from botocore.auth import SigV4Auth
@@ -64,7 +65,7 @@ def server_url(text: str) -> str:
     except ValueError:  # of brackets, or of a port that is none
         usable = False
     if not usable or not url.isascii() or any(character.isspace() for character in url):
-        raise argparse.ArgumentTypeError(f"{text!r} is not the URL of a server, as http://127.0.0.1:4566")
+        raise argparse.ArgumentTypeError(f"{text!r} is not the URL of a server like http://127.0.0.1:4566")
     return url
 
 
@@ -130,7 +131,7 @@ class Client:
 
     def _ask(self, method: str, path: str, body: bytes | None) -> ControlAnswer:
         signed = AWSRequest(method, self.url + path, data=body)
-        key = os.environ.get("AWS_ACCESS_KEY_ID", "test")
+        key = os.environ.get("AWS_ACCESS_KEY_ID") or "test"
         secret = os.environ.get("AWS_SECRET_ACCESS_KEY", "test")
         SigV4Auth(Credentials(key, secret), "redrive", self.region).add_auth(signed)
         request = urllib.request.Request(  # noqa: S310 - the user's own server
@@ -161,9 +162,12 @@ def _read(url: str, body: bytes) -> ControlAnswer:
 
 def _refusal(error: urllib.error.HTTPError) -> str:
     try:
-        return str(json.load(error)["message"])
+        text = str(json.load(error)["message"])
     except (ValueError, KeyError, TypeError):
         return f"{error.code} {error.reason} from {error.url.partition('?')[0]}: is it Redrive?"
+    if error.code == HTTPStatus.FORBIDDEN and not os.environ.get("AWS_ACCESS_KEY_ID"):
+        return f"{text} AWS_ACCESS_KEY_ID is not set: export $(redrive keys create --account ACCOUNT)"
+    return text
 
 
 def _unreachable(url: str, why: object) -> str:
@@ -177,7 +181,8 @@ def _unreachable(url: str, why: object) -> str:
         return f"no TLS connection to {url}: is it an http:// server? ({why.reason})"
     if isinstance(why, http.client.HTTPException):
         return f"{url} does not speak HTTP: {type(why).__name__}"
-    return f"no answer from {url}: {why}"
+    reason = why.strerror if isinstance(why, OSError) and why.strerror else why
+    return f"no answer from {url}: {reason}"
 
 
 def _bundle() -> str | None:

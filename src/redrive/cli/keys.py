@@ -78,9 +78,11 @@ def _key(parsed: argparse.Namespace, runtime: Runtime) -> AccessKey:
     if parsed.id is None and parsed.secret is None:
         return new_access_key(parsed.account, now, runtime.chance)
     if parsed.id is None or parsed.secret is None:
-        raise ValueError("--id and --secret go together")
+        raise ValueError("--id needs --secret, and --secret needs --id")
     if len(parsed.secret) < SECRET_CHARS_MIN:
-        note(f"a secret of fewer than {SECRET_CHARS_MIN} characters can be guessed: for development alone")
+        note(
+            f"a secret of fewer than {SECRET_CHARS_MIN} characters can be guessed: use it for development only"
+        )
     return chosen_access_key(parsed.account, parsed.id, parsed.secret, now)
 
 

@@ -25,29 +25,30 @@ class CommandLine(argparse.ArgumentParser):
 
     @override
     def error(self, message: str) -> NoReturn:
-        note(f"{message} ({self.prog} --help tells more)")
+        note(f"{message} (see {self.prog} --help)")
         sys.exit(_USAGE_ERROR)
 
-    def refuse_unknown(self, words: list[str]) -> None:
-        """End with status 2 if words were left over; an option that nearly exists is suggested.
+    def refuse_unknown(self, unknown: list[str]) -> NoReturn:
+        """End with status 2; an option of this command that is spelled similarly is suggested.
 
         Args:
-            words: Those that neither this parser nor its commands know.
+            unknown: The words that this command does not know, one at least.
         """
-        if not words:
-            return
-        option = words[0].partition("=")[0]
-        near = difflib.get_close_matches(option, self._known_options(), n=1)
-        suggestion = f"; is {near[0]} meant?" if near else ""
-        self.error(f"unknown: {' '.join(words)}{suggestion}")
+        word = unknown[0].partition("=")[0]
+        if not word.startswith("-"):
+            self.error(f"unexpected argument {word}")
+        near = difflib.get_close_matches(word, self._option_string_actions, n=1)
+        self.error(f"unknown option {word}" + (f"; did you mean {near[0]}?" if near else ""))
 
-    def _known_options(self) -> list[str]:
-        options = list(self._option_string_actions)
+    def command_of(self, words: Sequence[str]) -> "CommandLine":
+        """The innermost command that a command line names, such as `redrive store backup`."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no other way to walk its commands
-                for command in action.choices.values():
-                    options += command._known_options()  # noqa: SLF001 - the same class
-        return options
+                for number, word in enumerate(words):
+                    if word in action.choices:
+                        command: CommandLine = action.choices[word]
+                        return command.command_of(words[number + 1 :])
+        return self
 
 
 # As if by the signals SIGINT and SIGPIPE: what a shell makes of a program that ends by one.
@@ -116,7 +117,8 @@ def main(arguments: Sequence[str] | None = None, worker: Any = None) -> int:
         top.print_help()
         return 2
     parsed, unknown = top.parse_known_args(words, argparse.Namespace(words=words, worker=worker))
-    top.refuse_unknown(unknown)
+    if unknown:
+        top.command_of(words).refuse_unknown(unknown)
     try:
         status: int = parsed.run(parsed)
         sys.stdout.flush()  # here, where it is known what to do if nobody reads it

@@ -58,4 +58,4 @@ def _unknown(environment: Mapping[str, str]) -> Iterator[str]:
     for name in sorted(environment.keys() - known):
         if name.startswith(ENVIRONMENT_PREFIX) and not name.startswith(_TEST_PREFIX):
             near = get_close_matches(name, known, n=1)
-            yield f"warning: {name} names no setting" + (f"; is {near[0]} meant?" if near else "")
+            yield f"warning: {name} is not a setting" + (f"; did you mean {near[0]}?" if near else "")

@@ -47,7 +47,8 @@ def _run(client: Client, parsed: argparse.Namespace) -> int:
         )
     if not trace["deliveries"]:
         note(
-            f"no delivery of {parsed.message} is waiting, in flight or a dead letter: done, or never accepted here"
+            f"no delivery of {parsed.message} is waiting, in flight or a dead letter:"
+            " it was completed, or never accepted here"
         )
     return 0
 

@@ -160,7 +160,7 @@ def root_key(settings: Settings, runtime: Runtime, installation_key: bytes) -> S
         try:
             keys = read_keys(_content(source))
         except (OSError, ValueError) as error:
-            raise SettingsInvalid(f"kms_root_key {source} cannot be used: {error}") from None
+            raise SettingsInvalid(f"kms_root_key {source} cannot be used: {_reason(error)}") from None
     return Seal((*keys, installation_key), runtime.chance.randbytes, "what kms_root_key names")
 
 
@@ -198,4 +198,9 @@ def _seal(file: str, runtime: Runtime) -> Seal:
     try:
         return Seal(read_keys(Path(file).read_text()), runtime.chance.randbytes)
     except (OSError, ValueError) as error:
-        raise StoreUnavailable(f"store_key_file {file} cannot be used: {error}") from None
+        raise StoreUnavailable(f"store_key_file {file} cannot be used: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> object:
+    """The reason of a failure without the file's name, which stands beside it."""
+    return (isinstance(error, OSError) and error.strerror) or error

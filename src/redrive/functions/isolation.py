@@ -109,9 +109,7 @@ def _check_bubblewrap(tools: Tools) -> None:
     if not tools.bwrap:
         raise Refused("bwrap is not installed (Debian: apt-get install bubblewrap)")
     if os.geteuid() == 0:
-        raise Refused(
-            "functions in namespaces would be root's processes: run the server as another user, or choose user"
-        )
+        raise Refused("functions would run as root: run the server as another user, or choose user")
     version = re.search(r"(\d+)\.(\d+)", _output_of([tools.bwrap, "--version"]).stdout)
     if version is None or (int(version[1]), int(version[2])) < _BUBBLEWRAP_SINCE:
         raise Refused("bwrap is older than 0.8")

@@ -171,7 +171,7 @@ def end_leftovers(tools: Tools) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if killed or folders:
         logger.warning(
-            "functions.leftovers processes=%d folders=%d: of servers that were killed",
+            "functions.leftovers processes=%d folders=%d: left by servers that were killed",
             len(killed),
             len(folders),
         )

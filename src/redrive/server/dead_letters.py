@@ -43,7 +43,9 @@ class DeadLetterRoutes:
         arguments = parameters(request)
         queue = await existing(self._engine, where, arguments.get("queue"))
         after, limit = page_of(arguments, "0")
-        page = LookRequest(queue.id, limit + 1, number(after, 0), cause=cause_of(arguments.get("cause")))
+        page = LookRequest(
+            queue.id, limit + 1, number("after", after, 0), cause=cause_of(arguments.get("cause"))
+        )
         letters = await self._engine.operations.look(page)
         now = self._engine.clock.now()
         documents = [shown_letter(letter, now) for letter in letters[:limit]]

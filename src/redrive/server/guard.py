@@ -61,12 +61,12 @@ class BrowserGuard:
 
 
 _UNKNOWN_HOST: Final = (
-    "Redrive does not answer as {0}: without authentication, any web page could reach it by a name of its own. If the"
-    " name is yours, start the server with --allow-hosts {0}; or use its address, or --auth required."
+    "Redrive does not answer at the host name {0}: without authentication, any web page could reach it by a name of its"
+    " own. If the name is yours, start the server with --allow-hosts {0}; or use its address, or --auth required."
 )
 _CROSS_SITE: Final = (
-    "Redrive refuses what a web page ({0}) has a browser send: without authentication, any web page could command it."
-    " Call it from a program, or start the server with --auth required."
+    "Redrive refuses requests that a web page ({0}) makes a browser send: without authentication, any web page could"
+    " command it. Call it from a program, or start the server with --auth required."
 )
 
 

@@ -55,7 +55,7 @@ def subscription_named(where: ResourceName, topic: object, name: object) -> tupl
 
 def _text(kind: str, text: object) -> str:
     if not isinstance(text, str) or not text:
-        raise ControlRefusal(f'"{kind}" must be a text that is not empty')
+        raise ControlRefusal(f'"{kind}" must be a string that is not empty')
     return text
 
 

@@ -93,21 +93,28 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     return document
 
 
-def number(value: object, least: int, most: int = 2**63 - 1) -> int:
+def number(name: str, value: object, least: int, most: int = 2**63 - 1) -> int:
     """A number within bounds, from JSON or from a query.
+
+    Args:
+        name: The member or parameter, for the refusal.
+        value: Its value.
+        least: The smallest that is allowed.
+        most: The largest.
 
     Raises:
         ControlRefusal: Not acceptable.
     """
     text = str(value)
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) <= most:
-        raise ControlRefusal(f"{text!r} is not a number from {least} to {most}")
+        bounds = f"from {least} to {most}" if most < 2**63 - 1 else f"of at least {least}"
+        raise ControlRefusal(f'"{name}" must be a number {bounds}, not {text!r}')
     return int(text)
 
 
 def page_of(arguments: Mapping[str, str], least_after: str = "") -> tuple[str, int]:
     """After which a page of a listing begins, and how many it has."""
-    return arguments.get("after", least_after), number(arguments.get("limit", "100"), 1, PAGE_MAX)
+    return arguments.get("after", least_after), number("limit", arguments.get("limit", "100"), 1, PAGE_MAX)
 
 
 def json_answer(status: int, document: Mapping[str, Any]) -> Response:

@@ -58,7 +58,7 @@ class RedriveRoutes:
         redrive = RedriveWish(
             choice=choice_of(wish, self._engine.clock.now()),
             careful=pace if isinstance(pace, CarefulPace) else None,
-            delay_ms=1000 * number(wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
+            delay_ms=1000 * number("delay_seconds", wish.get("delay_seconds", 0), 0, DELAY_SECONDS_MAX),
         )
         rate = pace if isinstance(pace, int) and pace else None
         task = await self._engine.operations.start_redrive(source, destination, rate, redrive)
@@ -118,7 +118,7 @@ class RedriveRoutes:
         wish = document_of(request.body)
         source = await existing(self._engine, where, wish.get("queue"))
         destination = None if wish.get("to") is None else await existing(self._engine, where, wish["to"])
-        seq, body = number(wish.get("id"), 1), wish.get("body")
+        seq, body = number("id", wish.get("id"), 1), wish.get("body")
         if not isinstance(body, str) or not body:
             raise ControlRefusal("body is the new text of the message")
         moved = await self._engine.operations.move(source, [seq], destination, {seq: body})
@@ -164,7 +164,7 @@ def cause_of(text: object) -> Cause | None:
     origin, colon, failure = str(text).partition(":")
     if not colon or not failure:
         raise ControlRefusal("cause is one of those that `redrive dlq causes` lists")
-    return Cause(number(origin, 1), failure)
+    return Cause(number("origin", origin, 1), failure)
 
 
 def choice_of(wish: Mapping[str, Any], now: int) -> MoveChoice | None:
@@ -203,16 +203,18 @@ def pace_of(wish: Mapping[str, Any]) -> CarefulPace | int | None:
     """
     pace, rate = wish.get("pace"), wish.get("rate")
     if pace is not None and (pace not in PACES or rate is not None):
-        raise ControlRefusal('pace is "careful" or "fast"; rate alone is a steady pace')
+        raise ControlRefusal(
+            '"pace" must be "careful" or "fast", and excludes "rate", which is a steady pace'
+        )
     if pace == "careful":
         return CarefulPace()
-    return 0 if pace == "fast" else None if rate is None else number(rate, 1, RATE_MAX)
+    return 0 if pace == "fast" else None if rate is None else number("rate", rate, 1, RATE_MAX)
 
 
 def _ids(value: object) -> list[int]:
     if not isinstance(value, list) or not 1 <= len(value) <= BATCH_MAX:
-        raise ControlRefusal(f"ids is a list of 1 to {BATCH_MAX}")
-    return [number(letter_id, 1) for letter_id in value]
+        raise ControlRefusal(f'"ids" must be a list of 1 to {BATCH_MAX} ids')
+    return [number("ids", letter_id, 1) for letter_id in value]
 
 
 def shown_task(task: MoveTask) -> dict[str, Any]:

@@ -15,21 +15,21 @@ _QUEUE_PATH: Final = re.compile(r"/(\d{12})/([A-Za-z0-9_-]{1,80}(?:\.fifo)?)")
 _MOVED: Final = {"/health": "/_redrive/health", "/metrics": "/_redrive/metrics"}
 
 _START: Final = """\
-Redrive {version}: durable event delivery. It offers {services} of AWS, and Event Grid of Azure.
+Redrive {version}: durable event delivery. It offers AWS's {services}, and Azure's Event Grid.
 
-This address is for clients, not for browsers. Give it to yours as the endpoint URL:
+This address is for clients, not for browsers. Configure it as the endpoint URL of a client:
 
     aws --endpoint-url {url} sqs list-queues
 
 To look around:
 
-    {url}/_redrive/health     is it well?
-    {url}/_redrive/metrics    what it has counted, for Prometheus
+    {url}/_redrive/health     status of the server and its store
+    {url}/_redrive/metrics    metrics for Prometheus
     redrive queues --url {url}
     redrive dlq queues --url {url}{console}
 """
 _LOST: Final = """\
-There is nothing at {path}.
+There is no page at {path}.
 
     {url}/     says what this server is{console}
 """
@@ -38,7 +38,7 @@ This is the URL of the queue {name} of account {account}, for clients of SQS:
 
     aws --endpoint-url {url} sqs receive-message --queue-url {url}{path}
 
-To look into it without receiving:
+To list its messages without receiving them:
 
     redrive dlq list {name} --url {url}
 """

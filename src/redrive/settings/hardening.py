@@ -37,7 +37,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
 def _signatures(settings: Settings) -> str:
     if settings.auth == "required":
         return ""
-    return "whoever reaches the port is every account; auth = required lets in those who sign"
+    return "anyone who reaches the port may act as any account; auth = required accepts only signed requests"
 
 
 def _test_switches(settings: Settings) -> str:
@@ -51,16 +51,14 @@ def _test_switches(settings: Settings) -> str:
 def _sealed(settings: Settings) -> str:
     if settings.store_key_file:
         return ""
-    return "whoever reads the store or a backup has every secret in it; store_key_file seals them"
+    return "anyone who reads the store or a backup has every secret in it; store_key_file encrypts them"
 
 
 def _encryption(settings: Settings) -> str:
     encrypted = bool(settings.tls_cert) or settings.tls != "off" or settings.public_url.startswith("https://")
     if encrypted or is_loopback(settings.host):
         return ""
-    return (
-        "requests and answers cross the network in clear; tls_cert with tls_key encrypts them, or tls = auto"
-    )
+    return "requests and answers cross the network unencrypted; tls_cert with tls_key encrypts them, or tls = auto"
 
 
 def _database(settings: Settings) -> str:
@@ -69,24 +67,30 @@ def _database(settings: Settings) -> str:
     verified = options_of(settings.store).get("sslmode") == "verify-full"
     if verified or all(not host or is_loopback(host) for host, _ in hosts_of(settings.store)):
         return ""
-    return "the database may be somebody else; ?sslmode=verify-full at the end of store proves that it is not"
+    return (
+        "another machine may answer as the database; ?sslmode=verify-full at the end of store prevents that"
+    )
 
 
 def _listening(settings: Settings) -> str:
     if settings.host not in _EVERY_ADDRESS:
         return ""
-    return "every network of the machine reaches the port; host names the address that clients use"
+    return (
+        "the port can be reached from every network of the machine; set host to the address that clients use"
+    )
 
 
 def _hosts(settings: Settings) -> str:
     if settings.auth == "required" or ANY_HOST not in read_hosts(settings.allow_hosts):
         return ""
-    return "any web page can reach the server by a name of its own; allow_hosts names yours"
+    return "any web page can reach the server by a host name of its own; set allow_hosts to your names"
 
 
 def _pushes(settings: Settings) -> str:
     if not settings.forbids_private:
-        return "endpoints may be addresses that only this machine reaches; forbid_private_endpoints = true"
+        return (
+            "endpoints may be addresses that only this machine can reach; set forbid_private_endpoints = true"
+        )
     opened = [
         str(network)
         for network in read_networks(settings.allow_private_endpoints)
@@ -108,13 +112,13 @@ def _lent(settings: Settings) -> str:
 def _functions(settings: Settings) -> str:
     if not settings.runs_functions or settings.functions_isolation != "none":
         return ""
-    return "functions run as the server's user and read its store; functions_isolation = bubblewrap, or user"
+    return "functions run as the server's user and can read its store; set functions_isolation = bubblewrap, or user"
 
 
 def _mail(settings: Settings) -> str:
     if not settings.smtp_host or settings.smtp_starttls or is_loopback(settings.smtp_host):
         return ""
-    return "mail and the relay's password may go out in clear; smtp_starttls = true"
+    return "mail and the relay's password may be sent unencrypted; set smtp_starttls = true"
 
 
 _CHECKS: Final[Mapping[str, Callable[[Settings], str]]] = {
@@ -141,8 +145,9 @@ def risks(settings: Settings) -> Iterator[str]:
         yield "skip_queue_waits is on: queues can be recreated and purged again at once, where Amazon requires 60 seconds"
     if settings.insecure_test_keys:
         yield (
-            f"server.insecure_test_keys host={settings.host}: whoever reaches this server knows the access key test with"
-            " the secret test, and may do everything with account 000000000000; never use this where others are"
+            f"server.insecure_test_keys host={settings.host}: anyone who can reach this server knows the access key test"
+            " with the secret test, and may do everything with account 000000000000; never use this where others can"
+            " reach it"
         )
     if settings.auth == "off" and ANY_HOST in read_hosts(settings.allow_hosts):
         yield (
@@ -151,12 +156,12 @@ def risks(settings: Settings) -> Iterator[str]:
         )
     if settings.functions == "on" and settings.functions_isolation == "none":
         yield (
-            "server.functions_unconfined: whoever may create a function runs programs as this server's user, who can read"
-            " its store and its keys; functions_isolation bubblewrap keeps them apart"
+            "server.functions_unconfined: anyone who may create a function runs programs as this server's user, who can"
+            " read its store and its keys; functions_isolation = bubblewrap isolates them"
         )
     encrypted = settings.tls != "off" or bool(settings.tls_cert)
     if not encrypted and not is_loopback(settings.host):
         yield (
-            f"server.plain_http host={settings.host}: whoever is on the way can read requests, messages and answers;"
+            f"server.plain_http host={settings.host}: anyone on the network path can read requests, messages and answers;"
             " --tls auto or --tls-cert with --tls-key encrypts them"
         )

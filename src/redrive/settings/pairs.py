@@ -77,7 +77,7 @@ def _read_pairs(setting: str, pairs: str) -> Iterator[tuple[str, str]]:
     for pair in pairs.split():
         name, _, value = pair.partition("=")
         if not name or not value:
-            raise SettingsInvalid(f"{setting} has NAME=VALUE pairs; {name!r} has no name or no value")
+            raise SettingsInvalid(f"{setting} must list NAME=VALUE pairs; {name!r} has no name or no value")
         yield name, value
 
 

@@ -109,11 +109,11 @@ def _typed(name: str, value: object, kind: type) -> str | int | bool:
     text = str(value)
     if kind is bool:
         if text.lower() not in ("true", "false", "1", "0"):
-            raise SettingsInvalid(f"{name} is true or false, not {text!r}")
+            raise SettingsInvalid(f"{name} must be true or false, not {text!r}")
         return text.lower() in ("true", "1")
     if kind is int:
         if not text.isdigit():
-            raise SettingsInvalid(f"{name} is a number, not {text!r}")
+            raise SettingsInvalid(f"{name} must be a number, not {text!r}")
         return int(text)
     return (
         " ".join(f"{key}={_unspaced(item)}" for key, item in value.items())

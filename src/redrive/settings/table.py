@@ -71,17 +71,17 @@ def _switch(help_text: str) -> bool:
 
 def _check_port(port: int) -> None:
     if not 0 <= port <= _PORT_MAX:
-        raise SettingsInvalid(f"port {port} is not a port")
+        raise SettingsInvalid(f"port must be 0 to 65535, not {port}")
 
 
 def _check_environment(name: str) -> None:
     if len(name) > _ENVIRONMENT_CHARS_MAX or not name.isprintable():
-        raise SettingsInvalid(f"environment is a name of at most {_ENVIRONMENT_CHARS_MAX} characters")
+        raise SettingsInvalid(f"environment must be a name of at most {_ENVIRONMENT_CHARS_MAX} characters")
 
 
 def _check_workers(workers: int) -> None:
     if not 1 <= workers <= _WORKERS_MAX:
-        raise SettingsInvalid(f"workers is 1 to {_WORKERS_MAX}, not {workers}")
+        raise SettingsInvalid(f"workers must be 1 to {_WORKERS_MAX}, not {workers}")
 
 
 def _check_store(url: str) -> None:
@@ -94,17 +94,17 @@ def _check_store(url: str) -> None:
     elif url.startswith(("postgresql://", "postgres://")):
         hosts_of(url)
     else:
-        raise ValueError(f"{url} is neither sqlite:// nor postgresql://")
+        raise ValueError(f"must begin with sqlite:// or postgresql://, not {url}")
 
 
 def _check_blob_store(store: str) -> None:
     if "://" in store and not store.startswith(("file:///", "s3://")):
-        raise ValueError(f"{store} is neither a folder nor s3://")
+        raise ValueError(f"must be a folder or begin with s3://, not {store}")
 
 
 def _check_price(price: str) -> None:
     if not _PRICE.fullmatch(price):
-        raise ValueError(f"{price} is not a price, as 0.05")
+        raise ValueError(f"must be a price like 0.05, not {price}")
 
 
 def _check_gateway(url: str) -> None:
@@ -115,12 +115,12 @@ def _check_gateway(url: str) -> None:
 def _check_collector(url: str) -> None:
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.query):
-        raise ValueError("is the URL of a collector, like http://127.0.0.1:4318")
+        raise ValueError("must be the URL of a collector, like http://127.0.0.1:4318")
 
 
 def _check_token(token: str) -> None:
     if token and not _TOKEN.fullmatch(token):
-        raise ValueError("has at least 16 characters of ASCII, and no spaces")
+        raise ValueError("must have at least 16 ASCII characters, and no spaces")
 
 
 def _hide(value: str) -> str:
@@ -303,22 +303,22 @@ class Settings:
         for setting in fields(self):
             _check(setting.name, getattr(self, setting.name), row_of(setting))
         if bool(self.tls_cert) != bool(self.tls_key):
-            raise SettingsInvalid("tls_cert and tls_key go together")
+            raise SettingsInvalid("tls_cert needs tls_key, and tls_key needs tls_cert")
         if self.workers > 1 and self.store.startswith("sqlite:"):
             raise SettingsInvalid(
                 f"workers = {self.workers} needs a PostgreSQL store: a SQLite store belongs to one process"
             )
         if self.workers > 1 and self.init_scripts:
             raise SettingsInvalid(
-                f"workers = {self.workers} does not go with init_scripts: each would run them"
+                f"workers = {self.workers} and init_scripts exclude each other: each worker would run the scripts"
             )
         if self.workers > 1 and self.clock == "simulated":
             raise SettingsInvalid(
-                f"workers = {self.workers} needs the system's clock: a simulated one is one process's"
+                f"workers = {self.workers} needs the system's clock: a simulated clock belongs to one process"
             )
         if self.auth == "off" and not is_loopback(self.host):
             raise SettingsInvalid(
-                f"listening on {self.host} needs --auth required: without it anybody who reaches the port is trusted"
+                f"listening on {self.host} needs --auth required: without it anyone who can reach the port is trusted"
             )
 
     @property
@@ -348,7 +348,7 @@ class Settings:
 
 def _check(name: str, value: str | int | bool, row: SettingRow) -> None:  # noqa: FBT001 - a setting's value, of any type
     if row.choices and value not in row.choices:
-        raise SettingsInvalid(f"{name} is one of {', '.join(row.choices)}, not {value!r}")
+        raise SettingsInvalid(f"{name} must be one of {', '.join(row.choices)}, not {value!r}")
     if row.check is not None:
         try:
             row.check(value)

@@ -68,7 +68,9 @@ async def test_a_host_that_is_gone_or_silent_is_passed_over(
 
 
 async def test_of_hosts_that_are_all_away_each_is_named() -> None:
-    with pytest.raises(OSError, match=r"no host: .*127\.0\.0\.1.*; .*::1|no host: "):
+    with pytest.raises(
+        OSError, match=r"no host answered: 127\.0\.0\.1:1 refused the connection; (\[::1\]:1 refused|OSError)"
+    ):
         await connect("postgresql://redrive@127.0.0.1:1,[::1]:1/none", "test")
 
 
@@ -119,7 +121,7 @@ async def test_a_server_that_takes_no_writes_is_said_to_be_one(direct_database: 
     connection = await asyncpg.connect(direct_database)
     await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     await connection.close()
-    with pytest.raises(StoreUnavailable, match="takes no writes"):
+    with pytest.raises(StoreUnavailable, match="accepts no writes"):
         await opened(direct_database)
 
 
@@ -158,7 +160,7 @@ async def test_a_standby_behind_a_pooler_is_found_to_be_promoted(
     name = urlsplit(url).path.removeprefix("/")
     administrator = await connect(postgres_server.url(name), "test")
     await administrator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    with pytest.raises(StoreUnavailable, match="takes no writes"):
+    with pytest.raises(StoreUnavailable, match="accepts no writes"):
         await opened(url)
     await administrator.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     await administrator.execute(

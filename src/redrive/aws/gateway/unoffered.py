@@ -48,7 +48,7 @@ def service_text(service: str, operation: str, offered: Iterable[str]) -> str:
     *most, last = sorted(offered)
     text = f"Redrive does not offer {service} {operation}; it offers {', '.join(most)} and {last}"
     switch = service_of(service).switch if service in FOLDERS else ""
-    return f"{text}, and {service} where it is {switch}." if switch else f"{text}."
+    return f"{text}, and {service} too if it is {switch}." if switch else f"{text}."
 
 
 class _Asked(NamedTuple):

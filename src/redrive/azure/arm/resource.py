@@ -85,8 +85,8 @@ def check_name(name: str) -> None:
     """
     if not _NAME.fullmatch(name) or name.lower().startswith(_RESERVED):
         raise invalid(
-            f"The name '{name}' must be 3 to 50 letters, digits and hyphens, and begin with none of "
-            "Microsoft, EventGrid and System."
+            f"The name '{name}' must be 3 to 50 letters, digits and hyphens, and must not begin with "
+            "Microsoft, EventGrid or System."
         )
 
 

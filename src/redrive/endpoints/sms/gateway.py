@@ -55,9 +55,9 @@ def read_gateway(url: str) -> MessageCentre:
     except ValueError:
         raise ValueError("has no usable host and port") from None
     if parts.scheme not in _PORTS:
-        raise ValueError("begins with neither smpp:// nor smpps://")
+        raise ValueError("must begin with smpp:// or smpps://")
     if not parts.hostname or parts.username is None or parts.path.strip("/") or parts.fragment:
-        raise ValueError("is not smpp://USER:PASSWORD@HOST:PORT")
+        raise ValueError("must be smpp://USER:PASSWORD@HOST:PORT")
     options = _options(parts.query)
     return MessageCentre(
         parts.hostname,
@@ -91,7 +91,7 @@ def _window(text: str) -> int:
 
 def _concatenation(text: str) -> str:
     if text not in _CONCATENATIONS:
-        raise ValueError("has a concatenation that is neither udh nor sar")
+        raise ValueError("has a concatenation that must be udh or sar")
     return text
 
 

@@ -82,7 +82,7 @@ def _host(url: str) -> str:
 
 def _refusal(url: str, session_kind: str) -> ConnectionRefusedError:
     return ConnectionRefusedError(
-        f"{_host(url)} takes no writes: a standby, or read-only ({session_kind} was asked for)"
+        f"{_host(url)} accepts no writes: it is a standby or read-only ({session_kind} was requested)"
     )
 
 
@@ -135,7 +135,7 @@ def _of_all(failures: Sequence[BaseException]) -> BaseException:
     turned_away: list[BaseException] = [failure for failure in failures if isinstance(failure, TURNED_AWAY)]
     if turned_away:
         return turned_away[0]
-    return ConnectionRefusedError("no host: " + "; ".join(dict.fromkeys(map(describe, failures))))
+    return ConnectionRefusedError("no host answered: " + "; ".join(dict.fromkeys(map(describe, failures))))
 
 
 def _terminate(task: asyncio.Task[asyncpg.Connection]) -> None:
@@ -148,4 +148,6 @@ def _terminate(task: asyncio.Task[asyncpg.Connection]) -> None:
 def describe(error: BaseException) -> str:
     """An error in one line: the database's further lines quote the row, and messages do not belong in a log."""
     first_line, _, _ = str(error).partition("\n")
+    if isinstance(error, ConnectionRefusedError):  # whose text is this module's
+        return first_line
     return f"{type(error).__name__} {first_line}".strip()

@@ -109,7 +109,7 @@ async def _schema(connection: asyncpg.Connection) -> Examined:
     try:
         applied = await connection.fetchval(_STEPS) or 0
     except asyncpg.UndefinedTableError:
-        return Examined("store", "the schema is made at the first start")
+        return Examined("store", "the schema is created at the first start")
     newer = "a newer version was here; install that one, or restore a backup" * (applied > known)
     return Examined("store", f"schema at step {applied} of {known}", newer)
 

@@ -42,7 +42,7 @@ def examine(path: Path, monotonic: Callable[[], float]) -> Iterator[Examined]:
 
 def _schema(path: Path) -> Examined:
     if not path.exists():
-        return Examined("store", f"{path} is made at the first start")
+        return Examined("store", f"{path} is created at the first start")
     known = len(steps.read("redrive.stores.sqlite"))
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)

@@ -67,7 +67,7 @@ class FileHold:
             # The descriptor is not closed: that would drop SQLite's own locks, should this process have the file open.
             self.release()
             raise StoreUnavailable(
-                f"another server has {path} open; several servers share a PostgreSQL database, not a file"
+                f"another server has {path} open; several servers can share a PostgreSQL database, but not a file"
             ) from None
         self._descriptors.append(descriptor)
 

@@ -94,7 +94,7 @@ def test_without_isolation_a_handler_reads_what_the_server_can(tmp_path: Path) -
 def test_without_the_switch_the_refusal_says_which(tmp_path: Path) -> None:
     with (
         serving("sqlite://:memory:", "--functions", "off", directory=tmp_path) as server,
-        pytest.raises(ClientError, match="lambda where it is started with --functions on"),
+        pytest.raises(ClientError, match="lambda too if it is started with --functions on"),
     ):
         Workshop(server).function()
 

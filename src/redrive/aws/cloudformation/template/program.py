@@ -145,7 +145,8 @@ def _check_types(resources: Mapping[str, ResourceDefinition], known: Sequence[st
     )
     if strange:
         raise format_error(
-            f"Unrecognized resource types: [{', '.join(strange)}]. Known are: {', '.join(known)}{_advice(strange)}"
+            f"Unrecognized resource types: [{', '.join(strange)}]."
+            f" Supported types are: {', '.join(known)}{_advice(strange)}"
         )
 
 
@@ -153,7 +154,7 @@ def _advice(strange: Iterable[str]) -> str:
     """Advice on types that this server has only where it is told so."""
     functions = any(kind.startswith("AWS::Lambda::") for kind in strange)
     return (
-        ". AWS::Lambda types are known where the server is started with --functions on" if functions else ""
+        ". AWS::Lambda types are supported if the server is started with --functions on" if functions else ""
     )
 
 
